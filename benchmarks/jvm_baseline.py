@@ -1,0 +1,163 @@
+"""What the same work costs Apache Hudi 1.2 on the JVM: one JSON line for each run.
+
+Runs under the Python of ``.venv-jvm`` (``.ci/setup test --jvm``), as PySpark 3.5 cannot share an
+environment with PySpark 4:
+
+    .venv-jvm/bin/python benchmarks/jvm_baseline.py LINEITEM WORK --bundle JAR
+
+``LINEITEM`` is a folder of TPC-H lineitem as parquet; ``WORK`` gets the inputs (kept) and the
+tables (removed). Round 0 warms the JVM up and is marked so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+SETTINGS = {
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "spark.driver.host": "localhost",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+TABLE = {
+    "hoodie.table.name": "lineitem",
+    "hoodie.write.table.version": "6",
+    "hoodie.write.auto.upgrade": "false",
+    "hoodie.metadata.enable": "false",
+    "hoodie.compact.inline": "false",
+}
+KEYLESS = {
+    **TABLE,
+    "hoodie.datasource.write.operation": "bulk_insert",
+    "hoodie.bulkinsert.sort.mode": "NONE",
+}
+# An ordering field of type DATE (l_shipdate) makes its COW upsert fail, hence a bigint.
+KEYED = {
+    **TABLE,
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.datasource.write.recordkey.field": "l_orderkey,l_linenumber",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.keygenerator.class": (
+        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+    ),
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "8",
+}
+
+Step = tuple[str, Callable[[], None]]
+
+
+def session(bundle: Path, cores: int, memory: str) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("jvm-baseline").master(f"local[{cores}]")
+    builder = builder.config("spark.jars", str(bundle)).config("spark.driver.memory", memory)
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def prepare(spark: SparkSession, lineitem: Path, work: Path) -> None:
+    """Lay down the keyed inputs: the first half by order key, and every tenth order of it."""
+    rows = spark.read.parquet(str(lineitem))
+    middle = rows.agg(F.max("l_orderkey")).first()[0] // 2
+    half = rows.where(F.col("l_orderkey") <= middle)
+    tenth = half.where(F.col("l_orderkey") % 10 == 0)
+    changed = tenth.withColumn("l_comment", F.concat("l_comment", F.lit("!")))
+    for name, part in {"half": half, "tenth": changed}.items():
+        if not (work / name / "_SUCCESS").exists():
+            part.write.mode("overwrite").parquet(str(work / name))
+
+
+def write_hudi(rows: DataFrame, path: Path, options: dict[str, str], ts: int | None) -> None:
+    if ts is not None:
+        rows = rows.withColumn("ts", F.lit(ts).cast("bigint"))
+    rows.write.format("hudi").options(**options).mode("append").save(str(path))
+
+
+def scan(spark: SparkSession, path: Path) -> None:
+    spark.read.format("hudi").load(str(path)).write.format("noop").mode("overwrite").save()
+
+
+def steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """One round, in order: every step finds what the one before it left."""
+    every, half, tenth = (
+        spark.read.parquet(str(folder)) for folder in (lineitem, work / "half", work / "tenth")
+    )
+    tables = work / "tables"
+    sink = every.write.mode("overwrite")
+    yield "parquet sink, append", lambda: sink.parquet(str(tables / "parquet"))
+    yield "bulk_insert, no keys", lambda: write_hudi(every, tables / "keyless", KEYLESS, None)
+    for kind, name in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
+        path = tables / name
+        options = {**KEYED, "hoodie.datasource.write.table.type": kind}
+        yield f"first keyed load, {name}", lambda: write_hudi(half, path, options, 1)  # noqa: B023
+        yield f"upsert 10 %, {name}", lambda: write_hudi(tenth, path, options, 2)  # noqa: B023
+    yield "second upsert 10 %, MOR", lambda: write_hudi(tenth, path, options, 3)
+    yield "snapshot scan, MOR, two log layers", lambda: scan(spark, path)
+
+
+def run_round(
+    spark: SparkSession, number: int, lineitem: Path, work: Path, results: TextIO
+) -> None:
+    shutil.rmtree(work / "tables", ignore_errors=True)
+    for what, step in steps(spark, lineitem, work):
+        started = time.perf_counter()
+        step()
+        seconds = round(time.perf_counter() - started, 3)
+        line = {"work": what, "seconds": seconds, "round": number, "warm_up": number == 0}
+        results.write(
+            json.dumps({"engine": f"jvm hudi 1.2.0, spark {spark.version}", **line}) + "\n"
+        )
+        results.flush()
+    check(spark, work)
+    shutil.rmtree(work / "tables")
+
+
+def check(spark: SparkSession, work: Path) -> None:
+    """A figure counts only if the tables hold what they should."""
+    loaded = spark.read.parquet(str(work / "half")).count()
+    updated = spark.read.parquet(str(work / "tenth")).count()
+    for name, ts in (("COW", 2), ("MOR", 3)):
+        rows = spark.read.format("hudi").load(str(work / "tables" / name))
+        found = rows.count(), rows.where(F.col("ts") == ts).count()
+        assert found == (loaded, updated), f"{name}: {found} is not {(loaded, updated)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lineitem", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--bundle", type=Path, required=True, help="jar of the Hudi bundle")
+    parser.add_argument("--rounds", type=int, default=3, help="measured, after the warm-up")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--memory", default="8g", help="of the driver")
+    chosen = parser.parse_args()
+    # The JVM and its libraries chat on stdout: that goes to stderr, the results alone to stdout.
+    results = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    spark = session(chosen.bundle, chosen.cores, chosen.memory)
+    prepare(spark, chosen.lineitem, chosen.work)
+    for number in range(chosen.rounds + 1):
+        run_round(spark, number, chosen.lineitem, chosen.work, results)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

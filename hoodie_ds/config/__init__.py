@@ -1,0 +1,1 @@
+"""Option descriptors, frozen option sets and table properties; the one option parser."""

@@ -1,0 +1,68 @@
+"""What a table's base path may look like. Invariant: one that passes holds no credentials.
+
+So the base path, unlike storage options, may appear in messages, logs and metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hoodie_ds.config.option import Kind
+from hoodie_ds.errors import OptionError
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # one letter would be a Windows drive
+_UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def scheme_of(base_path: str) -> str:
+    """Return the URL scheme in lower case; ``file`` for a plain path."""
+    match = _SCHEME.match(base_path)
+    remote = match is not None and base_path[match.end() :].startswith("//")
+    local = match is not None and match.group(1).lower() == "file"
+    return match.group(1).lower() if match is not None and (remote or local) else "file"
+
+
+def check_base_path(text: str) -> str:
+    """Return a base path without trailing slashes.
+
+    Parameters
+    ----------
+    text : str
+        A local path, ``file:`` URL or URL of a remote file system.
+
+    Returns
+    -------
+    str
+        The same place.
+
+    Raises
+    ------
+    OptionError
+        It is empty, holds control characters or credentials, or chains several file systems. The
+        message does not repeat what may be secret.
+    """
+    scheme = scheme_of(text)
+    shown = text if scheme == "file" and "::" not in text else f"{scheme}://***"
+    if not text.strip() or _UNUSABLE.search(text):
+        raise OptionError("path", shown, "give the table's folder, without control characters")
+    if "::" in text and "://" in text:
+        raise OptionError("path", shown, "chained file systems are not accepted")
+    if scheme == "file":
+        return text.rstrip("/") or "/"
+    _, _, rest = text.partition("://")
+    user, _, _ = rest.split("/", 1)[0].rpartition("@")
+    if ":" in user or re.search(r"[?#]", rest):
+        raise OptionError(
+            "path",
+            shown,
+            "a URL with credentials, '?' or '#' is not accepted; "
+            "give credentials as hoodie.py.storage.option.<name>",
+        )
+    if not rest.strip("/"):
+        raise OptionError("path", shown, "the URL names no folder")
+    return f"{scheme}://{rest.rstrip('/')}"
+
+
+BASE_PATH: Final = Kind("the table's folder, as a path or URL", check_base_path)
+"""Kind of the option ``path``."""

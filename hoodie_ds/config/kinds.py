@@ -1,0 +1,118 @@
+"""The closed sets that options and table properties choose from.
+
+Each member's value is the text that Hudi stores or accepts for it, so a member can be written
+to a file as it is. Names and values are those of the Hudi 1.2 configuration reference.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+_KEYGEN_PACKAGE = "org.apache.hudi.keygen."
+
+
+class TableType(str, Enum):
+    """How updates reach storage (``hoodie.table.type``); fixed when the table is created."""
+
+    COPY_ON_WRITE = "COPY_ON_WRITE"
+    MERGE_ON_READ = "MERGE_ON_READ"
+
+
+class MergeMode(str, Enum):
+    """Which of two rows with one key survives (``hoodie.record.merge.mode``)."""
+
+    COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
+    EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
+    CUSTOM = "CUSTOM"
+
+
+class KeyGeneratorType(str, Enum):
+    """How record keys and partition paths are made (``hoodie.table.keygenerator.type``)."""
+
+    SIMPLE = "SIMPLE"
+    COMPLEX = "COMPLEX"
+    NON_PARTITION = "NON_PARTITION"
+    TIMESTAMP = "TIMESTAMP"
+    CUSTOM = "CUSTOM"
+
+    @property
+    def java_class(self) -> str:
+        """The Java class that tables up to version 6 name in their properties."""
+        return _KEYGEN_PACKAGE + _KEYGEN_STEMS[self] + "KeyGenerator"
+
+    @classmethod
+    def from_java_class(cls, name: str) -> KeyGeneratorType | None:
+        """Return the type that a Java class implements; ``None`` for a class unknown here.
+
+        Hudi ships two classes per type, one for Spark rows and one (``...AvroKeyGenerator``,
+        which Flink names) for Avro records; both make the same keys and paths.
+        """
+        return _KEYGEN_BY_CLASS.get(name.strip())
+
+
+_KEYGEN_STEMS = {
+    KeyGeneratorType.SIMPLE: "Simple",
+    KeyGeneratorType.COMPLEX: "Complex",
+    KeyGeneratorType.NON_PARTITION: "Nonpartitioned",
+    KeyGeneratorType.TIMESTAMP: "TimestampBased",
+    KeyGeneratorType.CUSTOM: "Custom",
+}
+_KEYGEN_BY_CLASS = {
+    f"{_KEYGEN_PACKAGE}{stem}{flavour}KeyGenerator": kind
+    for kind, stem in _KEYGEN_STEMS.items()
+    for flavour in ("", "Avro")
+}
+
+
+class IndexType(str, Enum):
+    """How the file group of a record key is found (``hoodie.index.type``)."""
+
+    BUCKET = "BUCKET"
+    BLOOM = "BLOOM"
+    GLOBAL_BLOOM = "GLOBAL_BLOOM"
+    SIMPLE = "SIMPLE"
+    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
+    FLINK_STATE = "FLINK_STATE"
+    INMEMORY = "INMEMORY"
+    HBASE = "HBASE"
+    RECORD_INDEX = "RECORD_INDEX"
+    RECORD_LEVEL_INDEX = "RECORD_LEVEL_INDEX"
+    GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
+
+
+class Operation(str, Enum):
+    """What a write does with its rows (``hoodie.datasource.write.operation``)."""
+
+    INSERT = "insert"
+    UPSERT = "upsert"
+    BULK_INSERT = "bulk_insert"
+    DELETE = "delete"
+    INSERT_OVERWRITE = "insert_overwrite"
+    INSERT_OVERWRITE_TABLE = "insert_overwrite_table"
+    DELETE_PARTITION = "delete_partition"
+
+
+class QueryType(str, Enum):
+    """What a read returns (``hoodie.datasource.query.type``)."""
+
+    SNAPSHOT = "snapshot"
+    READ_OPTIMIZED = "read_optimized"
+    INCREMENTAL = "incremental"
+
+
+class LogBlockFormat(str, Enum):
+    """How rows are encoded in a data block of a log file (``hoodie.logfile.data.block.format``)."""
+
+    PARQUET = "parquet"
+    AVRO = "avro"
+
+
+class ParquetCodec(str, Enum):
+    """Compression of Parquet pages (``hoodie.parquet.compression.codec``), as pyarrow spells it."""
+
+    NONE = "none"
+    SNAPPY = "snappy"
+    GZIP = "gzip"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+    BROTLI = "brotli"

@@ -1,0 +1,22 @@
+"""The options that a read obeys; the option table is made from `READ_OPTIONS`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hoodie_ds.config.kinds import QueryType
+from hoodie_ds.config.option import Kind, Option
+from hoodie_ds.config.write_catalog import PATH
+
+QUERY_TYPE: Final = Option(
+    "hoodie.datasource.query.type",
+    Kind(
+        "snapshot (read_optimized and incremental are not supported yet)",
+        lambda text: QueryType.SNAPSHOT if text.lower() == "snapshot" else None,
+    ),
+    "What a read returns.",
+    QueryType.SNAPSHOT,
+)
+
+READ_OPTIONS: Final[tuple[Option[object], ...]] = (PATH, QUERY_TYPE)
+"""Every option that a read obeys, in the order of the option table."""

@@ -1,0 +1,59 @@
+"""What a read was asked for, parsed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hoodie_ds.config.catalog import GivenOptions, storage_options
+from hoodie_ds.config.kinds import QueryType
+from hoodie_ds.config.read_catalog import QUERY_TYPE
+from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED
+from hoodie_ds.config.write_catalog import PATH
+from hoodie_ds.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """The options of a read.
+
+    Parameters
+    ----------
+    base_path : str
+        The table's folder; never holds credentials.
+    query_type : QueryType
+        What to return; only snapshots in this release.
+    storage_options : mapping of str to str
+        For the file system. Values are secrets and do not appear in the representation.
+    """
+
+    base_path: str
+    query_type: QueryType = QueryType.SNAPSHOT
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, object]) -> ReadOptions:
+        """Return the options that raw keys and texts mean.
+
+        Parameters
+        ----------
+        raw : mapping of str to str
+            As Spark or the user gave them; keys in any letter case. Options for writes pass.
+
+        Returns
+        -------
+        ReadOptions
+
+        Raises
+        ------
+        OptionError
+            A key is unknown, given twice or missing, or a value is malformed or asks for something
+            that is not supported yet.
+        """
+        given = GivenOptions.collect(raw)
+        given.refuse_restricted(READ_RESTRICTED)
+        given.refuse_restricted(BOTH_RESTRICTED)
+        base_path = given.get(PATH)
+        if base_path is None:
+            raise OptionError(PATH.key, None, "give the table's folder")
+        return cls(base_path, given.get_or_default(QUERY_TYPE), storage_options(given))

@@ -1,0 +1,104 @@
+"""Options of a write held against the table it writes to.
+
+Invariant: an option that the user gave and the table contradicts is never silently dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hoodie_ds.config import write_catalog as catalog
+from hoodie_ds.config.key_generation import partition_names
+from hoodie_ds.config.kinds import MergeMode
+from hoodie_ds.config.option import Option
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError
+
+if TYPE_CHECKING:
+    from hoodie_ds.config.table_properties import TableProperties
+
+
+def check_agreement(options: WriteOptions, table: TableProperties) -> None:
+    """Raise `OptionError` for the first option that contradicts the table.
+
+    Parameters
+    ----------
+    options : WriteOptions
+        What the user said; what is ``None`` agrees with everything.
+    table : TableProperties
+        What the table says; where it is ``None`` nothing is contradicted.
+    """
+    for key, given, stored in _pairs(options, table):
+        if given is not None and stored is not None and given != stored:
+            raise OptionError(
+                key,
+                _show(given),
+                f"table {table.name!r} has {_show(stored)!r}; "
+                "leave the option out or write to another table",
+            )
+
+
+def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str, object, object]]:
+    fixed: tuple[tuple[Option[object], object, object], ...] = (
+        (catalog.TABLE_NAME, options.table_name, table.name),
+        (catalog.DATABASE_NAME, options.database_name, table.database),
+        (catalog.TABLE_TYPE, options.table_type, table.table_type),
+        (catalog.TABLE_VERSION, options.table_version, table.version),
+        (catalog.RECORD_KEY_FIELDS, options.record_key_fields, table.record_key_fields),
+        (catalog.KEY_GENERATOR_TYPE, options.key_generator, table.key_generator),
+        (catalog.HIVE_STYLE, options.hive_style, table.hive_style),
+        (catalog.URL_ENCODE, options.url_encode, table.url_encode),
+        (catalog.MERGE_MODE, options.merge_mode, table.merge_mode),
+        (catalog.INDEX_TYPE, options.index_type, table.index_type),
+        (catalog.NUM_BUCKETS, options.num_buckets, table.num_buckets),
+    )
+    for option, given, stored in fixed:
+        yield option.key, given, stored
+    yield from _partition_pairs(options, table)
+    if options.bucket_hash_fields is not None and table.bucket_hash_fields is not None:
+        yield (
+            catalog.BUCKET_HASH_FIELDS.key,
+            sorted(options.bucket_hash_fields),
+            sorted(table.bucket_hash_fields),
+        )
+    # A table ordered by commit time stores no ordering field, so giving one contradicts nothing.
+    if table.ordering_fields or table.merge_mode is not MergeMode.COMMIT_TIME_ORDERING:
+        yield catalog.ORDERING_FIELDS.key, options.ordering_fields, table.ordering_fields
+    if options.complex_keygen_new_encoding is not None and table.complex_key_prefixed is not None:
+        given_encoding, stored_encoding = (
+            options.complex_keygen_new_encoding,
+            not table.complex_key_prefixed,
+        )
+        yield catalog.COMPLEX_KEYGEN_NEW_ENCODING.key, given_encoding, stored_encoding
+    for key, text in options.key_generator_options.items():
+        yield key, text, table.key_generator_options.get(key)
+
+
+def _partition_pairs(
+    options: WriteOptions, table: TableProperties
+) -> Iterator[tuple[str, object, object]]:
+    """Compare the types of partition fields too where both sides name them."""
+    fields = options.partition_fields
+    if fields is None:
+        return
+    typed = bool(table.partition_field_specs) and any(":" in field for field in fields)
+    if typed:
+        yield (
+            catalog.PARTITION_FIELDS.key,
+            tuple(_canonical(field) for field in fields),
+            tuple(_canonical(field) for field in table.partition_field_specs),
+        )
+    else:
+        yield catalog.PARTITION_FIELDS.key, partition_names(fields), table.partition_fields
+
+
+def _canonical(spec: str) -> str:
+    name, _, kind = spec.partition(":")
+    return f"{name}:{kind.upper()}"
+
+
+def _show(value: object) -> str:
+    if isinstance(value, (tuple, list)):
+        return ",".join(value)
+    return str(getattr(value, "value", value))

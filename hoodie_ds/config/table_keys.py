@@ -1,0 +1,59 @@
+"""Keys and constants of ``hoodie.properties``, as the Hudi tech spec and Hudi's releases name them.
+
+The keys of the bucket index and the partition specs are written by this library, under the names
+of the corresponding writer options; other engines keep but do not need them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FILE_NAME: Final = "hoodie.properties"
+
+NAME: Final = "hoodie.table.name"
+DATABASE: Final = "hoodie.database.name"
+TYPE: Final = "hoodie.table.type"
+VERSION: Final = "hoodie.table.version"
+LAYOUT: Final = "hoodie.timeline.layout.version"
+ARCHIVE_FOLDER: Final = "hoodie.archivelog.folder"
+CHECKSUM: Final = "hoodie.table.checksum"
+TIMEZONE: Final = "hoodie.table.timeline.timezone"
+BASE_FORMAT: Final = "hoodie.table.base.file.format"
+
+RECORD_KEYS: Final = "hoodie.table.recordkey.fields"
+PARTITION_FIELDS: Final = "hoodie.table.partition.fields"
+PARTITION_SPECS: Final = "hoodie.datasource.write.partitionpath.field"
+KEY_GENERATOR_CLASS: Final = "hoodie.table.keygenerator.class"
+KEY_GENERATOR_TYPE: Final = "hoodie.table.keygenerator.type"
+COMPLEX_ENCODING: Final = "hoodie.table.complex.keygen.encoding"
+HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
+URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
+DROP_PARTITION_COLUMNS: Final = "hoodie.datasource.write.drop.partition.columns"
+POPULATE_META_FIELDS: Final = "hoodie.populate.meta.fields"
+
+PRECOMBINE_FIELD: Final = "hoodie.table.precombine.field"
+ORDERING_FIELDS: Final = "hoodie.table.ordering.fields"
+MERGE_MODE: Final = "hoodie.record.merge.mode"
+PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
+MERGER_STRATEGY: Final = "hoodie.compaction.record.merger.strategy"
+MERGE_STRATEGY_ID: Final = "hoodie.record.merge.strategy.id"
+
+METADATA_PARTITIONS: Final = "hoodie.table.metadata.partitions"
+CDC_ENABLED: Final = "hoodie.table.cdc.enabled"
+BOOTSTRAP: Final = ("hoodie.bootstrap.base.path", "hoodie.table.bootstrap.base.path")
+
+INDEX_TYPE: Final = "hoodie.index.type"
+NUM_BUCKETS: Final = "hoodie.bucket.index.num.buckets"
+HASH_FIELDS: Final = "hoodie.bucket.index.hash.field"
+
+COMPLEX_ENCODINGS: Final = {"FIELD_PREFIXED": True, "VALUE_ONLY": False}
+"""Value of `COMPLEX_ENCODING` to whether a key of one field is ``field:value``."""
+
+EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+"""Merger of event-time ordering."""
+
+COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+"""Merger of commit-time ordering."""
+
+STANDARD_STRATEGIES: Final = (EVENT_TIME_STRATEGY, COMMIT_TIME_STRATEGY)
+"""Mergers that need no class of the user's."""

@@ -1,0 +1,309 @@
+"""The options that a write obeys, one `Option` each; the option table is made from `WRITE_OPTIONS`.
+
+Names and aliases are those of the Hudi 1.2 configuration reference (Spark and Flink); the keys
+that begin with ``hoodie.py.`` are this library's own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hoodie_ds.config.base_path import BASE_PATH
+from hoodie_ds.config.kinds import (
+    IndexType,
+    KeyGeneratorType,
+    LogBlockFormat,
+    MergeMode,
+    Operation,
+    ParquetCodec,
+    TableType,
+)
+from hoodie_ds.config.option import (
+    BOOLEAN,
+    BYTES,
+    MEGABYTES,
+    NAMES,
+    ONE_OR_MORE_NAMES,
+    POSITIVE_INT,
+    TEXT,
+    Kind,
+    Option,
+    choice,
+)
+
+_MB: Final = 1 << 20
+_PAYLOAD_PACKAGE: Final = "org.apache.hudi.common.model."
+
+OVERWRITE_PAYLOAD: Final = _PAYLOAD_PACKAGE + "OverwriteWithLatestAvroPayload"
+"""Java payload class that stands for commit-time ordering."""
+
+DEFAULT_PAYLOAD: Final = _PAYLOAD_PACKAGE + "DefaultHoodieRecordPayload"
+"""Java payload class that stands for event-time ordering."""
+
+PAYLOAD_MODES: Final = {
+    OVERWRITE_PAYLOAD: MergeMode.COMMIT_TIME_ORDERING,
+    DEFAULT_PAYLOAD: MergeMode.EVENT_TIME_ORDERING,
+    _PAYLOAD_PACKAGE + "EventTimeAvroPayload": MergeMode.EVENT_TIME_ORDERING,
+}
+"""What the payload classes of the Hudi tech spec mean; any other is a custom merge."""
+
+_MODES: Final = {
+    mode.value.lower(): mode
+    for mode in (MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING)
+}
+_TYPES: Final = {
+    kind.value + flavour: kind for kind in KeyGeneratorType for flavour in ("", "_AVRO")
+}
+_BUCKETS_MAX: Final = 99_999_999  # eight digits of a file id name the bucket
+
+
+def _bucket_count(text: str) -> int | None:
+    number = POSITIVE_INT.parse(text)
+    return number if number is not None and number <= _BUCKETS_MAX else None
+
+
+def _codec(text: str) -> ParquetCodec | None:
+    return choice(ParquetCodec).parse("none" if text.lower() == "uncompressed" else text)
+
+
+PATH: Final = Option("path", BASE_PATH, "Base path of the table.")
+TABLE_NAME: Final = Option(
+    "hoodie.table.name", TEXT, "Name of the table; needed when the write creates it."
+)
+DATABASE_NAME: Final = Option("hoodie.database.name", TEXT, "Database of the table.")
+TABLE_TYPE: Final = Option(
+    "hoodie.datasource.write.table.type",
+    choice(TableType),
+    "How updates are stored; fixed at creation. COPY_ON_WRITE for a new table.",
+    aliases=("hoodie.table.type", "table.type"),
+)
+OPERATION: Final = Option(
+    "hoodie.datasource.write.operation",
+    choice(Operation),
+    "What to do with the rows; upsert with record key fields, insert without.",
+    aliases=("write.operation",),
+)
+RECORD_KEY_FIELDS: Final = Option(
+    "hoodie.datasource.write.recordkey.field",
+    ONE_OR_MORE_NAMES,
+    "Columns that identify a row; without them rows are only appended.",
+    aliases=("hoodie.table.recordkey.fields",),
+)
+PARTITION_FIELDS: Final = Option(
+    "hoodie.datasource.write.partitionpath.field",
+    NAMES,
+    "Columns that make the partition path; field:SIMPLE or field:TIMESTAMP with CUSTOM.",
+    aliases=("hoodie.table.partition.fields",),
+)
+ORDERING_FIELDS: Final = Option(
+    "hoodie.datasource.write.precombine.field",
+    NAMES,
+    "Columns that decide which of two rows with one key is newer.",
+    aliases=(
+        "hoodie.table.ordering.fields",
+        "hoodie.table.precombine.field",
+        "ordering.fields",
+        "precombine.field",
+        "write.precombine.field",
+    ),
+)
+KEY_GENERATOR_TYPE: Final = Option(
+    "hoodie.datasource.write.keygenerator.type",
+    Kind(
+        "one of " + ", ".join(kind.value for kind in KeyGeneratorType),
+        lambda text: _TYPES.get(text.upper()),
+    ),
+    "How keys and partition paths are made; inferred from the fields for a new table.",
+    aliases=("hoodie.table.keygenerator.type",),
+)
+KEY_GENERATOR_CLASS: Final = Option(
+    "hoodie.datasource.write.keygenerator.class",
+    Kind(
+        "one of " + ", ".join(kind.java_class for kind in KeyGeneratorType),
+        KeyGeneratorType.from_java_class,
+    ),
+    "The same by Java class name; only Hudi's own classes have a counterpart here.",
+    aliases=("hoodie.table.keygenerator.class",),
+)
+CONSISTENT_LOGICAL_TIMESTAMP: Final = Option(
+    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+    BOOLEAN,
+    "Timestamps in keys as text rather than as the stored number.",
+)
+COMPLEX_KEYGEN_NEW_ENCODING: Final = Option(
+    "hoodie.write.complex.keygen.new.encoding",
+    BOOLEAN,
+    "COMPLEX keys of one field as the bare value (true) or as field:value (false).",
+)
+HIVE_STYLE: Final = Option(
+    "hoodie.datasource.write.hive_style_partitioning",
+    BOOLEAN,
+    "Partition folders named column=value; false for a new table.",
+)
+URL_ENCODE: Final = Option(
+    "hoodie.datasource.write.partitionpath.urlencode",
+    BOOLEAN,
+    "Percent-encode partition values in paths; false for a new table.",
+)
+MERGE_MODE: Final = Option(
+    "hoodie.write.record.merge.mode",
+    Kind(
+        "one of COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING (CUSTOM is not supported yet)",
+        lambda text: _MODES.get(text.lower()),
+    ),
+    "Which of two rows with one key survives; for a new table by event time if it has ordering "
+    "fields, else by commit time.",
+    aliases=("hoodie.record.merge.mode",),
+)
+PAYLOAD_CLASS: Final = Option(
+    "hoodie.datasource.write.payload.class",
+    Kind(
+        f"one of {', '.join(PAYLOAD_MODES)} (other payloads are not supported yet)",
+        PAYLOAD_MODES.get,
+    ),
+    "The older way to say the merge mode.",
+    aliases=(
+        "hoodie.compaction.payload.class",
+        "hoodie.table.compaction.payload.class",
+        "payload.class",
+        "write.payload.class",
+    ),
+)
+INDEX_TYPE: Final = Option(
+    "hoodie.index.type",
+    choice(IndexType),
+    "How a key's file group is found; BUCKET for a new table with record keys.",
+    aliases=("index.type",),
+)
+NUM_BUCKETS: Final = Option(
+    "hoodie.bucket.index.num.buckets",
+    Kind(f"a whole number from 1 to {_BUCKETS_MAX}", _bucket_count),
+    "Buckets per partition, fixed at creation; 4 for a new table.",
+)
+BUCKET_HASH_FIELDS: Final = Option(
+    "hoodie.bucket.index.hash.field",
+    ONE_OR_MORE_NAMES,
+    "Record key fields that choose the bucket; all of them by default.",
+    aliases=("hoodie.index.bucket.hash.field",),
+)
+TABLE_VERSION: Final = Option(
+    "hoodie.write.table.version",
+    Kind("6 (other table versions are not supported yet)", {"6": 6}.get),
+    "Table version of a new table; an existing table keeps its own.",
+    aliases=("hoodie.table.version", "write.table.version"),
+)
+METADATA_ENABLE: Final = Option(
+    "hoodie.metadata.enable",
+    BOOLEAN,
+    "Whether the table has a metadata table; false switches an existing one off.",
+    aliases=("metadata.enabled",),
+)
+LOG_BLOCK_FORMAT: Final = Option(
+    "hoodie.logfile.data.block.format",
+    choice(LogBlockFormat),
+    "How rows are encoded in log files.",
+    LogBlockFormat.PARQUET,
+)
+PARQUET_CODEC: Final = Option(
+    "hoodie.parquet.compression.codec",
+    Kind(choice(ParquetCodec).allowed, _codec),
+    "Compression of Parquet pages.",
+    ParquetCodec.SNAPPY,
+)
+PARQUET_BLOCK_BYTES: Final = Option(
+    "hoodie.parquet.block.size",
+    BYTES,
+    "Size of a Parquet row group.",
+    120 * _MB,
+    aliases=("write.parquet.block.size",),
+    flink_kind=MEGABYTES,
+)
+PARQUET_MAX_FILE_BYTES: Final = Option(
+    "hoodie.parquet.max.file.size",
+    BYTES,
+    "Size at which a table without record keys begins the next base file.",
+    120 * _MB,
+    aliases=("write.parquet.max.file.size",),
+    flink_kind=MEGABYTES,
+)
+LOGFILE_MAX_BYTES: Final = Option(
+    "hoodie.logfile.max.size",
+    BYTES,
+    "Size at which the next log file is begun.",
+    1024 * _MB,
+    aliases=("write.log.max.size",),
+    flink_kind=MEGABYTES,
+)
+LOG_BLOCK_MAX_BYTES: Final = Option(
+    "hoodie.logfile.data.block.max.size",
+    BYTES,
+    "Size at which the next log block is begun.",
+    256 * _MB,
+    aliases=("write.log_block.size",),
+    flink_kind=MEGABYTES,
+)
+BATCH_BYTES: Final = Option(
+    "write.batch.size",
+    MEGABYTES,
+    "Buffered rows of one file group that are flushed together.",
+    256 * _MB,
+)
+TASK_MAX_BYTES: Final = Option(
+    "write.task.max.size",
+    MEGABYTES,
+    "Buffered rows of one task; past it the largest buffer is flushed.",
+    1024 * _MB,
+)
+SET_NULL_FOR_MISSING_COLUMNS: Final = Option(
+    "hoodie.write.set.null.for.missing.columns",
+    BOOLEAN,
+    "Fill nullable columns that a batch lacks with null instead of refusing it.",
+    False,
+)
+ALLOW_NON_ATOMIC_STORAGE: Final = Option(
+    "hoodie.py.storage.allow.non.atomic.put",
+    BOOLEAN,
+    "Write to a storage without atomic put-if-absent; safe only with one writer at a time.",
+    False,
+)
+EXTRA_METADATA_PREFIX: Final = Option(
+    "hoodie.datasource.write.commitmeta.key.prefix",
+    TEXT,
+    "Options whose key has this prefix are stored in the commit's metadata; none by default.",
+)
+
+WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
+    PATH,
+    TABLE_NAME,
+    DATABASE_NAME,
+    TABLE_TYPE,
+    OPERATION,
+    RECORD_KEY_FIELDS,
+    PARTITION_FIELDS,
+    ORDERING_FIELDS,
+    KEY_GENERATOR_TYPE,
+    KEY_GENERATOR_CLASS,
+    CONSISTENT_LOGICAL_TIMESTAMP,
+    COMPLEX_KEYGEN_NEW_ENCODING,
+    HIVE_STYLE,
+    URL_ENCODE,
+    MERGE_MODE,
+    PAYLOAD_CLASS,
+    INDEX_TYPE,
+    NUM_BUCKETS,
+    BUCKET_HASH_FIELDS,
+    TABLE_VERSION,
+    METADATA_ENABLE,
+    LOG_BLOCK_FORMAT,
+    PARQUET_CODEC,
+    PARQUET_BLOCK_BYTES,
+    PARQUET_MAX_FILE_BYTES,
+    LOGFILE_MAX_BYTES,
+    LOG_BLOCK_MAX_BYTES,
+    BATCH_BYTES,
+    TASK_MAX_BYTES,
+    SET_NULL_FOR_MISSING_COLUMNS,
+    ALLOW_NON_ATOMIC_STORAGE,
+    EXTRA_METADATA_PREFIX,
+)
+"""Every option that a write obeys, in the order of the option table."""

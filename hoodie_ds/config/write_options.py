@@ -1,0 +1,202 @@
+"""What a write was asked for, parsed once.
+
+``None`` in a field means that the user did not say: the table's own property, or the default for a
+new table, decides elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from hoodie_ds.config import write_catalog as catalog
+from hoodie_ds.config.catalog import (
+    KEYGEN_PREFIX,
+    OLD_KEYGEN_PREFIX,
+    GivenOptions,
+    storage_options,
+)
+from hoodie_ds.config.key_generation import check_key_generation
+from hoodie_ds.config.kinds import (
+    IndexType,
+    KeyGeneratorType,
+    LogBlockFormat,
+    MergeMode,
+    Operation,
+    ParquetCodec,
+    TableType,
+)
+from hoodie_ds.config.option import Option
+from hoodie_ds.config.restricted import BOTH_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.errors import OptionError
+
+T = TypeVar("T")
+
+_MB: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """The options of a write; sizes in bytes.
+
+    Parameters
+    ----------
+    base_path : str
+        The table's folder; never holds credentials.
+    partition_fields : tuple of str
+        Column names; with the CUSTOM key generator ``column:SIMPLE`` or ``column:TIMESTAMP``.
+    key_generator_options : mapping of str to str
+        ``hoodie.keygen.timebased.*`` under their full names.
+    complex_keygen_new_encoding : bool
+        COMPLEX keys of one field are the bare value rather than ``field:value``.
+    storage_options : mapping of str to str
+        For the file system. Values are secrets and do not appear in the representation.
+    extra_metadata : mapping of str to str
+        For the commit's metadata, under their full names as given.
+    """
+
+    base_path: str
+    table_name: str | None = None
+    database_name: str | None = None
+    table_type: TableType | None = None
+    operation: Operation | None = None
+    record_key_fields: tuple[str, ...] | None = None
+    partition_fields: tuple[str, ...] | None = None
+    ordering_fields: tuple[str, ...] | None = None
+    key_generator: KeyGeneratorType | None = None
+    key_generator_options: Mapping[str, str] = field(default_factory=dict)
+    consistent_logical_timestamp: bool | None = None
+    complex_keygen_new_encoding: bool | None = None
+    hive_style: bool | None = None
+    url_encode: bool | None = None
+    merge_mode: MergeMode | None = None
+    index_type: IndexType | None = None
+    num_buckets: int | None = None
+    bucket_hash_fields: tuple[str, ...] | None = None
+    table_version: int | None = None
+    metadata_enable: bool | None = None
+    log_block_format: LogBlockFormat = LogBlockFormat.PARQUET
+    parquet_codec: ParquetCodec = ParquetCodec.SNAPPY
+    parquet_block_bytes: int = 120 * _MB
+    parquet_max_file_bytes: int = 120 * _MB
+    logfile_max_bytes: int = 1024 * _MB
+    log_block_max_bytes: int = 256 * _MB
+    batch_bytes: int = 256 * _MB
+    task_max_bytes: int = 1024 * _MB
+    set_null_for_missing_columns: bool = False
+    allow_non_atomic_storage: bool = False
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, object]) -> WriteOptions:
+        """Return the options that raw keys and texts mean.
+
+        Parameters
+        ----------
+        raw : mapping of str to str
+            As Spark or the user gave them; keys in any letter case. Options for reads pass.
+
+        Returns
+        -------
+        WriteOptions
+
+        Raises
+        ------
+        OptionError
+            A key is unknown, given twice or missing, a value is malformed or asks for something
+            that is not supported yet, or two options contradict one another.
+        """
+        given = GivenOptions.collect(raw)
+        given.refuse_restricted(WRITE_RESTRICTED)
+        given.refuse_restricted(BOTH_RESTRICTED)
+        base_path = given.get(catalog.PATH)
+        if base_path is None:
+            raise OptionError(catalog.PATH.key, None, "give the table's folder")
+        options = _build(given, base_path)
+        _check_together(options)
+        return options
+
+
+def _build(given: GivenOptions, base_path: str) -> WriteOptions:
+    return WriteOptions(
+        base_path=base_path,
+        table_name=given.get(catalog.TABLE_NAME),
+        database_name=given.get(catalog.DATABASE_NAME),
+        table_type=given.get(catalog.TABLE_TYPE),
+        operation=given.get(catalog.OPERATION),
+        record_key_fields=given.get(catalog.RECORD_KEY_FIELDS),
+        partition_fields=given.get(catalog.PARTITION_FIELDS),
+        ordering_fields=given.get(catalog.ORDERING_FIELDS),
+        key_generator=_either(given, catalog.KEY_GENERATOR_TYPE, catalog.KEY_GENERATOR_CLASS),
+        key_generator_options=_key_generator_options(given),
+        consistent_logical_timestamp=given.get(catalog.CONSISTENT_LOGICAL_TIMESTAMP),
+        complex_keygen_new_encoding=given.get(catalog.COMPLEX_KEYGEN_NEW_ENCODING),
+        hive_style=given.get(catalog.HIVE_STYLE),
+        url_encode=given.get(catalog.URL_ENCODE),
+        merge_mode=_either(given, catalog.MERGE_MODE, catalog.PAYLOAD_CLASS),
+        index_type=given.get(catalog.INDEX_TYPE),
+        num_buckets=given.get(catalog.NUM_BUCKETS),
+        bucket_hash_fields=given.get(catalog.BUCKET_HASH_FIELDS),
+        table_version=given.get(catalog.TABLE_VERSION),
+        metadata_enable=given.get(catalog.METADATA_ENABLE),
+        log_block_format=given.get_or_default(catalog.LOG_BLOCK_FORMAT),
+        parquet_codec=given.get_or_default(catalog.PARQUET_CODEC),
+        parquet_block_bytes=given.get_or_default(catalog.PARQUET_BLOCK_BYTES),
+        parquet_max_file_bytes=given.get_or_default(catalog.PARQUET_MAX_FILE_BYTES),
+        logfile_max_bytes=given.get_or_default(catalog.LOGFILE_MAX_BYTES),
+        log_block_max_bytes=given.get_or_default(catalog.LOG_BLOCK_MAX_BYTES),
+        batch_bytes=given.get_or_default(catalog.BATCH_BYTES),
+        task_max_bytes=given.get_or_default(catalog.TASK_MAX_BYTES),
+        set_null_for_missing_columns=given.get_or_default(catalog.SET_NULL_FOR_MISSING_COLUMNS),
+        allow_non_atomic_storage=given.get_or_default(catalog.ALLOW_NON_ATOMIC_STORAGE),
+        storage_options=storage_options(given),
+        extra_metadata=_extra_metadata(given),
+    )
+
+
+def _either(given: GivenOptions, option: Option[T], other: Option[T]) -> T | None:
+    """Return the value of two options that say one thing in two vocabularies."""
+    value, second = given.get(option), given.get(other)
+    if value is None or second is None:
+        return second if value is None else value
+    if value != second:
+        key, text = given.written(other)[0]
+        raise OptionError(key, text, f"contradicts {given.written(option)[0][0]}; give one")
+    return value
+
+
+def _key_generator_options(given: GivenOptions) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for prefix in (KEYGEN_PREFIX, OLD_KEYGEN_PREFIX):
+        for suffix, text in given.with_prefix(prefix):
+            key = KEYGEN_PREFIX + suffix.lower()
+            if found.setdefault(key, text) != text:
+                raise OptionError(prefix + suffix, text, f"contradicts {key}; give one")
+    return found
+
+
+def _extra_metadata(given: GivenOptions) -> dict[str, str]:
+    prefix = given.get(catalog.EXTRA_METADATA_PREFIX)
+    if prefix is None:
+        return {}
+    # Commit metadata is public: a prefix that takes in options would publish secrets among them.
+    lower = prefix.lower()
+    if "hoodie.".startswith(lower) or lower.startswith("hoodie."):
+        raise OptionError(
+            catalog.EXTRA_METADATA_PREFIX.key, prefix, "give a prefix that no option of Hudi has"
+        )
+    return {prefix + rest: text for rest, text in given.with_prefix(prefix)}
+
+
+def _check_together(options: WriteOptions) -> None:
+    """Raise `OptionError` where two options contradict one another whatever the table is."""
+    check_key_generation(options.key_generator, options.record_key_fields, options.partition_fields)
+    keys, hashed = options.record_key_fields, options.bucket_hash_fields
+    if keys is not None and hashed is not None and not set(hashed) <= set(keys):
+        raise OptionError(
+            catalog.BUCKET_HASH_FIELDS.key,
+            ",".join(hashed),
+            f"each field must be one of the record key fields {','.join(keys)}",
+        )

@@ -1,0 +1,42 @@
+"""``spark.read.format("hoodie_py")``: a snapshot query, one split for each file slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.table.file_slice import FileSlice
+
+
+@dataclass
+class SliceSplit(InputPartition):
+    """One file slice to read."""
+
+    slice: FileSlice
+
+
+class HoodieReader(DataSourceReader):
+    """Reads the snapshot that was the latest when the query was planned.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The table at that moment.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def partitions(self) -> list[InputPartition]:
+        """Return the splits (driver)."""
+        return [SliceSplit(found) for found in self._snapshot.slices()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one split (executor)."""
+        assert isinstance(partition, SliceSplit)
+        rows = self._snapshot.reader().read(partition.slice, self._snapshot.schema.names)
+        yield from rows.to_batches(max_chunksize=10_000)

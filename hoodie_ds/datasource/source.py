@@ -1,0 +1,72 @@
+"""The data source ``hoodie_py``: what Spark sees of this library."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+)
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
+from hoodie_ds.datasource.reader import HoodieReader
+from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
+from hoodie_ds.errors import OptionError
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.storage.connect import open_storage
+
+
+class HoodieDataSource(DataSource):
+    """Reads and writes Apache Hudi tables; registered as ``hoodie_py``.
+
+    Options are Hudi's own (``hoodie.*``); ``path`` is the table's base path. See the option table
+    in the README.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name to give to ``format``."""
+        return "hoodie_py"
+
+    def schema(self) -> StructType:
+        """Return the table's columns, the five ``_hoodie_*`` meta columns first."""
+        return from_arrow_schema(self._snapshot().schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader of a snapshot query."""
+        return HoodieReader(self._snapshot())
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """Return the writer of ``df.write``."""
+        self._refuse_overwrite(overwrite)
+        return HoodieBatchWriter(self._write_options(), _arrow(schema))
+
+    def streamWriter(  # noqa: N802
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamArrowWriter:
+        """Return the writer of ``df.writeStream``; Spark asks for one in every micro-batch."""
+        self._refuse_overwrite(overwrite)
+        return HoodieStreamWriter(self._write_options(), _arrow(schema))
+
+    def _write_options(self) -> WriteOptions:
+        return WriteOptions.parse(self.options)
+
+    def _snapshot(self) -> Snapshot:
+        options = ReadOptions.parse(self.options)
+        return Snapshot.latest(
+            open_storage(options.base_path, options.storage_options, for_write=False)
+        )
+
+    def _refuse_overwrite(self, overwrite: bool) -> None:
+        if overwrite:
+            raise OptionError("mode", "overwrite", "this release writes with mode 'append' only")
+
+
+def _arrow(schema: StructType) -> pa.Schema:
+    return to_arrow_schema(schema)

@@ -1,0 +1,57 @@
+"""``df.writeStream.format("hoodie_py")``: the adapter between Spark's calls and the coordinator.
+
+Spark makes a new writer twice in every micro-batch, in two driver processes: one is pickled for
+the tasks, the other is asked to commit. Only the first may begin a batch, and being pickled is the
+one event that tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.task import run_task, unwrap
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.coordinator import Coordinator
+
+
+class HoodieStreamWriter(DataSourceStreamArrowWriter):
+    """Writes micro-batches, each as one commit, exactly once.
+
+    Parameters
+    ----------
+    options : WriteOptions
+        How to write.
+    schema : pyarrow.Schema
+        Columns of the stream.
+    """
+
+    def __init__(self, options: WriteOptions, schema: pa.Schema) -> None:
+        self._options = options
+        self._schema = schema
+        self._batch: Batch | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Begin the batch: the writer is on its way to the tasks."""
+        if self._batch is None:
+            self._batch = Coordinator.of(self._options).begin(self._schema)
+        return self.__dict__
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write one partition (executor, once per attempt)."""
+        if self._batch is None:
+            raise TimelineError("a task was handed a writer whose batch was never begun")
+        return run_task(self._batch, iterator, streaming=True)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Complete the instant (driver, maybe again for the same batch)."""
+        Coordinator.of(self._options).commit(unwrap(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Give the batch up (driver); tasks may still be writing."""
+        Coordinator.of(self._options).abort(unwrap(messages))

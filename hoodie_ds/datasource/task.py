@@ -1,0 +1,51 @@
+"""What a task on an executor knows of itself, and how its answer travels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
+
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
+
+
+@dataclass
+class SparkMessage(WriterCommitMessage):
+    """A task's message in Spark's wrapper."""
+
+    message: TaskCommitMessage
+
+
+def run_task(
+    batch: Batch, batches: Iterator[pa.RecordBatch], streaming: bool
+) -> WriterCommitMessage:
+    """Write the rows of the task that this process runs."""
+    context = TaskContext.get()
+    if context is None:
+        raise TimelineError("a data writer was called outside a Spark task")
+    task = TaskId(context.partitionId(), context.stageId(), context.taskAttemptId())
+    batch_id = _batch_id(context) if streaming else None
+    return SparkMessage(write_task(batch, task, batch_id, batches))
+
+
+def unwrap(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCommitMessage | None]:
+    """Take the tasks' messages out of Spark's wrapper; None for a task that did not finish."""
+    return [message.message if isinstance(message, SparkMessage) else None for message in messages]
+
+
+def _batch_id(context: TaskContext) -> BatchId:
+    query = context.getLocalProperty("sql.streaming.queryId")
+    number = context.getLocalProperty("streaming.sql.batchId")
+    if query is None or number is None:
+        raise TimelineError(
+            "Spark did not tell this task its query and batch, without which a replay cannot be "
+            "recognised; write the stream through hoodie_py from a streaming query"
+        )
+    return BatchId(query, int(number))

@@ -1,0 +1,91 @@
+"""The one exception tree. Every error that a user can meet derives from `HoodieError`.
+
+A message says what is wrong, which key, path or value it is about, and what to do. Catch
+`HoodieError` for anything this library refuses or fails at; catch a leaf to react to it.
+"""
+
+from __future__ import annotations
+
+
+class HoodieError(Exception):
+    """Root of all errors raised by this library."""
+
+
+class OptionError(HoodieError):
+    """An option is unknown, malformed, missing, or contradicts the table.
+
+    Parameters
+    ----------
+    key : str
+        The option as the user wrote it.
+    value : object
+        Its value; ``None`` where the option is missing.
+    remedy : str
+        What is allowed, or what to do instead.
+    """
+
+    def __init__(self, key: str, value: object, remedy: str) -> None:
+        shown = "is not set" if value is None else f"= {str(value)[:200]!r} is refused"
+        super().__init__(f"option {key!r} {shown}: {remedy}")
+        self.key = key
+        self.value = value
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[OptionError], tuple[str, object, str]]:
+        return type(self), (self.key, self.value, self.remedy)
+
+
+class TableNotFoundError(HoodieError):
+    """The base path holds no Hudi table."""
+
+
+class UnsupportedTableError(HoodieError):
+    """The table exists but has a version or feature that this release does not handle."""
+
+
+class SchemaError(HoodieError):
+    """A batch's schema cannot be stored in, or does not fit, the table's schema."""
+
+
+class RecordKeyError(HoodieError):
+    """A row has no usable record key or partition value."""
+
+
+class StorageError(HoodieError):
+    """The file system refused or failed an operation."""
+
+
+class NotFoundError(StorageError):
+    """A file that was asked for does not exist."""
+
+
+class AlreadyExistsError(StorageError):
+    """A put-if-absent found its name taken."""
+
+
+class AccessDeniedError(StorageError):
+    """The file system denied access."""
+
+
+class OutOfSpaceError(StorageError):
+    """The file system is full or a quota is used up."""
+
+
+class PathEscapeError(StorageError):
+    """A path would leave the table's base path."""
+
+
+class CorruptFileError(HoodieError):
+    """A file of the table does not hold what its format promises."""
+
+
+class TimelineError(HoodieError):
+    """The timeline does not allow the step that was asked for."""
+
+
+class WriteConflictError(HoodieError):
+    """Another writer changed what this write was based on; nothing was committed."""
+
+
+class CommitOutcomeUnknownError(HoodieError):
+    """It could not be found out whether the commit took effect; nothing was deleted."""

@@ -1,0 +1,201 @@
+"""Bringing Arrow data to a table's schema: base files, log blocks and incoming batches alike.
+
+Invariant: a value is changed only as Avro's schema resolution would (numbers widen, text and bytes
+change places), never truncated or rounded to fit. Whole columns at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.avro_schema import is_list_like
+
+_INT32_MAX = 2**31 - 1
+_TYPES = pa.types
+_FAMILIES = (
+    (_TYPES.is_decimal,),
+    (_TYPES.is_timestamp,),
+    (_TYPES.is_date,),
+    (_TYPES.is_time,),
+    (
+        _TYPES.is_string,
+        _TYPES.is_large_string,
+        _TYPES.is_string_view,
+        _TYPES.is_binary,
+        _TYPES.is_large_binary,
+        _TYPES.is_binary_view,
+        _TYPES.is_fixed_size_binary,
+    ),
+)
+"""Types that may become one another, if each value does so exactly."""
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the table with the columns, order and types of a schema.
+
+    Columns are found by name. A column or struct field that is missing is null; one that the
+    schema lacks is left out: whoever evolves schemas decides beforehand whether it may be.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Data as read from a file or given by a user.
+    schema : pyarrow.Schema
+        Types as `hoodie_ds.formats.avro_schema.normalise_schema` gives them.
+
+    Raises
+    ------
+    SchemaError
+        A column cannot become its target type without loss; names its path and both types.
+    """
+    if table.schema.equals(schema):
+        return table
+    positions = _positions(table.schema.names, "")
+    columns = []
+    for field in schema:
+        at = positions.get(field.name)
+        if at is None:
+            columns.append(pa.nulls(table.num_rows, field.type))
+        else:
+            columns.append(conform_column(table.column(at), field.type, field.name))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def conform_column(column: pa.ChunkedArray, target: pa.DataType, path: str) -> pa.ChunkedArray:
+    """Return one column in a type; `path` names it in errors. See `conform`."""
+    if column.type == target:
+        return column
+    chunks = [_convert(chunk, target, path) for chunk in column.chunks]
+    return pa.chunked_array(chunks, type=target)
+
+
+def _positions(names: list[str], parent: str) -> dict[str, int]:
+    positions = {name: at for at, name in enumerate(names)}
+    if len(positions) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SchemaError(f"column {parent + twice!r} occurs twice; rename one of the two")
+    return positions
+
+
+def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+    source = array.type
+    types = pa.types
+    if source == target:
+        return array
+    if types.is_null(source):
+        return pa.nulls(len(array), target)
+    if types.is_dictionary(source):
+        return _convert(array.dictionary_decode(), target, path)
+    if types.is_struct(target) and types.is_struct(source):
+        return _convert_struct(array, target, path)
+    if types.is_list(target) and is_list_like(source):
+        return _convert_list(array, target, path)
+    if types.is_map(target) and types.is_map(source):
+        return _convert_map(array, target, path)
+    if not (types.is_nested(source) or types.is_nested(target)) and _may_cast(source, target):
+        return _cast(array, target, path)
+    raise _refusal(source, target, path, "there is no conversion")
+
+
+def _refusal(source: pa.DataType, target: pa.DataType, path: str, why: str) -> SchemaError:
+    return SchemaError(
+        f"column {path!r} is {source} and cannot be stored as the table's {target}: {why[:200]}; "
+        "cast the column before the write"
+    )
+
+
+def _convert_struct(array: pa.StructArray, target: pa.DataType, path: str) -> pa.Array:
+    names = [array.type.field(i).name for i in range(array.type.num_fields)]
+    positions = _positions(names, f"{path}.")
+    children = array.flatten()
+    fields = [target.field(i) for i in range(target.num_fields)]
+    converted = [
+        _convert(children[positions[field.name]], field.type, f"{path}.{field.name}")
+        if field.name in positions
+        else pa.nulls(len(array), field.type)
+        for field in fields
+    ]
+    return pa.StructArray.from_arrays(converted, fields=fields, mask=null_mask(array))
+
+
+def _convert_list(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+    # Lengths and values, not a cast: pyarrow 26 loses the last list of a list view in a cast.
+    values = _convert(array.flatten(), target.value_type, f"{path}.element")
+    lengths = pc.fill_null(array.value_lengths(), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    if offsets[-1] > _INT32_MAX:
+        raise _refusal(array.type, target, path, "one chunk holds more than 2^31 - 1 elements")
+    return rebuild_list(array, offsets, values, target)
+
+
+def _convert_map(array: pa.MapArray, target: pa.DataType, path: str) -> pa.Array:
+    offsets = array.offsets.to_numpy()
+    first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+    keys = _convert(array.keys.slice(first, count), target.key_type, f"{path}.key")
+    items = _convert(array.items.slice(first, count), target.item_type, f"{path}.value")
+    return rebuild_map(array, offsets - first, keys, items, target)
+
+
+def null_mask(array: pa.Array) -> pa.Array | None:
+    """Return true where `array` is null; None if it nowhere is, which costs nothing."""
+    return array.is_null() if array.null_count else None
+
+
+def rebuild_list(
+    array: pa.Array, offsets: npt.NDArray[Any], values: pa.Array, target: pa.DataType
+) -> pa.ListArray:
+    """Return a list array with `array`'s nulls, but other values and offsets."""
+    return pa.ListArray.from_arrays(
+        pa.array(offsets.astype(np.int32)), values, type=target, mask=null_mask(array)
+    )
+
+
+def rebuild_map(
+    array: pa.Array,
+    offsets: npt.NDArray[Any],
+    keys: pa.Array,
+    items: pa.Array,
+    target: pa.DataType,
+) -> pa.MapArray:
+    """Return a map array with `array`'s nulls, but other entries and offsets."""
+    key_field = pa.field("key", target.key_type, nullable=False)
+    item_field = pa.field("value", target.item_type)
+    entries = pa.StructArray.from_arrays([keys, items], fields=[key_field, item_field])
+    # By way of a list: only newer pyarrow takes a null mask for maps.
+    lists = rebuild_list(array, offsets, entries, pa.list_(entries.type))
+    return pa.Array.from_buffers(target, len(lists), lists.buffers()[:2], children=[lists.values])
+
+
+def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_integer(source):
+        return bool(
+            types.is_integer(target)
+            or types.is_floating(target)
+            or types.is_decimal(target)
+            or types.is_string(target)
+        )
+    if types.is_floating(source):
+        return bool(types.is_floating(target) and target.bit_width >= source.bit_width)
+    return any(
+        any(test(source) for test in family) and any(test(target) for test in family)
+        for family in _FAMILIES
+    )
+
+
+def _cast(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+    source = array.type
+    # Avro promotes whole numbers to floating point by rounding; everything else must be exact.
+    exact = not (pa.types.is_integer(source) and pa.types.is_floating(target))
+    try:
+        if pa.types.is_integer(source) and pa.types.is_decimal(target):
+            array = array.cast(pa.decimal128(20, 0))
+        return array.cast(target, safe=exact)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise _refusal(source, target, path, str(error)) from error

@@ -1,0 +1,225 @@
+"""Delete blocks of log files: keys, each with the ordering value that its delete has.
+
+Invariant: an ordering value is wrapped so that Hudi's readers can compare it with the values of
+rows; ``IntWrapper(0)`` and only that (or null) is a delete that no ordering value can outrank.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
+from hoodie_ds.formats.avro_decode import DatumReader, arrow_from_raw
+from hoodie_ds.formats.avro_encode import encode_avro, join, joined_bytes, zigzag
+from hoodie_ds.formats.avro_schema import UTC_MICROS, normalise_schema
+from hoodie_ds.formats.avro_tree import AvroType, Kind
+from hoodie_ds.formats.conform import conform_column
+from hoodie_ds.formats.log_block import BlockType, HeaderKey, LogBlock, encode_block
+
+_CONTENT_VERSION: Final = 3
+_TWO_INTS: Final = struct.Struct(">ii")
+_NULL: Final = AvroType(Kind.NULL)
+_STRING: Final = AvroType(Kind.STRING)
+_OPTIONAL_STRING: Final = AvroType(Kind.UNION, children=(_NULL, _STRING))
+
+_INT_WRAPPER: Final = 2
+_ARRAY_WRAPPER: Final = 12
+_WRAPPED: Final = {
+    1: (AvroType(Kind.BOOLEAN), pa.bool_()),
+    _INT_WRAPPER: (AvroType(Kind.INT), pa.int32()),
+    3: (AvroType(Kind.LONG), pa.int64()),
+    4: (AvroType(Kind.FLOAT), pa.float32()),
+    5: (AvroType(Kind.DOUBLE), pa.float64()),
+    6: (AvroType(Kind.BYTES), pa.binary()),
+    7: (_STRING, pa.string()),
+    8: (AvroType(Kind.INT, "date"), pa.date32()),
+    9: (AvroType(Kind.BYTES, "decimal", 30, 15), pa.decimal128(30, 15)),
+    10: (AvroType(Kind.LONG, "time-micros"), pa.time64("us")),
+    11: (AvroType(Kind.LONG, "timestamp-micros"), UTC_MICROS),
+}
+"""Branches of the union ``HoodieDeleteRecord.orderingVal``: what each wrapper holds."""
+_ENCODED_WRAPPERS: Final = (1, _INT_WRAPPER, 3, 4, 5, 7, 9)
+"""Those that Hudi's readers can compare with a row's value; not bytes, for one."""
+_UNCONDITIONAL: Final = pa.scalar(b"\4\0", pa.large_binary())  # branch 2, value 0
+
+
+def _wrapper(branch: int, value: AvroType) -> AvroType:
+    return AvroType(Kind.RECORD, names=(str(branch),), children=(value,))
+
+
+def _delete_list_type() -> AvroType:
+    """The type of the content; a wrapper's field is named by its branch, to tell them apart."""
+    wrappers = tuple(_wrapper(branch, value) for branch, (value, _) in _WRAPPED.items())
+    local_date = _wrapper(_ARRAY_WRAPPER + 1, AvroType(Kind.INT))
+    item = AvroType(Kind.UNION, children=(_NULL, *wrappers, local_date))
+    items = AvroType(Kind.UNION, children=(_NULL, AvroType(Kind.ARRAY, children=(item,))))
+    ordering = AvroType(Kind.UNION, children=(_NULL, *wrappers, _wrapper(_ARRAY_WRAPPER, items)))
+    record = AvroType(
+        Kind.RECORD,
+        names=("key", "partition", "ordering"),
+        children=(_OPTIONAL_STRING, _OPTIONAL_STRING, ordering),
+    )
+    return AvroType(Kind.ARRAY, children=(record,))
+
+
+_DELETE_LIST: Final = _delete_list_type()
+
+
+def encode_delete_block(
+    keys: pa.Array | pa.ChunkedArray,
+    partition_paths: pa.Array | pa.ChunkedArray,
+    ordering: pa.Array | pa.ChunkedArray | None,
+    instant: str,
+    avro_schema: str,
+) -> bytes:
+    """Return a block that deletes keys (``HoodieDeleteRecordList``, content version 3).
+
+    Parameters
+    ----------
+    keys, partition_paths : pyarrow.Array or ChunkedArray
+        Strings, one per delete.
+    ordering : pyarrow.Array or ChunkedArray, optional
+        Ordering values; where null, and everywhere if None, the delete is unconditional. So it is
+        for the 32-bit integer 0 and the date 1970-01-01, which Hudi cannot tell from no value.
+        A date or timestamp is stored as its number, as Hudi compares it in rows.
+    instant : str
+        Time of the deltacommit that the block belongs to.
+    avro_schema : str
+        The table's schema with its meta fields.
+
+    Raises
+    ------
+    SchemaError
+        The ordering values have a type that Hudi cannot compare, or a decimal has more than 15
+        digits before or after its point.
+    """
+    content = _encode_list(keys, partition_paths, ordering) if len(keys) else b"\0"
+    header: dict[int, str] = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: avro_schema}
+    head = _TWO_INTS.pack(_CONTENT_VERSION, len(content))
+    return encode_block(BlockType.DELETE, header, head + content)
+
+
+def decode_delete_block(block: LogBlock, name: str) -> pa.Table:
+    """Return the deletes of a block.
+
+    Parameters
+    ----------
+    block : LogBlock
+        A block of type ``DELETE``.
+    name : str
+        The log file's path, for errors.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``record_key`` and ``partition_path`` (string); ``ordering``, in the type that the block
+        wraps, or of type null where no delete has a value; ``unconditional`` (bool), true where
+        the delete has no value, ``ordering`` being null there. A date or timestamp may be wrapped
+        as its number: ``ordering.cast`` gives it the type of the ordering field.
+
+    Raises
+    ------
+    CorruptFileError
+        The content is damaged, or its ordering values differ in type; names the file.
+    UnsupportedTableError
+        Content of a version before Hudi 0.11, or of several ordering fields.
+    """
+    body = _checked_body(memoryview(block.content), name)
+    entries = DatumReader(_DELETE_LIST, name).read(body)
+    # Loops over deletes, which are few beside rows.
+    wrapped = [_unwrap(entry["ordering"]) for entry in entries]
+    branches = {branch for branch, _ in wrapped} - {0}
+    if _ARRAY_WRAPPER in branches:
+        raise UnsupportedTableError(
+            f"{name}: its deletes are ordered by several fields, which this release does not read; "
+            "compact the table with Hudi on the JVM first"
+        )
+    if len(branches) > 1:
+        raise _damage(name, "its ordering values are of several types")
+    ordering = pa.nulls(len(entries))
+    for branch in branches:
+        ordering = arrow_from_raw([value for _, value in wrapped], *_WRAPPED[branch], name)
+    return pa.table(
+        {
+            "record_key": pa.array([entry["key"] for entry in entries], pa.string()),
+            "partition_path": pa.array([entry["partition"] for entry in entries], pa.string()),
+            "ordering": ordering,
+            "unconditional": pa.array([branch == 0 for branch, _ in wrapped], pa.bool_()),
+        }
+    )
+
+
+def _encode_list(
+    keys: pa.Array | pa.ChunkedArray,
+    partition_paths: pa.Array | pa.ChunkedArray,
+    ordering: pa.Array | pa.ChunkedArray | None,
+) -> bytes:
+    columns = [
+        encode_avro(_as_type(keys, pa.string(), "record key"), _OPTIONAL_STRING, ""),
+        encode_avro(_as_type(partition_paths, pa.string(), "partition path"), _OPTIONAL_STRING, ""),
+        _UNCONDITIONAL if ordering is None else _encode_ordering(ordering),
+    ]
+    count = joined_bytes(zigzag(pa.array([len(keys)]).to_numpy()))
+    return b"".join([count, joined_bytes(join(*columns)), b"\0"])
+
+
+def _encode_ordering(ordering: pa.Array | pa.ChunkedArray) -> pa.Array:
+    path = "ordering value"
+    kind = normalise_schema(pa.schema([(path, ordering.type)])).field(0).type
+    column = _as_type(ordering, kind, path)
+    # The wrapper must unwrap to what the reader finds in a row. For dates and timestamps that is
+    # the stored number: the JVM fails to compare it with what their own wrappers unwrap to.
+    if pa.types.is_date(kind):
+        column = column.view(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        column = column.view(pa.int64())
+    elif pa.types.is_decimal(kind):
+        column = _as_type(column, pa.decimal128(30, 15), path)
+    for branch in _ENCODED_WRAPPERS:
+        node, wrapped = _WRAPPED[branch]
+        if wrapped == column.type:
+            values = encode_avro(column, node, path)
+            prefix = pa.scalar(bytes([2 * branch]), values.type)
+            return pc.fill_null(join(prefix, values), _UNCONDITIONAL)
+    raise SchemaError(
+        f"an ordering value of type {kind} cannot be compared by Hudi; choose an ordering field "
+        "that is a boolean, number, string, date or timestamp"
+    )
+
+
+def _as_type(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, path: str) -> pa.Array:
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    return pa.concat_arrays(conform_column(chunked, kind, path).chunks)
+
+
+def _unwrap(ordering: dict[str, Any] | None) -> tuple[int, Any]:
+    """Branch and value; branch 0 for a delete without a value."""
+    for field, value in (ordering or {}).items():
+        branch = int(field)
+        return (0, None) if (branch, value) == (_INT_WRAPPER, 0) else (branch, value)
+    return 0, None
+
+
+def _checked_body(content: memoryview, name: str) -> memoryview:
+    if len(content) < _TWO_INTS.size:
+        raise _damage(name, "it has no length")
+    version, length = _TWO_INTS.unpack_from(content)
+    if version != _CONTENT_VERSION:
+        raise UnsupportedTableError(
+            f"{name}: a delete block has content version {version}, only {_CONTENT_VERSION} is "
+            "read; compact the table with Hudi on the JVM first"
+        )
+    if length != len(content) - _TWO_INTS.size:
+        raise _damage(name, f"its length is {length}")
+    return content[_TWO_INTS.size :]
+
+
+def _damage(name: str, what: str) -> CorruptFileError:
+    return CorruptFileError(
+        f"{name}: a delete block is damaged: {what}; restore the file from a copy, or roll back "
+        "the commit that wrote it"
+    )

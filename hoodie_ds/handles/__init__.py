@@ -1,0 +1,1 @@
+"""Writers of single files: create, merge, append."""

@@ -1,0 +1,162 @@
+"""Appends a batch's records to a file group as a log file of its own (merge-on-read)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hoodie_ds.config.kinds import LogBlockFormat
+from hoodie_ds.formats.data_block import encode_avro_block, encode_parquet_block
+from hoodie_ds.formats.delete_block import encode_delete_block
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
+from hoodie_ds.handles.stamp import stamp
+from hoodie_ds.record.merger import RecordSet
+from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.timeline.commit_metadata import LogWrite, WriteStat
+from hoodie_ds.timeline.paths import in_partition
+
+
+@dataclass(frozen=True, slots=True)
+class LogTarget:
+    """The slice that a log file joins.
+
+    Parameters
+    ----------
+    group : FileGroupId
+        File group.
+    base_instant : str
+        The slice's base instant; the writer's own time where the group is new.
+    base_file : str
+        Name of the slice's base file, empty if it has none.
+    version : int
+        Version of the new log file, higher than that of any log of the slice.
+    is_new : bool
+        Whether the group begins with this log file.
+    """
+
+    group: FileGroupId
+    base_instant: str
+    base_file: str
+    version: int
+    is_new: bool
+
+
+class AppendHandle:
+    """One log file of one file group and one batch (Hudi's ``HoodieAppendHandle``).
+
+    A new log file each time, never an append to one that another writer may hold: this is what
+    makes the handle's whole output appear or vanish with its instant (RFC-24; HUDI-2450).
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant.
+    target : LogTarget
+        Where the file belongs.
+    """
+
+    def __init__(self, context: WriteContext, target: LogTarget) -> None:
+        self._context = context
+        self._target = target
+        self._name = str(
+            LogFileName(
+                target.group.file_id, target.base_instant, target.version, context.write_token
+            )
+        )
+        self._path = in_partition(target.group.partition_path, self._name)
+        self._num_live = 0
+        self._num_deletes = 0
+        self._num_blocks = 0
+        if target.is_new:
+            ensure_partition_metafile(context, target.group.partition_path)
+        self._opened = open_data_file(context, self._path, "APPEND")
+        self._output = self._opened.__enter__()
+
+    @property
+    def target(self) -> LogTarget:
+        """The slice that the file joins."""
+        return self._target
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes in the file so far."""
+        return self._output.size
+
+    def write(self, records: RecordSet) -> None:
+        """Add blocks: rows first, then deletes.
+
+        Parameters
+        ----------
+        records : RecordSet
+            One record per key: user columns and ``_hoodie_record_key``.
+        """
+        live = records.live_rows()
+        for rows in _in_blocks(live, self._context.log_block_bytes):
+            self._write_rows(rows)
+        if records.deleted.any():
+            self._write_deletes(records)
+
+    def close(self) -> WriteStatus:
+        """Finish the file and make it durable."""
+        self._opened.__exit__(None, None, None)
+        target = self._target
+        stat = WriteStat(
+            file_id=target.group.file_id,
+            path=self._path,
+            partition_path=target.group.partition_path,
+            prev_commit=target.base_instant,
+            num_writes=self._num_live,
+            num_inserts=self._num_live if target.is_new else 0,
+            num_update_writes=0 if target.is_new else self._num_live,
+            num_deletes=self._num_deletes,
+            total_write_bytes=self._output.size,
+            file_size_bytes=self._output.size,
+            total_log_records=self._num_live + self._num_deletes,
+            total_log_blocks=self._num_blocks,
+            log=LogWrite(target.version, 0, target.base_file, (self._name,)),
+        )
+        return WriteStatus(stat, self._output.checksum)
+
+    def discard(self, cause: BaseException) -> None:
+        """Give the file up; nothing of it stays."""
+        self._opened.__exit__(type(cause), cause, cause.__traceback__)
+
+    def _write_rows(self, rows: pa.Table) -> None:
+        context = self._context
+        # In a log record, Hudi's file name column holds the file id.
+        group = self._target.group
+        stamped = stamp(context, rows, group.partition_path, group.file_id)
+        if context.log_block_format is LogBlockFormat.PARQUET:
+            block = encode_parquet_block(
+                stamped, context.avro_schema, context.instant_time, context.codec
+            )
+        else:
+            block = encode_avro_block(stamped, context.avro_schema, context.instant_time)
+        self._output.write(block)
+        self._num_live += rows.num_rows
+        self._num_blocks += 1
+
+    def _write_deletes(self, records: RecordSet) -> None:
+        deleted = pa.array(records.deleted)
+        keys = records.rows.column(RECORD_KEY).filter(deleted)
+        partition = pa.repeat(self._target.group.partition_path, len(keys))
+        ordering = records.ordering[0].filter(deleted) if records.ordering else None
+        self._output.write(
+            encode_delete_block(
+                keys, partition, ordering, self._context.instant_time, self._context.avro_schema
+            )
+        )
+        self._num_deletes += len(keys)
+        self._num_blocks += 1
+
+
+def _in_blocks(rows: pa.Table, block_bytes: int) -> list[pa.Table]:
+    if not rows.num_rows:
+        return []
+    count = max(1, -(-rows.nbytes // block_bytes))
+    step = -(-rows.num_rows // count)
+    return [rows.slice(start, step) for start in range(0, rows.num_rows, step)]

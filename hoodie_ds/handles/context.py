@@ -1,0 +1,79 @@
+"""What all handles of one task and one instant share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from hoodie_ds.config.kinds import LogBlockFormat
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import WriteStat
+
+
+@dataclass(slots=True)
+class RowNumbers:
+    """Numbers the rows that a task writes, for ``_hoodie_commit_seqno``."""
+
+    next_row: int = 0
+
+    def reserve(self, count: int) -> int:
+        """Take `count` numbers; returns the first of them."""
+        first = self.next_row
+        self.next_row += count
+        return first
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """Where and as what a task's handles write.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    instant_time : str
+        Time of the instant that the files belong to.
+    task_partition : int
+        Number of the task, part of every row's ``_hoodie_commit_seqno``.
+    write_token : str
+        ``<task partition>-<stage>-<attempt>``; no other attempt has it.
+    schema : pyarrow.Schema
+        The table's columns, the five meta columns first.
+    avro_schema : str
+        The same as Avro JSON.
+    codec : str
+        Parquet compression.
+    row_group_bytes, log_block_bytes : int
+        Sizes at which a row group and a log block are closed.
+    log_block_format : LogBlockFormat
+        How rows are encoded in log files.
+    """
+
+    storage: Storage
+    instant_time: str
+    task_partition: int
+    write_token: str
+    schema: pa.Schema
+    avro_schema: str
+    codec: str
+    row_group_bytes: int
+    log_block_bytes: int
+    log_block_format: LogBlockFormat
+    row_numbers: RowNumbers = field(default_factory=RowNumbers)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """One file that a handle wrote and made durable.
+
+    Parameters
+    ----------
+    stat : WriteStat
+        What the commit's metadata will say of it.
+    checksum : str
+        xxh64 of its bytes, 16 hexadecimal digits.
+    """
+
+    stat: WriteStat
+    checksum: str

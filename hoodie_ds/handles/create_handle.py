@@ -1,0 +1,70 @@
+"""Writes the first base file of a file group."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hoodie_ds.formats.base_file import BaseFileWriter
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
+from hoodie_ds.handles.stamp import stamp
+from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.paths import in_partition
+
+
+class CreateHandle:
+    """A base file that grows until it is closed (Hudi's ``HoodieCreateHandle``).
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The new file group.
+    """
+
+    def __init__(self, context: WriteContext, group: FileGroupId) -> None:
+        self._context = context
+        self._group = group
+        self._name = str(BaseFileName(group.file_id, context.write_token, context.instant_time))
+        self._path = in_partition(group.partition_path, self._name)
+        ensure_partition_metafile(context, group.partition_path)
+        self._opened = open_data_file(context, self._path, "CREATE")
+        self._output = self._opened.__enter__()
+        self._writer = BaseFileWriter(
+            self._output.file,
+            context.schema,
+            context.avro_schema,
+            context.codec,
+            context.row_group_bytes,
+        )
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes in the file so far; rows of the open row group are not in it yet."""
+        return self._output.size
+
+    def write(self, rows: pa.Table) -> None:
+        """Add rows (user columns, and ``_hoodie_record_key`` in a table with keys)."""
+        self._writer.write(stamp(self._context, rows, self._group.partition_path, self._name))
+
+    def close(self) -> WriteStatus:
+        """Finish the file and make it durable."""
+        footer = self._writer.close()
+        self._opened.__exit__(None, None, None)
+        stat = WriteStat(
+            file_id=self._group.file_id,
+            path=self._path,
+            partition_path=self._group.partition_path,
+            num_writes=footer.num_rows,
+            num_inserts=footer.num_rows,
+            total_write_bytes=self._output.size,
+            file_size_bytes=self._output.size,
+        )
+        return WriteStatus(stat, self._output.checksum)
+
+    def discard(self, cause: BaseException) -> None:
+        """Give the file up; nothing of it stays."""
+        self._opened.__exit__(type(cause), cause, cause.__traceback__)

@@ -1,0 +1,84 @@
+"""A data file being written: announced by a marker, counted, hashed, durable when it is closed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, cast
+
+import xxhash
+
+from hoodie_ds.errors import AlreadyExistsError
+from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition, marker_path
+
+
+class HashingOutput(io.RawIOBase):
+    """Passes bytes on and keeps their number and xxh64."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._target = target
+        self._hash = xxhash.xxh64()
+        self.size = 0
+
+    def writable(self) -> bool:
+        """True: it is an output."""
+        return True
+
+    def write(self, data: bytes | memoryview) -> int:  # type: ignore[override]
+        """Write all of `data`."""
+        self._target.write(data)
+        self._hash.update(data)
+        length = memoryview(data).nbytes
+        self.size += length
+        return length
+
+    def tell(self) -> int:
+        """Number of bytes written so far."""
+        return self.size
+
+    @property
+    def file(self) -> BinaryIO:
+        """The output as the binary file that it is."""
+        return cast(BinaryIO, self)
+
+    @property
+    def checksum(self) -> str:
+        """xxh64 of what was written, 16 hexadecimal digits."""
+        return str(self._hash.hexdigest())
+
+
+@contextmanager
+def open_data_file(context: WriteContext, path: str, kind: str) -> Iterator[HashingOutput]:
+    """Open a new data file of the table.
+
+    The marker comes first: whatever happens later, rollback finds the file by it.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant that the file belongs to.
+    path : str
+        Path relative to the base path.
+    kind : str
+        ``CREATE``, ``MERGE`` or ``APPEND``, the marker's kind.
+    """
+    # A task that is tried again in place leaves the marker behind; it says the same.
+    with suppress(AlreadyExistsError):
+        context.storage.put_if_absent(marker_path(context.instant_time, path, kind), b"")
+    with context.storage.open_output(path) as file, HashingOutput(file) as output:
+        yield output
+
+
+def ensure_partition_metafile(context: WriteContext, partition_path: str) -> None:
+    """Mark a folder as a partition, for readers that discover partitions by listing.
+
+    Hudi writes the file with the first commit that touches a partition and never again.
+    """
+    depth = len(partition_path.split("/")) if partition_path else 0
+    body = f"#partition metadata\ncommitTime={context.instant_time}\npartitionDepth={depth}\n"
+    with suppress(AlreadyExistsError):
+        context.storage.put_if_absent(
+            in_partition(partition_path, PARTITION_METAFILE), body.encode()
+        )

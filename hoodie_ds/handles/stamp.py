@@ -1,0 +1,65 @@
+"""Putting the meta columns on rows, whole columns at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.record.meta_columns import (
+    COMMIT_SEQNO,
+    COMMIT_TIME,
+    FILE_NAME,
+    META_COLUMNS,
+    PARTITION_PATH,
+    RECORD_KEY,
+)
+
+
+def stamp(context: WriteContext, rows: pa.Table, partition_path: str, file_name: str) -> pa.Table:
+    """Complete rows for a file.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Gives instant, task and the schema to reach.
+    rows : pyarrow.Table
+        User columns in the table's types, and ``_hoodie_record_key`` unless the table has no
+        record keys; then the key is Hudi's automatic one, ``<instant>_<task>_<row>``.
+    partition_path : str
+        Partition of all the rows.
+    file_name : str
+        Value of ``_hoodie_file_name``.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns of ``context.schema``. Constant columns are dictionary arrays, which Parquet
+        writes without looking at each value.
+    """
+    count = rows.num_rows
+    sequence = _sequence_numbers(context, count)
+    keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else sequence
+    meta = {
+        COMMIT_TIME: constant(context.instant_time, count),
+        COMMIT_SEQNO: sequence,
+        RECORD_KEY: keys,
+        PARTITION_PATH: constant(partition_path, count),
+        FILE_NAME: constant(file_name, count),
+    }
+    user_columns = context.schema.names[len(META_COLUMNS) :]
+    return pa.table({**meta, **{name: rows.column(name) for name in user_columns}})
+
+
+def constant(text: str, count: int) -> pa.DictionaryArray:
+    """Return a column that repeats one string without storing it `count` times."""
+    indices = pa.array(np.zeros(count, dtype=np.int32))
+    return pa.DictionaryArray.from_arrays(indices, pa.array([text]))
+
+
+def _sequence_numbers(context: WriteContext, count: int) -> pa.Array:
+    first = context.row_numbers.reserve(count)
+    numbers = pc.cast(pa.array(np.arange(first, first + count)), pa.string())
+    prefix = f"{context.instant_time}_{context.task_partition}"
+    return pc.binary_join_element_wise(prefix, numbers, "_")

@@ -1,0 +1,158 @@
+"""`HoodieTable`: a Hudi table without Spark, Arrow tables in and out.
+
+It takes the same way as the Spark sink: the same coordinator, task writer, handles and reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.clock import Clock, SystemClock
+from hoodie_ds.config.ids import IdSource, RandomIds
+from hoodie_ds.config.kinds import Operation
+from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.opened import open_table
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+
+_OPERATION = "hoodie.datasource.write.operation"
+
+
+class HoodieTable:
+    """A Hudi table at a base path, which the first write creates.
+
+    Parameters
+    ----------
+    path : str
+        Base path: a local folder or an fsspec URL.
+    options : mapping of str to str, optional
+        Options of every write, with Hudi's names; those of a call are added to them.
+    storage : Storage, optional
+        Rooted at the base path, in place of the one that the path's scheme gives.
+    clock, ids : Clock and IdSource, optional
+        In place of the machine's.
+
+    Examples
+    --------
+    >>> table = HoodieTable("/tmp/trips", {"hoodie.table.name": "trips",
+    ...     "hoodie.datasource.write.recordkey.field": "uuid",
+    ...     "hoodie.datasource.write.precombine.field": "ts"})
+    >>> table.upsert(rows)  # doctest: +SKIP
+    >>> table.read(columns=["uuid", "fare"])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        storage: Storage | None = None,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        self._options = {**(options or {}), "path": path}
+        self._storage = storage
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+
+    def upsert(self, rows: pa.Table, options: Mapping[str, str] | None = None) -> None:
+        """Update rows by record key, or insert them; creates the table if there is none.
+
+        Rows whose column ``_hoodie_is_deleted`` is true delete their key.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            Columns of the table; new ones extend it.
+        options : mapping of str to str, optional
+            Further options of this write.
+
+        Raises
+        ------
+        HoodieError
+            The write was refused or failed; the table is as before.
+        """
+        self._write(rows, Operation.UPSERT, options)
+
+    def insert(self, rows: pa.Table, options: Mapping[str, str] | None = None) -> None:
+        """Append rows to a table without record keys; creates it if there is none.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            Columns of the table; new ones extend it.
+        options : mapping of str to str, optional
+            Further options of this write.
+        """
+        self._write(rows, Operation.INSERT, options)
+
+    def delete(self, keys: pa.Table, options: Mapping[str, str] | None = None) -> None:
+        """Delete rows by record key.
+
+        Parameters
+        ----------
+        keys : pyarrow.Table
+            The columns of record key and partition. If the ordering column is there too, a row
+            with a greater ordering value survives.
+        options : mapping of str to str, optional
+            Further options of this write.
+        """
+        self._write(keys, Operation.DELETE, options)
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: pc.Expression | None = None,
+    ) -> pa.Table:
+        """Return the latest rows.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns to return; all, the five ``_hoodie_*`` columns first, if None.
+        filter : pyarrow.compute.Expression, optional
+            Which rows to return.
+        """
+        return Snapshot.latest(self._open(for_write=False)).read(columns, filter)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the table, the five ``_hoodie_*`` columns first."""
+        return Snapshot.latest(self._open(for_write=False)).schema
+
+    @property
+    def properties(self) -> TableProperties:
+        """The table's properties."""
+        return open_table(self._open(for_write=False)).properties
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline."""
+        return load_timeline(open_table(self._open(for_write=False)).storage)
+
+    def _write(
+        self, rows: pa.Table, operation: Operation, options: Mapping[str, str] | None
+    ) -> None:
+        raw = {_OPERATION: operation.value, **self._options, **(options or {})}
+        parsed = WriteOptions.parse(raw)
+        coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
+        batch = coordinator.begin(rows.schema)
+        message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)
+        coordinator.commit([message])
+
+    def _open(self, for_write: bool) -> Storage:
+        if self._storage is not None:
+            return self._storage
+        options = WriteOptions.parse(self._options)
+        return open_storage(
+            options.base_path, options.storage_options, options.allow_non_atomic_storage, for_write
+        )

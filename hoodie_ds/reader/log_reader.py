@@ -1,0 +1,118 @@
+"""Log files of a slice to records, in the order in which they are to be merged.
+
+A block counts if the commit of its instant is complete and, where that commit is on the active
+timeline, names the file; blocks of other instants are those of failed or unfinished writes. Blocks
+that a rollback command names do not count either (Hudi tech spec, "log format").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.data_block import decode_data_block
+from hoodie_ds.formats.delete_block import decode_delete_block
+from hoodie_ds.formats.log_block import BlockType, HeaderKey, LogBlock, read_blocks
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.merger import RecordSet
+from hoodie_ds.record.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
+from hoodie_ds.table.file_slice import LogFile
+from hoodie_ds.table.fs_view import FileSystemView
+
+_DATA = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
+
+
+@dataclass(frozen=True)
+class LogReader:
+    """Reads log files into records of one schema.
+
+    Parameters
+    ----------
+    view : FileSystemView
+        Says which instants count.
+    schema : pyarrow.Schema
+        Columns to read, ``_hoodie_record_key`` and those of the ordering fields among them.
+    ordering_fields : tuple of str
+        Paths of the ordering fields; empty where the commit order decides.
+    """
+
+    view: FileSystemView
+    schema: pa.Schema
+    ordering_fields: tuple[str, ...]
+
+    def read(self, logs: tuple[LogFile, ...]) -> list[RecordSet]:
+        """Return the records of all blocks that count, one set per block.
+
+        Raises
+        ------
+        CorruptFileError
+            A log file is damaged; names it.
+        UnsupportedTableError
+            A block has a kind that this release does not read.
+        """
+        blocks = [
+            (log, block)
+            for log in logs
+            for block in read_blocks(self.view.storage.read(log.path), log.path)
+        ]
+        rolled_back = {
+            block.header.get(HeaderKey.TARGET_INSTANT_TIME)
+            for _, block in blocks
+            if block.block_type is BlockType.COMMAND
+        }
+        return [
+            self._records(log, block)
+            for log, block in blocks
+            if block.block_type is not BlockType.COMMAND
+            and _instant(log, block) not in rolled_back
+            and self._counts(log, block)
+        ]
+
+    def _counts(self, log: LogFile, block: LogBlock) -> bool:
+        instant = _instant(log, block)
+        return self.view.timeline.is_committed(instant) and self.view.names(instant, log.path)
+
+    def _records(self, log: LogFile, block: LogBlock) -> RecordSet:
+        if block.block_type is BlockType.DELETE:
+            return self._deletes(decode_delete_block(block, log.path))
+        if block.block_type not in _DATA:
+            raise UnsupportedTableError(
+                f"{log.path} holds a block of kind {block.block_type}, which this release does "
+                "not read; compact the table with the engine that wrote it"
+            )
+        rows = decode_data_block(block, log.path)
+        deleted = np.zeros(rows.num_rows, dtype=np.bool_)
+        if IS_DELETED in rows.column_names:
+            deleted = pc.fill_null(rows.column(IS_DELETED), False).to_numpy()
+        rows = conform(rows, self.schema)
+        return RecordSet(rows, deleted, tuple(resolve(rows, p) for p in self.ordering_fields))
+
+    def _deletes(self, entries: pa.Table) -> RecordSet:
+        keys = {
+            RECORD_KEY: entries.column("record_key"),
+            PARTITION_PATH: entries.column("partition_path"),
+        }
+        rows = conform(pa.table(keys), self.schema)
+        deleted = np.ones(rows.num_rows, dtype=np.bool_)
+        return RecordSet(
+            rows, deleted, tuple(self._ordering(rows, p, entries) for p in self.ordering_fields)
+        )
+
+    def _ordering(self, rows: pa.Table, path: str, entries: pa.Table) -> pa.ChunkedArray:
+        """The entries' ordering values in the field's type; null for an unconditional delete."""
+        kind = resolve(rows, path).type
+        values = entries.column("ordering").cast(kind)
+        unconditional = entries.column("unconditional")
+        return pc.if_else(unconditional, pa.scalar(None, kind), values)
+
+
+def _instant(log: LogFile, block: LogBlock) -> str:
+    instant = block.header.get(HeaderKey.INSTANT_TIME)
+    if instant is None:
+        raise CorruptFileError(f"{log.path}: a block carries no instant time")
+    return instant

@@ -1,0 +1,116 @@
+"""A snapshot query: the latest rows of a table as of one moment (Hudi's default query type)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.kinds import MergeMode
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.reader.file_slice_reader import FileSliceReader
+from hoodie_ds.record.merger import Merger
+from hoodie_ds.record.meta_columns import with_meta_columns
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.opened import Table, open_table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+
+_READ_THREADS: Final = 4
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table at one moment.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        The moment.
+    schema : pyarrow.Schema
+        Columns: the five meta columns, then the user's.
+    """
+
+    table: Table
+    timeline: Timeline
+    schema: pa.Schema
+
+    @classmethod
+    def latest(cls, storage: Storage) -> Snapshot:
+        """Open a table as it is now.
+
+        Raises
+        ------
+        TableNotFoundError
+            There is no table.
+        UnsupportedTableError
+            The table has a version or feature that this release does not read.
+        """
+        table = open_table(storage)
+        table.properties.check_readable()
+        timeline = load_timeline(storage)
+        columns = table_schema(table, timeline) or pa.schema([])
+        return cls(table, timeline, with_meta_columns(columns))
+
+    def slices(self) -> Iterator[FileSlice]:
+        """Every latest file slice, partition by partition."""
+        view = FileSystemView(self.table.storage, self.timeline)
+        for partition_path in view.partition_paths():
+            yield from view.latest_slices(partition_path)
+
+    def reader(self) -> FileSliceReader:
+        """Return what reads the slices."""
+        properties = self.table.properties
+        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
+        return FileSliceReader(
+            FileSystemView(self.table.storage, self.timeline),
+            self.schema,
+            Merger(properties.merge_mode),
+            properties.ordering_fields if by_event_time else (),
+        )
+
+    def read(
+        self, columns: Sequence[str] | None = None, row_filter: pc.Expression | None = None
+    ) -> pa.Table:
+        """Read the rows.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns to return, meta columns among them if wanted; all if None.
+        row_filter : pyarrow.compute.Expression, optional
+            Rows to return; may use columns that are not returned.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist.
+        """
+        wanted = self.schema.names if columns is None else list(columns)
+        for name in wanted:
+            if name not in self.schema.names:
+                raise SchemaError(
+                    f"column {name!r} is not in the table; its columns are "
+                    f"{', '.join(self.schema.names)}"
+                )
+        fetched = wanted if row_filter is None else self.schema.names
+        empty = pa.schema([self.schema.field(name) for name in fetched]).empty_table()
+        reader = self.reader()
+        with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hoodie-reader") as pool:
+            parts = pool.map(lambda found: reader.read(found, fetched), self.slices())
+            rows = pa.concat_tables([empty, *parts])
+        if row_filter is not None:
+            rows = rows.filter(row_filter).select(wanted)
+        return rows

@@ -1,0 +1,155 @@
+"""From partition values to the folders of a table, and the jail around them.
+
+The invariant: every path stays below the table's base path and out of its hidden folders, and
+two different combinations of values share a folder only where Hudi itself makes them one: null
+and the empty text. Only distinct values are looked at, never rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import RecordKeyError
+
+Codes = npt.NDArray[np.int64]
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPED = str.maketrans(
+    {c: f"%{ord(c):02X}" for c in [*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"]}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column as its distinct texts and, for each row, the position of its text.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray of int64, shape (rows,)
+    texts : tuple of str or None
+        Distinct among the values that were encoded; texts made from them may repeat.
+    """
+
+    codes: Codes
+    texts: tuple[str | None, ...]
+
+
+def distinct(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+    """Split a column into row codes and its distinct values, null being one of them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    chunks = pc.dictionary_encode(column, null_encoding="encode").chunks
+    if not chunks:
+        return np.empty(0, np.int64), pa.array([], column.type)
+    # The chunks of one encoding share its dictionary.
+    codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks]
+    return np.concatenate(codes).astype(np.int64), chunks[0].dictionary
+
+
+def escape(text: str) -> str:
+    r"""Escape the characters that Hudi escapes under ``partitionpath.urlencode``: ``%3A``.
+
+    Control characters, DEL and ``" # % ' * / : = ? \ { [ ] ^`` become two hexadecimal digits
+    after a percent sign; since ``%`` is among them, different texts stay different.
+    """
+    return text.translate(_ESCAPED)
+
+
+def folders(field: str, values: Coded, hive_style: bool, url_encode: bool, sole: bool) -> Coded:
+    """Turn the values of one partition field into its part of the path.
+
+    Parameters
+    ----------
+    field : str
+        The partition field; with ``hive_style`` it precedes the value as ``field=``.
+    values : Coded
+        Texts of the field; null and ``""`` become the default partition.
+    hive_style, url_encode : bool
+        The table's ``hive_style_partitioning`` and ``partitionpath.urlencode``.
+    sole : bool
+        Whether it is the only partition field. A ``/`` in a value, which makes folders within
+        folders, is then unambiguous even without ``url_encode``.
+
+    Raises
+    ------
+    RecordKeyError
+        A value would share a folder with another: it holds the default partition's own name, or
+        a ``/`` beside other partition fields.
+    """
+    prefix = f"{field}=" if hive_style else ""
+    parts: list[str] = []
+    for text in values.texts:
+        if text == DEFAULT_PARTITION:
+            raise _refused(field, text, "it is the folder of null")
+        if text and "/" in text and not (url_encode or sole):
+            raise _refused(field, text, "a '/' makes folders that other values can reach too")
+        encoded = escape(text) if text and url_encode else text
+        parts.append(prefix + (encoded or DEFAULT_PARTITION))
+    return Coded(values.codes, tuple(parts))
+
+
+def joined(parts: Sequence[Coded]) -> pa.ChunkedArray:
+    """Path of each row from the parts of its partition fields, first to last.
+
+    Returns
+    -------
+    pyarrow.ChunkedArray of string
+
+    Raises
+    ------
+    RecordKeyError
+        A path would leave the base path or reach hidden or unnamed folders.
+    """
+    codes, paths = parts[0].codes, [part or "" for part in parts[0].texts]
+    for part in parts[1:]:
+        # Renumber after each field: the product of all cardinalities could overflow.
+        pairs = pa.chunked_array([pa.array(codes * len(part.texts) + part.codes)])
+        codes, combinations = distinct(pairs)
+        numbers = combinations.to_pylist()
+        width = len(part.texts)
+        paths = [f"{paths[number // width]}/{part.texts[number % width]}" for number in numbers]
+    for path in paths:
+        check_inside(path)
+    return pa.chunked_array([pc.take(pa.array(paths, pa.string()), pa.array(codes))])
+
+
+def check_inside(path: str) -> None:
+    """Refuse a partition path that leaves the table or reaches what is not a partition.
+
+    Raises
+    ------
+    RecordKeyError
+        A component is empty, ``.`` or ``..``, begins with ``.`` (``.hoodie`` among them), or
+        begins with ``_`` and is not ``_field=value``: readers skip such folders.
+    """
+    if path == "":
+        return
+    for component in path.split("/"):
+        hidden = component.startswith("_") and "=" not in component
+        if not component or component.startswith(".") or "\0" in component:
+            raise _jailed(path, component)
+        if hidden and component != DEFAULT_PARTITION:
+            raise _jailed(path, component)
+
+
+def _jailed(path: str, component: str) -> RecordKeyError:
+    return RecordKeyError(
+        f"partition path {path[:200]!r} is refused for its part {component[:200]!r}: a part must "
+        "not be empty, hidden (a leading '.' or '_'), or hold NUL; correct the value, or create "
+        "the table with hoodie.datasource.write.hive_style_partitioning=true and "
+        "hoodie.datasource.write.partitionpath.urlencode=true"
+    )
+
+
+def _refused(field: str, text: str, reason: str) -> RecordKeyError:
+    return RecordKeyError(
+        f"partition field {field!r} holds {text[:200]!r}, which is refused: {reason}; correct the "
+        "value, or for '/' create the table with "
+        "hoodie.datasource.write.partitionpath.urlencode=true"
+    )

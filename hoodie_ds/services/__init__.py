@@ -1,0 +1,1 @@
+"""What keeps a table healthy: rollback and recovery."""

@@ -1,0 +1,1 @@
+"""The streaming write path: coordinator, task writers, messages. No Spark in it."""

@@ -1,0 +1,93 @@
+"""Writes the rows of a table without record keys: append-only, into file groups of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+import pyarrow as pa
+import xxhash
+
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.records import split_by_partition
+from hoodie_ds.table.file_slice import FileGroupId
+
+_QUEUE_LENGTH: Final = 2
+"""Row groups that may wait for the encoder: more would only hold memory."""
+
+
+class AppendWriter:
+    """One task's writer of an append-only table.
+
+    Rows are encoded by a background thread while the next batches arrive.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    """
+
+    def __init__(self, batch: Batch, context: WriteContext) -> None:
+        self._batch = batch
+        self._context = context
+        self._handles: dict[str, CreateHandle] = {}
+        self._num_files: dict[str, int] = {}
+        self._statuses: list[WriteStatus] = []
+        self._encoder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hoodie-encoder")
+        self._pending: deque[Future[None]] = deque()
+
+    def write(self, rows: pa.Table) -> None:
+        """Take rows of the table's user columns."""
+        while len(self._pending) >= _QUEUE_LENGTH:
+            self._pending.popleft().result()
+        self._pending.append(self._encoder.submit(self._encode, rows))
+
+    def close(self, owns_groups: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
+        """Finish the files; file groups are always this task's own."""
+        try:
+            while self._pending:
+                self._pending.popleft().result()
+        finally:
+            self._encoder.shutdown()
+        self._statuses += [handle.close() for handle in self._handles.values()]
+        return self._statuses, []
+
+    def discard(self, cause: BaseException) -> None:
+        """Give up all open files."""
+        self._encoder.shutdown(cancel_futures=True)
+        for handle in self._handles.values():
+            handle.discard(cause)
+
+    def _encode(self, rows: pa.Table) -> None:
+        for partition_path, part in split_by_partition(self._batch, rows):
+            handle = self._handles.get(partition_path)
+            if handle is None:
+                handle = self._handles[partition_path] = self._new_group(partition_path)
+            handle.write(part)
+            if handle.bytes_written >= self._batch.options.parquet_max_file_bytes:
+                self._statuses.append(self._handles.pop(partition_path).close())
+
+    def _new_group(self, partition_path: str) -> CreateHandle:
+        number = self._num_files.get(partition_path, 0)
+        self._num_files[partition_path] = number + 1
+        return CreateHandle(
+            self._context, FileGroupId(partition_path, self._file_id(partition_path, number))
+        )
+
+    def _file_id(self, partition_path: str, number: int) -> str:
+        """A file id that a second attempt at the same work gives again."""
+        identity = (
+            self._context.instant_time,
+            partition_path,
+            str(self._context.task_partition),
+            str(number),
+        )
+        digits = xxhash.xxh3_128_hexdigest("\0".join(identity).encode())
+        parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+        return "-".join(parts) + "-0"

@@ -1,0 +1,122 @@
+"""What `Coordinator.begin` decides for one batch and hands to its tasks.
+
+A `Batch` is pickled into every task, so that all of them, and every further attempt of each, see
+the same table and make the same decisions. It comes back with their messages, so that the process
+that commits needs no memory of its own (RFC-24: the coordinator's state is on the timeline).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from hoodie_ds.config.kinds import MergeMode, Operation, TableType
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.formats.avro_schema import arrow_to_avro
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.record.keygen import KeyGenerator, KeySpec
+from hoodie_ds.record.merger import Merger
+from hoodie_ds.record.meta_columns import with_meta_columns
+from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch to be written.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    options : WriteOptions
+        How to write.
+    operation : Operation
+        What to do with the rows.
+    layout : BucketLayout or None
+        Where keys belong; None in a table without record keys.
+    schema : pyarrow.Schema
+        The table's user columns once this batch is in.
+    timeline : Timeline
+        The table as this batch sees it.
+    guard : ReplayGuard
+        What was committed before.
+    proposed_time : str
+        Instant time to open, if it is still free.
+    owner : str
+        Who opens the instant: no other batch or attempt of a batch has it.
+    """
+
+    table: Table
+    options: WriteOptions
+    operation: Operation
+    layout: BucketLayout | None
+    schema: pa.Schema
+    timeline: Timeline
+    guard: ReplayGuard
+    proposed_time: str
+    owner: str
+
+    @property
+    def action(self) -> Action:
+        """The action of the batch's instant."""
+        cow = self.table.properties.table_type is TableType.COPY_ON_WRITE
+        return Action.COMMIT if cow else Action.DELTA_COMMIT
+
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The schema of data files: meta columns, then user columns."""
+        return with_meta_columns(self.schema)
+
+    @cached_property
+    def avro_schema(self) -> str:
+        """Avro schema of the user columns, as commits carry it."""
+        return arrow_to_avro(self.schema, self.table.properties.name)
+
+    @cached_property
+    def stored_avro_schema(self) -> str:
+        """Avro schema of data files."""
+        return arrow_to_avro(self.stored_schema, self.table.properties.name)
+
+    @cached_property
+    def key_generator(self) -> KeyGenerator:
+        """Makes record keys and partition paths."""
+        return KeyGenerator.of(key_spec(self.table, self.options))
+
+    @property
+    def merger(self) -> Merger:
+        """Decides between records of one key."""
+        return Merger(self.table.properties.merge_mode)
+
+    @property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """Fields that the merger compares; none where the commit order decides."""
+        properties = self.table.properties
+        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
+        return properties.ordering_fields if by_event_time else ()
+
+
+def key_spec(table: Table, options: WriteOptions) -> KeySpec:
+    """Describe a table's key generator.
+
+    The encoding of a COMPLEX key with one field is the table's own where it records one, else the
+    option's, else Hudi's for version 6 (``field:value``).
+    """
+    properties = table.properties
+    prefixed = properties.complex_key_prefixed
+    if prefixed is None:
+        prefixed = not options.complex_keygen_new_encoding
+    return KeySpec(
+        kind=properties.key_generator,
+        record_key_fields=properties.record_key_fields,
+        partition_fields=properties.partition_field_specs or properties.partition_fields,
+        hive_style=properties.hive_style,
+        url_encode=properties.url_encode,
+        timestamp_options={**properties.key_generator_options, **options.key_generator_options},
+        consistent_logical_timestamp=bool(options.consistent_logical_timestamp),
+        complex_key_prefixed=prefixed,
+    )

@@ -1,0 +1,185 @@
+"""The operator coordinator of RFC-24: it begins, commits and aborts batches.
+
+It keeps nothing in memory between its entry points, as Spark calls them in different processes:
+what it knows is on the timeline, or travels with the tasks (`Batch`, `TaskCommitMessage`).
+
+The commit point is one put-if-absent of the completed file, which names every file of the batch.
+Before it nothing of the batch is visible; after it nothing can take it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.config.clock import Clock, SystemClock
+from hoodie_ds.config.ids import IdSource, RandomIds
+from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, TimelineError
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.services.recovery import recover
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.commit import complete, give_up, is_complete
+from hoodie_ds.sink.messages import TaskCommitMessage
+from hoodie_ds.sink.open_instant import owner_text
+from hoodie_ds.sink.plan import check_ordering, check_timeline, resolve_operation, stored_schema
+from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.opened import Table, create_table, drop_metadata_table, find_table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.instant_time import next_time
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+
+_METADATA: Final = "hoodie.metadata.enable"
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """Begins, commits and aborts the batches of one writer of one table.
+
+    Parameters
+    ----------
+    options : WriteOptions
+        How to write.
+    storage : Storage
+        Rooted at the table's base path.
+    clock : Clock
+        Where times come from.
+    ids : IdSource
+        Where the identity of an attempt comes from.
+    """
+
+    options: WriteOptions
+    storage: Storage
+    clock: Clock
+    ids: IdSource
+
+    @classmethod
+    def of(cls, options: WriteOptions) -> Coordinator:
+        """Return the coordinator of this machine's clock, random source and file systems."""
+        storage = open_storage(
+            options.base_path, options.storage_options, options.allow_non_atomic_storage
+        )
+        return cls(options, storage, SystemClock(), RandomIds())
+
+    def begin(self, schema: pa.Schema, query_id: str = "") -> Batch:
+        """Decide everything about a batch, before any of its tasks runs.
+
+        Checks options, table and schema; creates the table if there is none; recovers what an
+        earlier, failed attempt left; reads the replay guard; proposes an instant time later than
+        all others. Writes nothing of the batch itself: its first row opens the instant.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+            Columns of the batch as they will arrive.
+        query_id : str
+            The streaming query, if it is known already; for the instant's record only.
+
+        Returns
+        -------
+        Batch
+
+        Raises
+        ------
+        HoodieError
+            An option, the table or the schema does not allow the write. The table is as before.
+        """
+        table = find_table(self.storage)
+        properties = self._properties(table)
+        timeline = load_timeline(self.storage) if table else Timeline()
+        check_timeline(timeline, properties)
+        operation = resolve_operation(self.options, properties)
+        layout = BucketLayout.of(properties, self.options) if properties.record_key_fields else None
+        stored = table_schema(table, timeline) if table else None
+        columns = stored_schema(schema, stored, properties, operation, self.options)
+        check_ordering(columns, properties)
+        now_ms = self.clock.now_ms()
+        if table is None:
+            table = create_table(self.storage, properties, now_ms)
+        elif properties.metadata_partitions:
+            table = drop_metadata_table(table, now_ms)
+        timeline = recover(table, self.clock)
+        utc = table.properties.timeline_timezone == "UTC"
+        return Batch(
+            table=table,
+            options=self.options,
+            operation=operation,
+            layout=layout,
+            schema=columns,
+            timeline=timeline,
+            guard=ReplayGuard.load(self.storage, timeline),
+            proposed_time=next_time(self.clock.now_ms(), utc, timeline.latest_time),
+            owner=owner_text(query_id, self.ids.unique()),
+        )
+
+    def commit(self, messages: Sequence[TaskCommitMessage | None]) -> None:
+        """Make a batch part of the table, in one step.
+
+        Idempotent: a batch that is in the table already is left alone.
+
+        Parameters
+        ----------
+        messages : sequence of TaskCommitMessage or None
+            One from every task.
+
+        Raises
+        ------
+        TimelineError
+            A task did not report, or the instant was rolled back meanwhile.
+        WriteConflictError
+            Another writer changed a file group that this batch changes.
+        CommitOutcomeUnknownError
+            It could not be found out whether the commit took effect.
+        """
+        reported = [message for message in messages if message is not None]
+        if len(reported) < len(messages):
+            missing = len(messages) - len(reported)
+            raise TimelineError(
+                f"{missing} of {len(messages)} tasks did not report; nothing was committed"
+            )
+        written = [message for message in reported if message.instant_time is not None]
+        if not written:
+            return
+        complete(written)
+
+    def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
+        """Give a batch up, unless it is in the table already.
+
+        Nothing is deleted here, since tasks may still be writing: the next `begin` rolls back.
+
+        Parameters
+        ----------
+        messages : sequence of TaskCommitMessage or None
+            From the tasks that had finished.
+        """
+        for message in messages:
+            if message is not None and message.batch is not None and not is_complete(message):
+                give_up(message)
+                return
+
+    def _properties(self, table: Table | None) -> TableProperties:
+        if table is None:
+            return TableProperties.create(self.options)
+        properties = table.properties
+        properties.check_writable()
+        properties.check_agrees(self.options)
+        if properties.metadata_partitions and self.options.metadata_enable is not False:
+            partitions = ", ".join(properties.metadata_partitions)
+            raise OptionError(
+                _METADATA,
+                self.options.metadata_enable,
+                f"table {properties.name!r} has a metadata table ({partitions}), which this "
+                "release cannot keep up to date; set it to false to drop the metadata table with "
+                "the first write, as Hudi does",
+            )
+        if self.options.metadata_enable:
+            raise OptionError(
+                _METADATA, True, "this release writes no metadata table; leave it out"
+            )
+        return properties

@@ -1,0 +1,87 @@
+"""What a task tells the coordinator (RFC-24's ``WriteMetadataEvent``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.table.file_slice import FileGroupId
+
+
+@dataclass(frozen=True, slots=True)
+class TaskId:
+    """One attempt of one task.
+
+    Parameters
+    ----------
+    partition : int
+        Number of the task.
+    stage : int
+        Number of the stage.
+    attempt : int
+        A number that no other attempt of the application has.
+    """
+
+    partition: int = 0
+    stage: int = 0
+    attempt: int = 0
+
+    @property
+    def write_token(self) -> str:
+        """The part of file names that keeps attempts apart."""
+        return f"{self.partition}-{self.stage}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """Rows of a file group that other tasks may have rows of too, kept for the commit to merge.
+
+    Parameters
+    ----------
+    group : FileGroupId
+        Where the rows belong.
+    path : str
+        Arrow IPC file, relative to the base path.
+    task_partition : int
+        Task that staged them; staged rows are merged in this order.
+    sequence : int
+        Order among the files that one task staged for one group.
+    """
+
+    group: FileGroupId
+    path: str
+    task_partition: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCommitMessage:
+    """Outcome of one task.
+
+    Parameters
+    ----------
+    batch_id : BatchId or None
+        The micro-batch; None outside streaming.
+    batch : Batch or None
+        What the task was given; None if it had no rows.
+    instant_time : str or None
+        The instant that it wrote under; None if it had no rows.
+    statuses : tuple of WriteStatus
+        Files written, all durable.
+    staged : tuple of StagedRows
+        Rows left for the commit to merge.
+    num_rows : int
+        Rows received.
+    already_committed : bool
+        The batch was found committed; nothing was written.
+    """
+
+    batch_id: BatchId | None = None
+    batch: Batch | None = None
+    instant_time: str | None = None
+    statuses: tuple[WriteStatus, ...] = ()
+    staged: tuple[StagedRows, ...] = ()
+    num_rows: int = 0
+    already_committed: bool = False

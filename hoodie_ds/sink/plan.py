@@ -1,0 +1,126 @@
+"""What a write is to do, from its options and the table: checked before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from hoodie_ds.config.kinds import Operation, TableType
+from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
+from hoodie_ds.formats.avro_schema import arrow_to_avro, avro_to_arrow, normalise_schema
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.meta_columns import IS_DELETED, without_meta_columns
+from hoodie_ds.record.schema import evolve
+from hoodie_ds.sink.task_column import TASK_COLUMN
+from hoodie_ds.timeline.timeline import Timeline
+
+_OPERATION = "hoodie.datasource.write.operation"
+_KEYED = (Operation.UPSERT, Operation.DELETE)
+_KEYLESS = (Operation.INSERT, Operation.BULK_INSERT)
+
+
+def resolve_operation(options: WriteOptions, properties: TableProperties) -> Operation:
+    """Return the operation: the user's, else upsert with record keys and insert without.
+
+    Raises
+    ------
+    OptionError
+        The operation does not fit the table, or is not supported yet.
+    """
+    keyed = bool(properties.record_key_fields)
+    if options.operation is None:
+        return Operation.UPSERT if keyed else Operation.INSERT
+    allowed = _KEYED if keyed else _KEYLESS
+    if options.operation not in allowed:
+        names = " and ".join(operation.value for operation in allowed)
+        kind = "with" if keyed else "without"
+        raise OptionError(
+            _OPERATION,
+            options.operation.value,
+            f"this release does {names} on a table {kind} record keys",
+        )
+    return options.operation
+
+
+def stored_schema(
+    batch: pa.Schema,
+    stored: pa.Schema | None,
+    properties: TableProperties,
+    operation: Operation,
+    options: WriteOptions,
+) -> pa.Schema:
+    """Return the table's user columns once a batch is in.
+
+    Parameters
+    ----------
+    batch : pyarrow.Schema
+        The batch as it arrives; meta columns and the shuffle's column are left out.
+    stored : pyarrow.Schema or None
+        The table's user columns; None for a table without commits.
+    properties, operation, options
+        The table and the write.
+
+    Raises
+    ------
+    SchemaError
+        A column cannot be stored, does not fit the table, or one that is needed is missing.
+    """
+    user = pa.schema([field for field in without_meta_columns(batch) if field.name != TASK_COLUMN])
+    user = normalise_schema(user)
+    needed = properties.record_key_fields + properties.partition_fields
+    if operation is not Operation.DELETE:
+        needed += properties.ordering_fields
+    _check_fields(user, needed)
+    _check_delete_mark(user)
+    # Through Avro and back: what small integers become in the table, they become here.
+    arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
+    if operation is Operation.DELETE:
+        return arriving if stored is None else stored
+    if stored is None:
+        return arriving
+    return evolve(stored, arriving, options.set_null_for_missing_columns)
+
+
+def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:
+    """Refuse ordering fields that Hudi's readers cannot compare."""
+    fields = properties.ordering_fields
+    if len(fields) > 1:
+        raise OptionError(
+            "hoodie.datasource.write.precombine.field",
+            ",".join(fields),
+            "this release orders by one field",
+        )
+    for path in fields:
+        column = resolve(schema.empty_table(), path)
+        if pa.types.is_binary(column.type) or pa.types.is_nested(column.type):
+            raise SchemaError(
+                f"ordering field {path!r} is {column.type}; Hudi orders by numbers, dates, "
+                "timestamps, decimals and strings"
+            )
+
+
+def check_timeline(timeline: Timeline, properties: TableProperties) -> None:
+    """Refuse a table whose pending table services leave no room for a write."""
+    if properties.table_type is TableType.MERGE_ON_READ and timeline.pending_compactions:
+        times = ", ".join(instant.time for instant in timeline.pending_compactions)
+        raise UnsupportedTableError(
+            f"table {properties.name!r} has a pending compaction ({times}), under which log files "
+            "change their names; let the engine that scheduled it run or cancel it first"
+        )
+
+
+def _check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:
+    empty = schema.empty_table()
+    for path in needed:
+        resolve(empty, path)
+
+
+def _check_delete_mark(schema: pa.Schema) -> None:
+    if IS_DELETED in schema.names and not pa.types.is_boolean(schema.field(IS_DELETED).type):
+        raise SchemaError(
+            f"column {IS_DELETED!r} is {schema.field(IS_DELETED).type}; it marks deletes and "
+            "must be boolean"
+        )

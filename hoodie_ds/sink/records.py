@@ -1,0 +1,83 @@
+"""From rows of a batch to records of file groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.kinds import Operation
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.merger import RecordSet
+from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
+from hoodie_ds.sink.batch import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class BucketKey:
+    """A bucket of a partition."""
+
+    partition_path: str
+    bucket: int
+
+
+def to_records(batch: Batch, rows: pa.Table) -> RecordSet:
+    """See rows, in the table's types and with their record keys, as records.
+
+    A row is a delete if the operation is, or if its column ``_hoodie_is_deleted`` is true.
+    """
+    if batch.operation is Operation.DELETE:
+        deleted = np.ones(rows.num_rows, dtype=np.bool_)
+    elif IS_DELETED in rows.column_names:
+        marks = pc.fill_null(rows.column(IS_DELETED), False)
+        deleted = marks.to_numpy()
+    else:
+        deleted = np.zeros(rows.num_rows, dtype=np.bool_)
+    return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in batch.ordering_fields))
+
+
+def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, pa.Table]]:
+    """Give rows their record keys and part them by bucket, keeping their order within each.
+
+    Yields
+    ------
+    tuple of BucketKey and pyarrow.Table
+        User columns and ``_hoodie_record_key``.
+    """
+    assert batch.layout is not None
+    keys = batch.key_generator.record_keys(rows)
+    buckets = batch.layout.buckets(keys)
+    rows = rows.append_column(RECORD_KEY, keys)
+    paths = batch.key_generator.partition_paths(rows).combine_chunks().dictionary_encode()
+    partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = partitions * batch.layout.num_buckets + buckets
+    for code, part in _split(rows, codes):
+        partition, bucket = divmod(code, batch.layout.num_buckets)
+        yield BucketKey(paths.dictionary[partition].as_py(), bucket), part
+
+
+def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Part rows by partition path, keeping their order within each."""
+    paths = batch.key_generator.partition_paths(rows).combine_chunks().dictionary_encode()
+    codes = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    for code, part in _split(rows, codes):
+        yield paths.dictionary[code].as_py(), part
+
+
+def _split(rows: pa.Table, codes: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
+    if len(codes) == 0:
+        return
+    if (codes == codes[0]).all():
+        yield int(codes[0]), rows
+        return
+    order = np.argsort(codes, kind="stable")
+    sorted_codes = codes[order]
+    arranged = rows.take(order)
+    starts = np.flatnonzero(np.diff(sorted_codes, prepend=sorted_codes[0] - 1))
+    ends = np.append(starts[1:], len(codes))
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield int(sorted_codes[start]), arranged.slice(start, end - start)

@@ -1,0 +1,114 @@
+"""Rows set aside by tasks, merged by the commit.
+
+Copy-on-write allows one new base file per file group and commit. Where rows of a group may sit in
+several tasks, each task stages its rows, and the commit merges them, once per group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.handles.merge_handle import merge_base_file
+from hoodie_ds.record.merger import RecordSet
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.records import to_records
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.timeline.paths import staged_path
+
+
+def stage(context: WriteContext, group: FileGroupId, rows: pa.Table, sequence: int) -> StagedRows:
+    """Write rows where only the commit looks for them.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        Where the rows belong.
+    rows : pyarrow.Table
+        User columns and ``_hoodie_record_key``.
+    sequence : int
+        Number of the file among those of this task.
+    """
+    path = staged_path(context.instant_time, f"{context.write_token}_{sequence}")
+    with (
+        context.storage.open_output(path) as output,
+        pa.ipc.new_file(
+            output, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
+        ) as writer,
+    ):
+        writer.write_table(rows)
+    return StagedRows(group, path, context.task_partition, sequence)
+
+
+def read_staged(context: WriteContext, staged: StagedRows) -> pa.Table:
+    """Read staged rows back."""
+    with context.storage.open_input(staged.path) as source:
+        try:
+            return pa.ipc.open_file(source).read_all()
+        except pa.ArrowInvalid as error:
+            raise CorruptFileError(
+                f"{staged.path}: staged rows cannot be read ({error}); the batch will be retried"
+            ) from error
+
+
+def merge_staged(
+    batch: Batch,
+    context: WriteContext,
+    staged: Sequence[StagedRows],
+    latest: FileSlice | None,
+) -> WriteStatus | None:
+    """Merge all staged rows of one file group into its next base file.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Instant, and a write token of the commit's own.
+    staged : sequence of StagedRows
+        Of one file group.
+    latest : FileSlice or None
+        The group's latest slice; None for a new group.
+    """
+    ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
+    rows = pa.concat_tables([read_staged(context, part) for part in ordered])
+    return write_merged(batch, context, staged[0].group, to_records(batch, rows), latest)
+
+
+def write_merged(
+    batch: Batch,
+    context: WriteContext,
+    group: FileGroupId,
+    records: RecordSet,
+    latest: FileSlice | None,
+) -> WriteStatus | None:
+    """Write the next base file of a file group, or its first.
+
+    Returns
+    -------
+    WriteStatus or None
+        None if there is nothing to write.
+    """
+    combined = batch.merger.combine(records)
+    if latest is not None and latest.base is not None:
+        return merge_base_file(context, latest.base, combined, batch.merger, batch.ordering_fields)
+    live = combined.live_rows()
+    if not live.num_rows:
+        return None
+    handle = CreateHandle(context, group)
+    handle.write(live)
+    return handle.close()
+
+
+def commit_context(context: WriteContext, number: int) -> WriteContext:
+    """Return a context with a write token of its own for one merge of the commit."""
+    partition = 1_000_000 + number  # beyond the numbers of tasks, so that row numbers differ too
+    return replace(context, task_partition=partition, write_token=f"{partition}-0-0")

@@ -1,0 +1,126 @@
+"""One task of a batch: rows in, durable files and a message out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.formats.conform import conform
+from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.sink.append_writer import AppendWriter
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.keyed_writer import KeyedWriter
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.open_instant import open_instant
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_column import TASK_COLUMN
+
+_CHUNK_BYTES: Final = 32 << 20
+"""Arrow batches are handled together up to this size: per-batch costs are then negligible."""
+
+
+def write_task(
+    batch: Batch,
+    task: TaskId,
+    batch_id: BatchId | None,
+    batches: Iterable[pa.RecordBatch],
+    sole_writer: bool = False,
+) -> TaskCommitMessage:
+    """Write one task's rows.
+
+    The first row opens the batch's instant; a task without rows leaves no trace. A batch that the
+    table already holds is read to its end and dropped (RFC-24, exactly once).
+
+    Parameters
+    ----------
+    batch : Batch
+        What the coordinator decided.
+    task : TaskId
+        This attempt.
+    batch_id : BatchId or None
+        The micro-batch; None outside streaming.
+    batches : iterable of pyarrow.RecordBatch
+        The rows; the column `TASK_COLUMN`, where there is one, says to which task
+        ``shuffle_by_file_group`` sent each row.
+    sole_writer : bool
+        Whether there is no other task.
+
+    Returns
+    -------
+    TaskCommitMessage
+
+    Raises
+    ------
+    HoodieError
+        A row cannot be stored, or storage failed. Nothing becomes visible.
+    """
+    if batch_id is not None and batch.guard.holds(batch_id):
+        num_rows = sum(part.num_rows for part in batches)
+        return TaskCommitMessage(batch_id, num_rows=num_rows, already_committed=True)
+    chunks = _chunks(batches)
+    first = next(chunks, None)
+    if first is None:
+        return TaskCommitMessage(batch_id)
+    context = write_context(batch, task, open_instant(batch))
+    writer = (KeyedWriter if batch.layout else AppendWriter)(batch, context)
+    num_rows, owns_groups = 0, True
+    try:
+        for chunk in _with_first(first, chunks):
+            num_rows += chunk.num_rows
+            owns_groups = owns_groups and (sole_writer or _is_here(chunk, task))
+            writer.write(conform(chunk, batch.schema))
+        statuses, staged = writer.close(owns_groups)
+    except BaseException as error:
+        writer.discard(error)
+        raise
+    return TaskCommitMessage(
+        batch_id, batch, context.instant_time, tuple(statuses), tuple(staged), num_rows
+    )
+
+
+def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext:
+    """Return what a task's handles share."""
+    options = batch.options
+    return WriteContext(
+        storage=batch.table.storage,
+        instant_time=instant_time,
+        task_partition=task.partition,
+        write_token=task.write_token,
+        schema=batch.stored_schema,
+        avro_schema=batch.stored_avro_schema,
+        codec=options.parquet_codec.value,
+        row_group_bytes=options.parquet_block_bytes,
+        log_block_bytes=options.log_block_max_bytes,
+        log_block_format=options.log_block_format,
+    )
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for part in batches:
+        if not part.num_rows:
+            continue
+        held.append(part)
+        size += part.nbytes
+        if size >= _CHUNK_BYTES:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _with_first(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    yield first
+    yield from rest
+
+
+def _is_here(chunk: pa.Table, task: TaskId) -> bool:
+    """Whether every row sits in the task that `shuffle_by_file_group` chose for it."""
+    if TASK_COLUMN not in chunk.column_names:
+        return False
+    extremes = pc.min_max(chunk.column(TASK_COLUMN)).as_py()
+    return bool(extremes["min"] == task.partition == extremes["max"])

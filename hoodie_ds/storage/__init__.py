@@ -1,0 +1,1 @@
+"""The only door to a file system: read, write, put-if-absent, list, delete."""

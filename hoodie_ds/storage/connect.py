@@ -1,0 +1,73 @@
+"""From a base path to its storage. Invariant: no writer gets a storage whose put can race."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from hoodie_ds.config.base_path import check_base_path, scheme_of
+from hoodie_ds.config.write_catalog import ALLOW_NON_ATOMIC_STORAGE
+from hoodie_ds.errors import OptionError
+from hoodie_ds.storage.fsspec_storage import FsspecStorage, has_atomic_put
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.protocol import Storage
+
+
+def open_storage(
+    base_path: str,
+    storage_options: Mapping[str, str] | None = None,
+    allow_non_atomic: bool = False,
+    for_write: bool = True,
+) -> Storage:
+    """Return the storage of a table's folder, which need not exist yet.
+
+    Parameters
+    ----------
+    base_path : str
+        A plain path or ``file:`` URL (local disk), or a URL of a file system fsspec knows. A
+        relative path counts from the working directory of this process.
+    storage_options : mapping of str to str
+        For a remote file system; its values never appear in a message.
+    allow_non_atomic : bool
+        Accept for writing a file system without atomic put-if-absent: two writers at the same time
+        may then both believe that they won.
+    for_write : bool
+        Whether anything will be written.
+
+    Returns
+    -------
+    Storage
+
+    Raises
+    ------
+    OptionError
+        The base path is malformed, or its file system not safe for writing.
+    StorageError
+        There is no file system for the scheme.
+    """
+    place = check_base_path(base_path)
+    scheme = scheme_of(place)
+    if scheme == "file":
+        return LocalStorage(os.path.realpath(_local_path(place)))
+    atomic = has_atomic_put(scheme)
+    if for_write and not atomic and not allow_non_atomic:
+        raise OptionError(
+            ALLOW_NON_ATOMIC_STORAGE.key,
+            None,
+            f"writing to {scheme}:// is refused, because it is not known to create a file for "
+            "exactly one of several writers; set it to true only if one process at a time "
+            "ever writes to the table",
+        )
+    return FsspecStorage(place, dict(storage_options or {}), atomic)
+
+
+def _local_path(place: str) -> str:
+    if scheme_of(place) != "file" or not place.lower().startswith("file:"):
+        return place
+    path = place[len("file:") :]
+    if not path.startswith("//"):
+        return path
+    host, slash, rest = path[2:].partition("/")
+    if host not in ("", "localhost") or not slash:
+        raise OptionError("path", place, "a file URL names no host: write file:///folder")
+    return slash + rest

@@ -1,0 +1,247 @@
+"""Storage on any file system that fsspec knows; the only module that imports fsspec.
+
+Invariant: what the user gave to reach the file system (keys, tokens, passwords) never appears in a
+message or a representation.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import errno
+import inspect
+import io
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from glob import has_magic
+from types import TracebackType
+from typing import Any, BinaryIO, Final, cast
+
+import fsspec
+
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    HoodieError,
+    NotFoundError,
+    StorageError,
+)
+from hoodie_ds.storage.path import check_path
+from hoodie_ds.storage.protocol import FileStatus
+
+_KINDS: Final[tuple[tuple[type[Exception], type[StorageError]], ...]] = (
+    (FileNotFoundError, NotFoundError),
+    (NotADirectoryError, NotFoundError),
+    (FileExistsError, AlreadyExistsError),
+    (PermissionError, AccessDeniedError),
+)
+# The memory file system hands one shared object with one position to all readers and writers.
+_MEMORY_LOCK: Final = threading.RLock()
+
+
+def has_atomic_put(scheme: str) -> bool:
+    """Whether a scheme's file system is known to create a file for exactly one caller.
+
+    ``memory`` is guarded by a lock within the process. s3fs sends ``If-None-Match: *`` with the
+    request if it knows the argument ``mode``; older releases drop it silently.
+
+    Raises
+    ------
+    StorageError
+        fsspec does not know the scheme, or the package for it is not installed.
+    """
+    try:
+        system: Any = fsspec.get_filesystem_class(scheme)
+    except (ValueError, ImportError) as error:
+        raise StorageError(f"no file system for {scheme}://: {error}") from error
+    if scheme in ("s3", "s3a"):
+        return "mode" in inspect.signature(system._pipe_file).parameters
+    return scheme == "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class FsspecStorage:
+    """A `Storage` on a file system of fsspec.
+
+    Parameters
+    ----------
+    root : str
+        URL of the table's folder, without credentials.
+    options : mapping of str to str
+        Arguments of the file system's class; ``true``, ``false`` and JSON objects are taken as
+        such. Values are secrets.
+    atomic_put : bool
+        Whether the file system's exclusive create is atomic; if not, a look-up precedes the write.
+    """
+
+    root: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    atomic_put: bool = False
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        with self._call("read", path) as (system, full):
+            return cast(bytes, system.cat_file(full))
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Open a file for reading; what fails later is an error of the file object."""
+        with self._call("open", path) as (system, full):
+            if self._in_memory:
+                return io.BytesIO(system.cat_file(full))
+            return cast(BinaryIO, system.open(full, "rb"))
+
+    @contextlib.contextmanager
+    def open_output(self, path: str) -> Iterator[BinaryIO]:
+        """Open a new file for writing; its content is held in memory and stored at the end."""
+        check_path(path)
+        content = _Buffer()
+        yield content
+        self._create("write", path, content.getvalue())
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create a file, whole, for exactly one caller."""
+        self._create("create", path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file, whole."""
+        with self._call("replace", path) as (system, full):
+            system.pipe_file(full, data)
+
+    def list(
+        self, path: str, recursive: bool = False, *, folders: bool = False
+    ) -> builtins.list[FileStatus]:
+        """Return the files in a folder, or its sub-folders."""
+        with self._call("list", path, root_allowed=True) as (system, full):
+            try:
+                found = (
+                    system.find(full, detail=True).values()
+                    if recursive and not folders
+                    else system.ls(full, detail=True)
+                )
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            prefix = full.rstrip("/") + "/"
+            wanted = "directory" if folders else "file"
+            statuses = [
+                FileStatus(info["name"][len(prefix) :].rstrip("/"), info["size"] or 0)
+                for info in found
+                if info["type"] == wanted
+                and info["name"].startswith(prefix)
+                # An object named like a folder is some tools' way to mark an empty one.
+                and (folders or not info["name"].endswith("/"))
+            ]
+        below = path + "/" if path else ""
+        return sorted(
+            (FileStatus(below + status.path, status.size) for status in statuses),
+            key=lambda status: status.path,
+        )
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a folder with all that is in it."""
+        with (
+            self._call("delete", path) as (system, full),
+            contextlib.suppress(FileNotFoundError),
+        ):
+            if has_magic(full):  # fsspec would take the name for a pattern and delete others too
+                for name in system.find(full):
+                    system.rm_file(name)
+            else:
+                system.rm(full, recursive=True)
+
+    @property
+    def _in_memory(self) -> bool:
+        return self.root.startswith("memory://")
+
+    def _create(self, verb: str, path: str, data: bytes) -> None:
+        with self._call(verb, path) as (system, full):
+            if not self.atomic_put:
+                if system.exists(full):
+                    raise FileExistsError
+                system.pipe_file(full, data)
+                return
+            try:
+                system.pipe_file(full, data, mode="create")
+            except OSError as error:
+                # Some releases of s3fs report the failed If-None-Match as an invalid argument.
+                if error.errno == errno.EINVAL and "pre-condition" in str(error).lower():
+                    raise FileExistsError from error
+                raise
+
+    @contextlib.contextmanager
+    def _call(
+        self, verb: str, path: str, *, root_allowed: bool = False
+    ) -> Iterator[tuple[Any, str]]:
+        """Yield the file system and the full path; what goes wrong becomes a typed error."""
+        check_path(path, root_allowed=root_allowed)
+        arguments = {name: _argument(text) for name, text in self.options.items()}
+        translation = _Translation(f"cannot {verb} {path!r} below {self.root!r}", arguments)
+        guard = _MEMORY_LOCK if self._in_memory else contextlib.nullcontext()
+        with translation, guard:
+            system: Any = fsspec.filesystem(
+                self.root.split("://", 1)[0], use_listings_cache=False, **arguments
+            )
+            root = system._strip_protocol(self.root).rstrip("/")
+            yield system, f"{root}/{path}" if path else root
+
+
+class _Buffer(io.BytesIO):
+    """A file in memory that keeps its content when a writer closes it."""
+
+    def close(self) -> None:
+        """Do nothing: the storage still needs the content."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Translation:
+    """Turns whatever a file system's library raises into a `StorageError` without secrets.
+
+    Each library has an exception tree of its own, and only the user's choice decides which is
+    installed, so the types cannot be listed.
+    """
+
+    what: str
+    secrets: object
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Exception) or isinstance(error, HoodieError):
+            return
+        text = shown = f"{type(error).__name__}: {error}"
+        for secret in _texts(self.secrets):
+            shown = shown.replace(secret, "***")
+        found = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), StorageError)
+        # The original error is chained only if it does not hold what the message must not.
+        raise found(f"{self.what}: {shown}") from (error if shown == text else None)
+
+
+def _argument(text: str) -> object:
+    lower = text.strip().lower()
+    if lower in ("true", "false"):
+        return lower == "true"
+    if lower.startswith("{"):
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return text
+    return text
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts within an argument."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, str) and value:
+        yield value

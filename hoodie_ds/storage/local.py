@@ -1,0 +1,277 @@
+"""Storage on a local disk, or a network disk mounted as one.
+
+Invariant: a name given by `LocalStorage.put_if_absent` or `LocalStorage.replace` shows either
+nothing, the old content or the whole new content, also after a power cut. Content is synced before
+the name appears, and the folder before the call returns. A killed process may leave a file named
+``.<digits>-<digits>.tmp`` behind, which no listing shows.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import errno
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    NotFoundError,
+    OutOfSpaceError,
+    PathEscapeError,
+    StorageError,
+)
+from hoodie_ds.storage.path import check_path, is_unfinished
+from hoodie_ds.storage.protocol import FileStatus
+
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_ERRORS: Final[dict[int | None, tuple[type[StorageError], str]]] = {
+    errno.ENOSPC: (OutOfSpaceError, "free space on the disk"),
+    errno.EDQUOT: (OutOfSpaceError, "raise the quota"),
+    errno.EACCES: (AccessDeniedError, "check the permissions"),
+    errno.EPERM: (AccessDeniedError, "check the permissions"),
+    errno.EROFS: (AccessDeniedError, "the file system is read-only"),
+    errno.ENOENT: (NotFoundError, "check that it exists"),
+    errno.ENOTDIR: (NotFoundError, "check that its parents are folders"),
+    errno.EEXIST: (AlreadyExistsError, "take another name"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStorage:
+    """A `Storage` on a local disk.
+
+    Parameters
+    ----------
+    root : str
+        Absolute path of the table's folder, symbolic links resolved; it need not exist yet.
+    """
+
+    root: str
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        with self._errors("read", path), open(self._inside(path), "rb") as file:
+            return file.read()
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Open a file for reading; what fails later is an `OSError` of the file object."""
+        with self._errors("open", path):
+            return open(self._inside(path), "rb")
+
+    @contextlib.contextmanager
+    def open_output(self, path: str) -> Iterator[BinaryIO]:
+        """Open a new file for writing; its name shows at once, its content when all is written."""
+        full = self._inside(path)
+        with self._errors("write", path):
+            descriptor = _open_new(full)
+            try:
+                # The descriptor outlives the file object: writers such as Arrow's may close that.
+                with os.fdopen(descriptor, "wb", closefd=False) as file:
+                    yield file
+                os.fsync(descriptor)
+                _sync_folder(os.path.dirname(full))
+            except BaseException:
+                _unlink_quietly(full)
+                raise
+            finally:
+                os.close(descriptor)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create a file, whole, for exactly one caller."""
+        full = self._inside(path)
+        with self._errors("create", path):
+            if os.path.lexists(full):  # spares the losers of a race the sync
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            temporary = _write_temporary(os.path.dirname(full), data)
+            try:
+                _link(temporary, full)
+            finally:
+                _unlink_quietly(temporary)
+            _sync_folder(os.path.dirname(full))
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file, whole."""
+        full = self._inside(path)
+        with self._errors("replace", path):
+            temporary = _write_temporary(os.path.dirname(full), data)
+            try:
+                os.replace(temporary, full)
+            except BaseException:
+                _unlink_quietly(temporary)
+                raise
+            _sync_folder(os.path.dirname(full))
+
+    def list(
+        self, path: str, recursive: bool = False, *, folders: bool = False
+    ) -> builtins.list[FileStatus]:
+        """Return the files in a folder, or its sub-folders."""
+        check_path(path, root_allowed=True)
+        found: list[FileStatus] = []
+        pending = [path]
+        with self._errors("list", path):
+            while pending:
+                below = self._scan(pending.pop(), folders=folders)
+                found += [FileStatus(name, size) for name, size, wanted in below if wanted]
+                if recursive:
+                    pending += [name for name, _, wanted in below if not wanted]
+        return sorted(found, key=lambda status: status.path)
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a folder with all that is in it; links are not followed."""
+        check_path(path)
+        parent, _, name = path.rpartition("/")
+        full = os.path.join(self._inside(parent, root_allowed=True), name)
+        with self._errors("delete", path):
+            try:
+                if not stat.S_ISDIR(os.lstat(full).st_mode):
+                    os.unlink(full)
+                    return
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            _delete_folder(full)
+
+    def _scan(self, path: str, *, folders: bool) -> builtins.list[tuple[str, int, bool]]:
+        """Return (path, size, whether it is wanted) of a folder's entries; none if it is missing.
+
+        Not wanted are folders where files are listed, and the other way round.
+        """
+        entries: list[tuple[str, int, bool]] = []
+        try:
+            with os.scandir(self._inside(path, root_allowed=True)) as scan:
+                for entry in scan:
+                    below = f"{path}/{entry.name}" if path else entry.name
+                    if entry.is_symlink():
+                        self._inside(below)
+                    if entry.is_dir():
+                        entries.append((below, 0, folders))
+                    elif not is_unfinished(entry.name):
+                        entries += _file_entry(entry, below, not folders)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return entries
+
+    def _inside(self, path: str, *, root_allowed: bool = False) -> str:
+        """Return the absolute path; `PathEscapeError` if it, or a link on it, leaves the root."""
+        check_path(path, root_allowed=root_allowed)
+        full = os.path.join(self.root, path) if path else self.root
+        real = os.path.realpath(full)
+        if real != self.root and not real.startswith(self.root.rstrip("/") + "/"):
+            raise PathEscapeError(
+                f"{path!r} below {self.root!r} is refused: a symbolic link leads outside; remove it"
+            )
+        return full
+
+    @contextlib.contextmanager
+    def _errors(self, verb: str, path: str) -> Iterator[None]:
+        """Turn the operating system's errors into this library's."""
+        try:
+            yield
+        except OSError as error:
+            kind, remedy = _ERRORS.get(error.errno, (StorageError, "look at the disk"))
+            raise kind(
+                f"cannot {verb} {path!r} below {self.root!r}: {error.strerror or error}; {remedy}"
+            ) from error
+
+
+def _file_entry(
+    entry: os.DirEntry[str], path: str, wanted: bool
+) -> builtins.list[tuple[str, int, bool]]:
+    """Return the entry of a file; none if it was deleted while its folder was read."""
+    try:
+        return [(path, entry.stat().st_size, wanted)] if wanted else []
+    except FileNotFoundError:
+        return []
+
+
+def _open_new(full: str) -> int:
+    """Create a file that must not exist, its parent folders too, and return its descriptor."""
+    try:
+        return os.open(full, _NEW, 0o666)
+    except FileNotFoundError:
+        _make_folders(os.path.dirname(full))
+        return os.open(full, _NEW, 0o666)
+
+
+def _write_temporary(folder: str, data: bytes) -> str:
+    """Write a synced file under a name that nobody else has, and return its path."""
+    for attempt in itertools.count():
+        temporary = os.path.join(folder, f".{os.getpid()}-{attempt}.tmp")
+        try:
+            descriptor = _open_new(temporary)
+            break
+        except FileExistsError:  # another thread's, or left behind by a process of that number
+            continue
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+    except BaseException:
+        _unlink_quietly(temporary)
+        raise
+    return temporary
+
+
+def _link(temporary: str, full: str) -> None:
+    try:
+        os.link(temporary, full)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        raise StorageError(
+            f"the file system of {full!r} has no hard links, which an atomic put-if-absent "
+            "needs; keep the table on another one"
+        ) from error
+
+
+def _make_folders(folder: str) -> None:
+    """Create a folder and its missing parents, and sync each new one's parent."""
+    parent = os.path.dirname(folder)
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        if os.path.isdir(folder):
+            return
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+    except FileNotFoundError:
+        _make_folders(parent)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder)
+    _sync_folder(parent)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network disks cannot sync a folder, nor need it
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _unlink_quietly(full: str) -> None:
+    """Remove a file on the way out of a failure, which is what will be reported."""
+    with contextlib.suppress(OSError):
+        os.unlink(full)
+
+
+def _delete_folder(full: str) -> None:
+    with os.scandir(full) as scan:
+        entries = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in scan]
+    for path, is_folder in entries:
+        with contextlib.suppress(FileNotFoundError):
+            if is_folder:
+                _delete_folder(path)
+            else:
+                os.unlink(path)
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(full)

@@ -1,0 +1,56 @@
+"""Paths below a storage's root. Invariant: a path that passes names a place inside the root."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hoodie_ds.errors import PathEscapeError
+
+_DRIVE: Final = re.compile(r"[A-Za-z]:(/|$)")
+
+
+def check_path(path: str, *, root_allowed: bool = False) -> str:
+    """Return a relative path unchanged if it stays inside the root on every file system.
+
+    Parameters
+    ----------
+    path : str
+        Components separated by ``/``; empty for the root.
+    root_allowed : bool
+        Whether the root itself may be meant.
+
+    Returns
+    -------
+    str
+        The path.
+
+    Raises
+    ------
+    PathEscapeError
+        It is absolute, begins with a drive letter, holds a backslash, a NUL or half a surrogate
+        pair, or has a component that is empty, ``.`` or ``..``.
+    """
+    if path == "" and root_allowed:
+        return path
+    reason = _reason(path)
+    if reason is not None:
+        raise PathEscapeError(f"path {path[:200]!r} is refused: {reason}; give one below the table")
+    return path
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file name is a storage's own, of a file not yet in place."""
+    return name.startswith(".") and name.endswith(".tmp")
+
+
+def _reason(path: str) -> str | None:
+    if "\0" in path or "\\" in path:
+        return "it holds a NUL or a backslash"
+    if path.startswith("/") or _DRIVE.match(path):
+        return "it is absolute"
+    if any(component in ("", ".", "..") for component in path.split("/")):
+        return "it has a component that is empty, '.' or '..'"
+    if any("\ud800" <= character <= "\udfff" for character in path):
+        return "it is not Unicode text"
+    return None

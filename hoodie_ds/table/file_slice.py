@@ -1,0 +1,75 @@
+"""File groups and their slices: one version of a group is a base file plus its log files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.timeline.paths import in_partition
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileGroupId:
+    """Identity of a file group; ids repeat across partitions, the pair does not."""
+
+    partition_path: str
+    file_id: str
+
+    def __str__(self) -> str:
+        return f"{self.partition_path or '(no partition)'}/{self.file_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """A base file on storage; `size` in bytes."""
+
+    partition_path: str
+    name: BaseFileName
+    size: int
+
+    @property
+    def path(self) -> str:
+        """Path relative to the base path."""
+        return in_partition(self.partition_path, str(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file on storage; `size` in bytes. `file_name` is the name as found."""
+
+    partition_path: str
+    name: LogFileName
+    file_name: str
+    size: int
+
+    @property
+    def path(self) -> str:
+        """Path relative to the base path."""
+        return in_partition(self.partition_path, self.file_name)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """One version of a file group.
+
+    Parameters
+    ----------
+    group : FileGroupId
+        The file group.
+    base_instant : str
+        Instant of the base file; in a slice of logs alone, of its first log.
+    base : BaseFile or None
+        The base file, if there is one.
+    logs : tuple of LogFile
+        Log files in the order in which they are to be merged.
+    """
+
+    group: FileGroupId
+    base_instant: str
+    base: BaseFile | None
+    logs: tuple[LogFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return (self.base.size if self.base else 0) + sum(log.size for log in self.logs)

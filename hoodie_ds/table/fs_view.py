@@ -1,0 +1,156 @@
+"""The file-system view: which slice of each file group a reader or writer is to see.
+
+A file is visible if the instant in its name is committed and, where the commit is still on the
+active timeline, its metadata names the file. Listing alone is not enough: a late task may have
+left a file under an instant that completed without it.
+
+In version 6 a log file carries the *base* instant in its name, so which commits wrote it is
+known only from its blocks; they are checked where they are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
+from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import HOODIE, in_partition
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+
+@dataclass(frozen=True)
+class FileSystemView:
+    """Visible file slices of a table as of a timeline.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The moment to see. Files of instants that it does not know as committed are invisible.
+    """
+
+    storage: Storage
+    timeline: Timeline
+
+    def partition_paths(self) -> list[str]:
+        """All folders that hold data files, as partition paths, sorted.
+
+        Read from storage, as other writers may have archived the commits that made them.
+        """
+        folders = {
+            status.path.rpartition("/")[0]
+            for status in self.storage.list("", recursive=True)
+            if not status.path.startswith(f"{HOODIE}/") and _parse(status) is not None
+        }
+        return sorted(folders)
+
+    def latest_slices(self, partition_path: str) -> list[FileSlice]:
+        """Latest visible slice of each file group of a partition, by file id.
+
+        Raises
+        ------
+        CorruptFileError
+            A file that the latest slice needs is missing, or two base files claim one slice.
+        """
+        replaced = self._replaced_ids(partition_path)
+        groups: dict[str, list[FileStatus]] = {}
+        for status in self.storage.list(partition_path):
+            name = _parse(status)
+            if name is not None and name.file_id not in replaced:
+                groups.setdefault(name.file_id, []).append(status)
+        slices = (
+            self._latest_slice(FileGroupId(partition_path, file_id), files)
+            for file_id, files in sorted(groups.items())
+        )
+        return [found for found in slices if found is not None]
+
+    def names(self, instant_time: str, path: str) -> bool:
+        """Whether the commit of an instant names a file; an archived one names all of its own."""
+        instant = self.timeline.commit_at(instant_time)
+        return instant is None or path in _named_files(self.storage, instant)
+
+    def _replaced_ids(self, partition_path: str) -> frozenset[str]:
+        return frozenset(
+            file_id
+            for instant in self.timeline.commits
+            if instant.action is Action.REPLACE_COMMIT
+            for file_id in read_commit(self.storage, instant).replaced.get(partition_path, ())
+        )
+
+    def _latest_slice(self, group: FileGroupId, files: list[FileStatus]) -> FileSlice | None:
+        bases = self._visible_bases(group, files)
+        logs: dict[str, list[LogFile]] = {}
+        for status in files:
+            file_name = status.path.rpartition("/")[2]
+            log = LogFileName.parse(file_name)
+            if log is not None:
+                found = LogFile(group.partition_path, log, file_name, status.size)
+                logs.setdefault(log.base_instant, []).append(found)
+        compacting = {i.time for i in self.timeline.pending_compactions}
+        starts = {*bases, *(t for t in logs if t in compacting or self.timeline.is_committed(t))}
+        slices = [
+            FileSlice(group, start, bases.get(start), tuple(sorted(logs.get(start, ()), key=_age)))
+            for start in sorted(starts, key=padded)
+        ]
+        if not slices:
+            return None
+        latest = slices.pop()
+        if latest.base_instant in compacting and slices:
+            # Logs named after a pending compaction still belong on top of the slice before it.
+            before = slices.pop()
+            latest = FileSlice(group, before.base_instant, before.base, before.logs + latest.logs)
+        self._check_base_is_there(latest)
+        return latest
+
+    def _visible_bases(self, group: FileGroupId, files: list[FileStatus]) -> dict[str, BaseFile]:
+        bases: dict[str, BaseFile] = {}
+        for status in files:
+            name = BaseFileName.parse(status.path.rpartition("/")[2])
+            if name is None or not self.timeline.is_committed(name.instant_time):
+                continue
+            if not self.names(name.instant_time, status.path):
+                continue
+            twin = bases.get(name.instant_time)
+            if twin is not None:
+                raise CorruptFileError(
+                    f"{self.storage.root}: {twin.path} and {status.path} are both the base file of "
+                    f"{group} at {name.instant_time}; remove the one that a retried task left over"
+                )
+            bases[name.instant_time] = BaseFile(group.partition_path, name, status.size)
+        return bases
+
+    def _check_base_is_there(self, latest: FileSlice) -> None:
+        instant = self.timeline.commit_at(latest.base_instant)
+        if latest.base is not None or instant is None:
+            return
+        for stat in read_commit(self.storage, instant).stats:
+            if stat.log is None and FileGroupId(stat.partition_path, stat.file_id) == latest.group:
+                raise CorruptFileError(
+                    f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "
+                    f"{latest.base_instant}, is missing; restore it before going on"
+                )
+
+
+def _parse(status: FileStatus) -> BaseFileName | LogFileName | None:
+    name = status.path.rpartition("/")[2]
+    return BaseFileName.parse(name) or LogFileName.parse(name)
+
+
+def _age(log: LogFile) -> tuple[int, str]:
+    return log.name.version, log.name.write_token
+
+
+@lru_cache(maxsize=512)
+def _named_files(storage: Storage, instant: Instant) -> frozenset[str]:
+    named = set()
+    for stat in read_commit(storage, instant).stats:
+        named.add(stat.path)
+        if stat.log is not None:
+            named |= {in_partition(stat.partition_path, name) for name in stat.log.log_files}
+    return frozenset(named)

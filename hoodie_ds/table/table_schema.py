@@ -1,0 +1,36 @@
+"""The schema of a table: what its newest commit says, else what it was created with."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pyarrow as pa
+
+from hoodie_ds.formats.avro_schema import avro_to_arrow
+from hoodie_ds.record.meta_columns import without_meta_columns
+from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+_CREATE_SCHEMA = "hoodie.table.create.schema"
+
+
+def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
+    """Return a table's user columns as of a timeline.
+
+    Returns
+    -------
+    pyarrow.Schema or None
+        Without meta columns; None for a table that has no schema yet.
+    """
+    for instant in reversed(timeline.commits):
+        avro = read_commit(table.storage, instant).extra.get(SCHEMA_KEY)
+        if avro:
+            return _user_columns(avro)
+    created = table.properties.raw.get(_CREATE_SCHEMA)
+    return _user_columns(created) if created else None
+
+
+@lru_cache(maxsize=64)
+def _user_columns(avro: str) -> pa.Schema:
+    return without_meta_columns(avro_to_arrow(avro))

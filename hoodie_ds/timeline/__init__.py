@@ -1,0 +1,1 @@
+"""Instants and their life on storage."""

@@ -1,0 +1,218 @@
+"""The body of a completed commit, delta commit or replace commit, as version 6 tables hold it.
+
+Pretty-printed JSON with the field names of Hudi's ``HoodieCommitMetadata`` and
+``HoodieWriteStat``. Reading tolerates unknown fields; writing leaves none out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from hoodie_ds.errors import CorruptFileError
+
+SCHEMA_KEY: Final = "schema"
+"""Key of the extra metadata that holds the table's Avro schema."""
+
+_INTEGERS: Final = {
+    "num_writes": "numWrites",
+    "num_deletes": "numDeletes",
+    "num_update_writes": "numUpdateWrites",
+    "num_inserts": "numInserts",
+    "total_write_bytes": "totalWriteBytes",
+    "total_write_errors": "totalWriteErrors",
+    "file_size_bytes": "fileSizeInBytes",
+    "total_log_records": "totalLogRecords",
+    "total_log_files_compacted": "totalLogFilesCompacted",
+    "total_log_size_compacted": "totalLogSizeCompacted",
+    "total_updated_records_compacted": "totalUpdatedRecordsCompacted",
+    "total_log_blocks": "totalLogBlocks",
+    "total_corrupt_log_block": "totalCorruptLogBlock",
+    "total_rollback_blocks": "totalRollbackBlocks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogWrite:
+    """What a write stat adds when the file is a log file.
+
+    Parameters
+    ----------
+    version : int
+        Version in the log file's name.
+    offset : int
+        Where this write begins in the file, in bytes.
+    base_file : str
+        Name of the slice's base file, empty where there is none.
+    log_files : tuple of str
+        Names of all log files of the slice.
+    """
+
+    version: int
+    offset: int
+    base_file: str
+    log_files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStat:
+    """One file written by a commit (Hudi's ``HoodieWriteStat``). Sizes are bytes."""
+
+    file_id: str
+    path: str
+    partition_path: str
+    prev_commit: str = "null"
+    num_writes: int = 0
+    num_inserts: int = 0
+    num_update_writes: int = 0
+    num_deletes: int = 0
+    total_write_bytes: int = 0
+    total_write_errors: int = 0
+    file_size_bytes: int = 0
+    total_log_records: int = 0
+    total_log_files_compacted: int = 0
+    total_log_size_compacted: int = 0
+    total_updated_records_compacted: int = 0
+    total_log_blocks: int = 0
+    total_corrupt_log_block: int = 0
+    total_rollback_blocks: int = 0
+    total_create_ms: int = 0
+    total_upsert_ms: int = 0
+    log: LogWrite | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stat as Hudi's JSON object."""
+        body: dict[str, Any] = {
+            "fileId": self.file_id,
+            "path": self.path,
+            "cdcStats": None,
+            "prevCommit": self.prev_commit,
+            "partitionPath": self.partition_path,
+            "tempPath": None,
+            "minEventTime": None,
+            "maxEventTime": None,
+            "runtimeStats": {
+                "totalScanTime": 0,
+                "totalUpsertTime": self.total_upsert_ms,
+                "totalCreateTime": self.total_create_ms,
+            },
+        }
+        body |= {name: getattr(self, attribute) for attribute, name in _INTEGERS.items()}
+        if self.log is not None:
+            body |= {
+                "logVersion": self.log.version,
+                "logOffset": self.log.offset,
+                "baseFile": self.log.base_file,
+                "logFiles": list(self.log.log_files),
+                "recordsStats": {"val": None},
+            }
+        return body
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> WriteStat:
+        """Read Hudi's JSON object; absent counters are 0."""
+        log = None
+        if body.get("logVersion") is not None or body.get("logFiles"):
+            log = LogWrite(
+                int(body.get("logVersion") or 0),
+                int(body.get("logOffset") or 0),
+                str(body.get("baseFile") or ""),
+                tuple(str(name) for name in body.get("logFiles") or ()),
+            )
+        return cls(
+            file_id=str(body.get("fileId") or ""),
+            path=str(body.get("path") or ""),
+            partition_path=str(body.get("partitionPath") or ""),
+            prev_commit=str(body.get("prevCommit") or "null"),
+            log=log,
+            **{attribute: int(body.get(name) or 0) for attribute, name in _INTEGERS.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMetadata:
+    """What a commit did (Hudi's ``HoodieCommitMetadata``).
+
+    Parameters
+    ----------
+    stats : tuple of WriteStat
+        Every file that became part of the table, and no other.
+    operation_type : str
+        Hudi's name of the operation, such as ``UPSERT``.
+    extra : mapping of str to str
+        Extra metadata; ``schema`` holds the table's Avro schema.
+    replaced : mapping of str to tuple of str
+        File ids that the commit replaced, by partition path (replace commits only).
+    compacted : bool
+        Whether the commit is a compaction.
+    """
+
+    stats: tuple[WriteStat, ...] = ()
+    operation_type: str = "UNKNOWN"
+    extra: Mapping[str, str] = field(default_factory=dict)
+    replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    compacted: bool = False
+
+    @property
+    def file_paths(self) -> frozenset[str]:
+        """Every file that the commit names, relative to the base path."""
+        return frozenset(stat.path for stat in self.stats)
+
+    def with_extra(self, more: Mapping[str, str]) -> CommitMetadata:
+        """Return a copy with more extra metadata."""
+        return replace(self, extra={**self.extra, **more})
+
+    def to_bytes(self) -> bytes:
+        """Write the JSON body."""
+        partitions: dict[str, list[dict[str, Any]]] = {}
+        for stat in self.stats:
+            partitions.setdefault(stat.partition_path, []).append(stat.to_json())
+        body: dict[str, Any] = {
+            "partitionToWriteStats": partitions,
+            "compacted": self.compacted,
+            "extraMetadata": dict(self.extra),
+            "operationType": self.operation_type,
+        }
+        if self.replaced:
+            body["partitionToReplaceFileIds"] = {
+                partition: list(ids) for partition, ids in self.replaced.items()
+            }
+        return json.dumps(body, indent=2).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str) -> CommitMetadata:
+        """Read a JSON body.
+
+        Raises
+        ------
+        CorruptFileError
+            The bytes are not such a body; names `path`.
+        """
+        try:
+            body = json.loads(data)
+            stats = tuple(
+                WriteStat.from_json(stat)
+                for listed in (body.get("partitionToWriteStats") or {}).values()
+                for stat in listed
+            )
+            return cls(
+                stats=stats,
+                operation_type=str(body.get("operationType") or "UNKNOWN"),
+                extra={
+                    str(key): str(value)
+                    for key, value in (body.get("extraMetadata") or {}).items()
+                    if value is not None
+                },
+                replaced={
+                    str(partition): tuple(str(file_id) for file_id in ids)
+                    for partition, ids in (body.get("partitionToReplaceFileIds") or {}).items()
+                },
+                compacted=bool(body.get("compacted")),
+            )
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise CorruptFileError(
+                f"{path} is not the JSON of a commit ({error}); the instant was damaged or "
+                "belongs to another table version: restore it from a copy"
+            ) from error

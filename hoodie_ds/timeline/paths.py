@@ -1,0 +1,68 @@
+"""Where the timeline and its companions lie, relative to a table's base path."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hoodie_ds.timeline.instant import Instant
+
+HOODIE: Final = ".hoodie"
+PROPERTIES: Final = f"{HOODIE}/hoodie.properties"
+PROPERTIES_BACKUP: Final = f"{HOODIE}/hoodie.properties.backup"
+METADATA_TABLE: Final = f"{HOODIE}/metadata"
+TEMP: Final = f"{HOODIE}/.temp"
+PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
+
+_MARKER = ".marker."
+
+
+def instant_path(instant: Instant) -> str:
+    """Path of the file that records an instant's state."""
+    return f"{HOODIE}/{instant.file_name}"
+
+
+def temp_folder(time: str) -> str:
+    """Folder of what an unfinished instant needs: markers, staged rows, the manifest."""
+    return f"{TEMP}/{time}"
+
+
+def manifest_path(time: str) -> str:
+    """Path of the pending-commit manifest: the completed file's bytes, before they count."""
+    return f"{temp_folder(time)}/manifest.json"
+
+
+def tombstone_path(time: str) -> str:
+    """Path of the mark that an instant was given up."""
+    return f"{temp_folder(time)}/aborted"
+
+
+def staged_path(time: str, name: str) -> str:
+    """Path of a file of staged rows."""
+    return f"{temp_folder(time)}/staged/{name}.arrow"
+
+
+def marker_path(time: str, file_path: str, kind: str) -> str:
+    """Path of the marker that announces a data file.
+
+    Parameters
+    ----------
+    time : str
+        Instant time of the write.
+    file_path : str
+        The data file, relative to the base path.
+    kind : str
+        ``CREATE``, ``MERGE`` or ``APPEND``.
+    """
+    return f"{temp_folder(time)}/{file_path}{_MARKER}{kind}"
+
+
+def marked_file(time: str, path: str) -> str | None:
+    """Data file that a marker announces; None for a path that is not a marker of `time`."""
+    prefix = f"{temp_folder(time)}/"
+    head, found, _ = path.rpartition(_MARKER)
+    return head[len(prefix) :] if found and head.startswith(prefix) else None
+
+
+def in_partition(partition_path: str, name: str) -> str:
+    """Path of a file of a partition; the partition path is empty in a table without partitions."""
+    return f"{partition_path}/{name}" if partition_path else name

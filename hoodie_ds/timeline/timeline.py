@@ -1,0 +1,109 @@
+"""A timeline as it was at one moment: which instants are complete, which are pending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import HOODIE, instant_path
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Instants of a table, one per time, each in the furthest state it had reached.
+
+    Parameters
+    ----------
+    completed : tuple of Instant
+        Completed instants, by time.
+    pending : tuple of Instant
+        Requested or inflight instants, by time.
+    """
+
+    completed: tuple[Instant, ...] = ()
+    pending: tuple[Instant, ...] = ()
+
+    @classmethod
+    def of(cls, instants: Iterable[Instant]) -> Timeline:
+        """Fold the steps found on storage into one instant per time."""
+        furthest: dict[str, Instant] = {}
+        rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
+        for instant in instants:
+            known = furthest.get(instant.time)
+            if known is None or rank[instant.state] > rank[known.state]:
+                furthest[instant.time] = instant
+        ordered = sorted(furthest.values(), key=lambda instant: padded(instant.time))
+        return cls(
+            tuple(i for i in ordered if i.state is State.COMPLETED),
+            tuple(i for i in ordered if i.state is not State.COMPLETED),
+        )
+
+    @cached_property
+    def commits(self) -> tuple[Instant, ...]:
+        """Completed instants that brought data files, by time."""
+        return tuple(i for i in self.completed if i.action in WRITE_ACTIONS)
+
+    @property
+    def latest_time(self) -> str | None:
+        """The greatest time of any instant, pending ones included."""
+        last = [instants[-1] for instants in (self.completed, self.pending) if instants]
+        return max((i.time for i in last), key=padded, default=None)
+
+    @property
+    def pending_compactions(self) -> tuple[Instant, ...]:
+        """Compactions that were scheduled and have not completed."""
+        return tuple(i for i in self.pending if i.action is Action.COMPACTION)
+
+    @cached_property
+    def _commit_times(self) -> dict[str, Instant]:
+        return {instant.time: instant for instant in self.commits}
+
+    def commit_at(self, time: str) -> Instant | None:
+        """Return the completed write instant with this time, if it is on the active timeline."""
+        return self._commit_times.get(time)
+
+    def is_committed(self, time: str) -> bool:
+        """Whether data written under an instant time is part of the table.
+
+        As in Hudi, a time before the first commit of the active timeline counts as committed:
+        its instant has been archived. A pending instant never does.
+        """
+        if time in self._commit_times:
+            return True
+        if not self.commits or any(i.time == time for i in self.pending):
+            return False
+        return padded(time) < padded(self.commits[0].time)
+
+
+def load_timeline(storage: Storage) -> Timeline:
+    """Read the active timeline (layout 1: the direct files of ``.hoodie``)."""
+    found = (Instant.parse(s.path.rpartition("/")[2]) for s in storage.list(HOODIE))
+    return Timeline.of(instant for instant in found if instant is not None)
+
+
+@lru_cache(maxsize=512)
+def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
+    """Read what a completed write instant did; kept, as completed files never change.
+
+    Raises
+    ------
+    TimelineError
+        The instant has been archived since the timeline was loaded.
+    CorruptFileError
+        The file is not what a version 6 table holds there.
+    """
+    path = instant_path(instant)
+    try:
+        data = storage.read(path)
+    except NotFoundError as error:
+        raise TimelineError(
+            f"{path} is gone: the instant was archived or rolled back while it was being read; "
+            "load the table again"
+        ) from error
+    return CommitMetadata.from_bytes(data, path)

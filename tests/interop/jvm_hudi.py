@@ -1,0 +1,265 @@
+"""Client of Apache Hudi on the JVM, the oracle of the interop tests.
+
+One subprocess with its own Python (PySpark 3.5 cannot share an environment with PySpark 4)
+keeps one Spark session; starting it costs 15 to 20 s, a call 1 to 4 s. The client hands tables
+over as parquet files and raises `JvmHudiError` with the Java message where Hudi refuses.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PROJECT = Path(__file__).resolve().parents[2]
+BUNDLE = "org/apache/hudi/hudi-spark3.5-bundle_2.12/1.2.0/hudi-spark3.5-bundle_2.12-1.2.0.jar"
+START_SECONDS = 180.0
+CALL_SECONDS = 300.0
+
+# What keeps a table at version 6, where every reader of this suite can follow it.
+VERSION_6: Mapping[str, str] = {
+    "hoodie.write.table.version": "6",
+    "hoodie.write.auto.upgrade": "false",
+    "hoodie.metadata.enable": "false",
+}
+
+
+class JvmHudiError(Exception):
+    """Hudi on the JVM refused a request, or its process is gone."""
+
+
+class JvmHudiMissingError(Exception):
+    """A part of the oracle is not installed; the message says which and what installs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where the parts of the oracle are.
+
+    Parameters
+    ----------
+    python : Path
+        Interpreter of the environment with ``pyspark==3.5.8``.
+    bundle : Path
+        The Hudi bundle's jar.
+    java_home : Path
+        A Java 17.
+    """
+
+    python: Path
+    bundle: Path
+    java_home: Path
+
+
+def find_installation(environ: Mapping[str, str]) -> Installation:
+    """Find the oracle; ``HOODIE_JVM_PYTHON`` and ``HOODIE_JVM_BUNDLE`` override the places.
+
+    Raises
+    ------
+    JvmHudiMissingError
+        If the environment, the bundle or a Java 17 is missing.
+    """
+    python = Path(environ.get("HOODIE_JVM_PYTHON", PROJECT / ".venv-jvm/bin/python"))
+    bundles = [
+        Path(environ.get("HOODIE_JVM_BUNDLE", PROJECT / ".work/m2" / BUNDLE)),
+        Path.home() / ".m2/repository" / BUNDLE,
+    ]
+    bundle = next((path for path in bundles if path.is_file()), None)
+    if not python.is_file():
+        raise JvmHudiMissingError(
+            f"no Python with pyspark 3.5 at {python}: run .ci/setup test --jvm"
+        )
+    if bundle is None:
+        raise JvmHudiMissingError(f"no Hudi bundle at {bundles[0]}: run .ci/setup test --jvm")
+    return Installation(python, bundle, find_java_17(environ))
+
+
+def find_java_17(environ: Mapping[str, str]) -> Path:
+    """Find a Java 17 by ``JAVA_HOME``, on the PATH or under ``/usr/lib/jvm``.
+
+    Raises
+    ------
+    JvmHudiMissingError
+        If none of them is a Java 17 (Spark 3.5 does not run on a newer one).
+    """
+    on_path = shutil.which("java", path=environ.get("PATH"))
+    homes = [Path(environ["JAVA_HOME"])] if "JAVA_HOME" in environ else []
+    homes += [Path(on_path).resolve().parents[1]] if on_path else []
+    homes += sorted(Path("/usr/lib/jvm").glob("*17*"))
+    for home in homes:
+        if java_major(home) == 17:
+            return home
+    raise JvmHudiMissingError("no Java 17 found (JAVA_HOME, PATH, /usr/lib/jvm): install one")
+
+
+def java_major(home: Path) -> int | None:
+    """Major version of the Java at ``home``; None where there is none."""
+    java = home / "bin/java"
+    if not java.is_file():
+        return None
+    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', shown)
+    return int(found.group(1)) if found else None
+
+
+class JvmHudi:
+    """One running oracle; a context manager that ends its process.
+
+    Parameters
+    ----------
+    installation : Installation
+        From `find_installation`.
+    folder : Path
+        An existing scratch folder of this client's own; ``worker.log`` in it is the JVM's log.
+    environ : Mapping[str, str]
+        Environment for the subprocess.
+    """
+
+    def __init__(
+        self, installation: Installation, folder: Path, environ: Mapping[str, str]
+    ) -> None:
+        self._folder = folder
+        self._numbers = itertools.count()
+        self._log = (folder / "worker.log").open("wb")
+        home = str(installation.java_home)
+        python = str(installation.python)
+        worker = Path(__file__).with_name("jvm_worker.py")
+        self._process = subprocess.Popen(
+            [python, str(worker), str(installation.bundle), str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            cwd=folder,
+            env={**_without_spark(environ), "JAVA_HOME": home, "PYSPARK_PYTHON": python},
+            text=True,
+            encoding="utf-8",
+        )
+        try:
+            self.spark_version = str(self._answer(START_SECONDS)["ready"])
+        except JvmHudiError:
+            self.close()
+            raise
+
+    def __enter__(self) -> JvmHudi:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def write(
+        self,
+        path: str | Path,
+        rows: pa.Table,
+        options: Mapping[str, str],
+        mode: str = "append",
+    ) -> None:
+        """Write an Arrow table; `VERSION_6` is added to the options where they do not say.
+
+        Raises
+        ------
+        JvmHudiError
+            With the head of the Java error.
+        """
+        data = self._scratch("in").with_suffix(".parquet")
+        pq.write_table(rows, data)
+        self._call(
+            "write",
+            path=str(path),
+            data=str(data),
+            options={**VERSION_6, **options},
+            mode=mode,
+        )
+        data.unlink()
+
+    def delete(self, path: str | Path, keys: pa.Table, options: Mapping[str, str]) -> None:
+        """Delete by key: ``keys`` holds the key, partition and ordering columns."""
+        self.write(path, keys, {**options, "hoodie.datasource.write.operation": "delete"})
+
+    def read(self, path: str | Path, options: Mapping[str, str] | None = None) -> pa.Table:
+        """Snapshot of a table, the five meta columns included; row order is Spark's."""
+        out = self._scratch("out")
+        self._call("read", path=str(path), options=dict(options or {}), out=str(out))
+        return _take(out)
+
+    def sql(self, text: str) -> pa.Table:
+        """Run one Spark SQL statement; a table without columns where it yields none."""
+        out = self._scratch("out")
+        reply = self._call("sql", text=text, out=str(out))
+        return _take(out) if "data" in reply else pa.table({})
+
+    def properties(self, path: str | Path) -> dict[str, str]:
+        """Table properties as Hudi on the JVM loads them, checksum validated."""
+        return dict(self._call("properties", path=str(path))["properties"])
+
+    def close(self) -> None:
+        """End the process: politely, then by force."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._log.close()
+
+    def _scratch(self, stem: str) -> Path:
+        return self._folder / f"{stem}-{next(self._numbers)}"
+
+    def _call(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        if self._process.poll() is not None or self._process.stdin is None:
+            raise JvmHudiError(f"the JVM's process has ended, see {self._log.name}")
+        request = json.dumps({"operation": operation, **arguments})
+        self._process.stdin.write(request + "\n")
+        self._process.stdin.flush()
+        return self._answer(CALL_SECONDS)
+
+    def _answer(self, seconds: float) -> dict[str, Any]:
+        # One reply is outstanding at most, so a readable pipe holds the start of that line.
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        line = self._process.stdout.readline() if ready else ""
+        if not line:
+            self._process.kill()
+            what = "ended" if ready else f"did not answer in {seconds:.0f} s"
+            raise JvmHudiError(f"the JVM's process {what}, see {self._log.name}")
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise JvmHudiError(reply["error"])
+        return reply
+
+
+def _take(folder: Path) -> pa.Table:
+    """Read the parquet files that Spark left in a folder, and remove it."""
+    rows = pq.read_table(folder)
+    shutil.rmtree(folder)
+    return rows
+
+
+def _without_spark(environ: Mapping[str, str]) -> dict[str, str]:
+    """Drop what would point the subprocess at our own Spark or Python packages."""
+    ours = {"SPARK_HOME", "PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV"}
+    return {key: value for key, value in environ.items() if key not in ours}
+
+
+def start(folder: Path, environ: Mapping[str, str] = os.environ) -> JvmHudi:
+    """Find and start the oracle with ``folder`` as its scratch folder."""
+    return JvmHudi(find_installation(environ), folder, environ)

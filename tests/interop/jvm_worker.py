@@ -1,0 +1,131 @@
+"""The JVM side of the oracle: Apache Hudi on Spark 3.5, driven line by line.
+
+Runs under the Python of the oracle's own virtual environment, never under ours, so it imports
+nothing but pyspark. A request is one JSON line on stdin, its answer one JSON line on stdout;
+tables travel as parquet. Everything else that would go to stdout goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+SETTINGS = {
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.driver.host": "localhost",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    # INT96, Spark's default, would come back as nanoseconds
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+
+Request = dict[str, Any]
+
+
+def session(jar: str, work_folder: str) -> SparkSession:
+    """Start the one Spark session of this process."""
+    builder = SparkSession.builder.appName("jvm-hudi-oracle").master("local[2]")
+    builder = builder.config("spark.jars", jar)
+    builder = builder.config("spark.sql.warehouse.dir", os.path.join(work_folder, "warehouse"))
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def write(spark: SparkSession, request: Request) -> Request:
+    """Write the parquet file ``data`` into the Hudi table at ``path``."""
+    rows = spark.read.parquet(request["data"])
+    writer = rows.write.format("hudi").options(**request["options"])
+    writer.mode(request["mode"]).save(request["path"])
+    return {}
+
+
+def hand_over(rows: DataFrame, out: str) -> Request:
+    """Leave a data frame as one parquet file in the folder ``out``."""
+    rows.coalesce(1).write.parquet(out)
+    return {"data": out}
+
+
+def read(spark: SparkSession, request: Request) -> Request:
+    """Snapshot read, the five meta columns included."""
+    rows = spark.read.format("hudi").options(**request["options"]).load(request["path"])
+    return hand_over(rows, request["out"])
+
+
+def sql(spark: SparkSession, request: Request) -> Request:
+    """Run one statement; its rows come back where it has any columns."""
+    rows = spark.sql(request["text"])
+    return hand_over(rows, request["out"]) if rows.columns else {}
+
+
+def properties(spark: SparkSession, request: Request) -> Request:
+    """Table properties as Hudi itself loads them: checksum validated, defaults left out."""
+    jvm: Any = spark._jvm
+    conf = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(
+        spark.sparkContext._jsc.hadoopConfiguration()
+    )
+    builder = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+    client = builder.setConf(conf).setBasePath(request["path"]).build()
+    return {"properties": dict(client.getTableConfig().propsMap())}
+
+
+OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
+    "write": write,
+    "read": read,
+    "sql": sql,
+    "properties": properties,
+}
+
+
+def java_head(error: Py4JJavaError) -> str:
+    """Name the Java exception, its message and the causes under it, without the stack."""
+    lines: list[str] = []
+    cause = error.java_exception
+    while cause is not None and len(lines) < 6:
+        lines.append(str(cause.toString())[:500])
+        cause = cause.getCause()
+    return " <- ".join(lines)
+
+
+def answer(spark: SparkSession, request: Request) -> Request:
+    """Carry out one request; what Spark or Hudi refuses becomes ``error``."""
+    try:
+        return OPERATIONS[request["operation"]](spark, request)
+    except Py4JJavaError as error:
+        print(error, file=sys.stderr, flush=True)  # the whole stack, for the log
+        return {"error": java_head(error)}
+    except PySparkException as error:
+        return {"error": f"{type(error).__name__}: {str(error)[:2000]}"}
+
+
+def main() -> None:
+    """Serve requests until stdin closes."""
+    jar, work_folder = sys.argv[1:]
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    spark = session(jar, work_folder)
+    print(json.dumps({"ready": spark.version}), file=replies, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(spark, json.loads(line))), file=replies, flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
