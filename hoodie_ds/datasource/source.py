@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
     DataSourceStreamArrowWriter,
 )
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
+from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.reader import HoodieReader
 from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
 from hoodie_ds.errors import OptionError
@@ -45,14 +45,14 @@ class HoodieDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of ``df.write``."""
         self._refuse_overwrite(overwrite)
-        return HoodieBatchWriter(self._write_options(), _arrow(schema))
+        return HoodieBatchWriter(self._write_options(), arrow_schema(schema))
 
     def streamWriter(  # noqa: N802
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamArrowWriter:
         """Return the writer of ``df.writeStream``; Spark asks for one in every micro-batch."""
         self._refuse_overwrite(overwrite)
-        return HoodieStreamWriter(self._write_options(), _arrow(schema))
+        return HoodieStreamWriter(self._write_options(), arrow_schema(schema))
 
     def _write_options(self) -> WriteOptions:
         return WriteOptions.parse(self.options)
@@ -66,7 +66,3 @@ class HoodieDataSource(DataSource):
     def _refuse_overwrite(self, overwrite: bool) -> None:
         if overwrite:
             raise OptionError("mode", "overwrite", "this release writes with mode 'append' only")
-
-
-def _arrow(schema: StructType) -> pa.Schema:
-    return to_arrow_schema(schema)

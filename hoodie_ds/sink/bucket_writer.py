@@ -67,11 +67,8 @@ class BucketWriter:
             return
         rows = pa.concat_tables(self._buffer)
         if self._cow:
-            sequence = len(self._staged)
-            name = replace(
-                self._context, write_token=f"{self._group.file_id}_{self._context.write_token}"
-            )
-            self._staged.append(stage(name, self._group, rows, sequence))
+            part = stage(self._context, self._group, rows, len(self._staged))
+            self._staged.append(part)
         else:
             self._append(self._batch.merger.combine(to_records(self._batch, rows)))
         # Let go only now: had the write failed, nothing would have been lost.

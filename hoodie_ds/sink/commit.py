@@ -13,6 +13,7 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final
 
 from hoodie_ds.errors import (
@@ -137,12 +138,7 @@ def _check_no_group_twice(statuses: Sequence[WriteStatus], staged: Sequence[Stag
 def _merge_all_staged(batch: Batch, time: str, staged: list[StagedRows]) -> list[WriteStatus]:
     if not staged:
         return []
-    _log.warning(
-        "%s: rows of one file group came to several tasks, so the commit has to merge %d file "
-        "groups; write hoodie_ds.shuffle_by_file_group(df, opts) to let the tasks do it",
-        batch.table.storage.root,
-        len({part.group for part in staged}),
-    )
+    _warn_unshuffled(batch.table.storage.root)
     groups: dict[FileGroupId, list[StagedRows]] = {}
     for part in staged:
         groups.setdefault(part.group, []).append(part)
@@ -156,6 +152,16 @@ def _merge_all_staged(batch: Batch, time: str, staged: list[StagedRows]) -> list
             enumerate(groups),
         )
         return [status for status in merged if status is not None]
+
+
+@lru_cache(maxsize=1024)
+def _warn_unshuffled(root: str) -> None:
+    """Warn once for a table in the life of a process."""
+    _log.warning(
+        "%s: rows of one file group come to several tasks, so every commit has to merge them; "
+        "write hoodie_ds.shuffle_by_file_group(df, opts) instead of df to let the tasks do it",
+        root,
+    )
 
 
 def _latest_slices(

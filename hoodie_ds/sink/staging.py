@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import xxhash
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.handles.context import WriteContext, WriteStatus
@@ -37,7 +38,10 @@ def stage(context: WriteContext, group: FileGroupId, rows: pa.Table, sequence: i
     sequence : int
         Number of the file among those of this task.
     """
-    path = staged_path(context.instant_time, f"{context.write_token}_{sequence}")
+    # File ids repeat across partitions, whose paths may hold anything: a digest tells them apart.
+    partition = xxhash.xxh3_64_hexdigest(group.partition_path.encode())
+    name = f"{partition}_{group.file_id}_{context.write_token}_{sequence}"
+    path = staged_path(context.instant_time, name)
     with (
         context.storage.open_output(path) as output,
         pa.ipc.new_file(
