@@ -1,5 +1,71 @@
-"""Placeholder."""
-from hoodie_ds.timeline.timeline import load_timeline
-def recover(table, clock):
-    """Load only, for now."""
-    return load_timeline(table.storage)
+"""Recovery: brings a table to where every write has either happened or not.
+
+Runs at the start of every batch. What it decides by is on storage alone: a pending instant of ours
+with a whole manifest is committed now (its tasks had all answered); any other is rolled back.
+"""
+
+from __future__ import annotations
+
+from hoodie_ds.config.clock import Clock
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
+from hoodie_ds.services.failed_write import is_ours
+from hoodie_ds.services.rollback import finish_rollback, roll_back
+from hoodie_ds.services.sweep import left_over_times, sweep
+from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT)
+
+
+def recover(table: Table, clock: Clock) -> Timeline:
+    """Finish or undo every write that did not complete.
+
+    Killed anywhere, it does the rest when it runs again.
+
+    Returns
+    -------
+    Timeline
+        As it is afterwards.
+
+    Raises
+    ------
+    TimelineError
+        Another engine's replace commit is pending, which only that engine can undo.
+    """
+    left_over = left_over_times(table)
+    timeline = load_timeline(table.storage)
+    pending = [i for i in timeline.pending if i.action in (*_WRITES, Action.ROLLBACK)]
+    for instant in timeline.pending:
+        if instant.action is Action.REPLACE_COMMIT:
+            raise TimelineError(
+                f"{table.storage.root}: replace commit {instant.time} is pending; finish it or "
+                "roll it back with the engine that began it"
+            )
+    for instant in pending:
+        if instant.action is Action.ROLLBACK:
+            finish_rollback(table, instant, clock)
+    for instant in pending:
+        if instant.action in _WRITES and not _recommit(table, instant):
+            roll_back(table, instant, clock)
+    if pending:
+        timeline = load_timeline(table.storage)
+    sweep(table, timeline, left_over)
+    return timeline
+
+
+def _recommit(table: Table, instant: Instant) -> bool:
+    """Complete an instant of ours whose manifest is there."""
+    if not is_ours(table, instant):
+        return False
+    try:
+        body = table.storage.read(manifest_path(instant.time))
+    except NotFoundError:
+        return False
+    try:
+        table.storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), body)
+    except AlreadyExistsError:
+        return True
+    table.storage.delete(temp_folder(instant.time))
+    return True

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Final
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import instant_path
-
-OWNER_KEY: Final = "_hoodie_ds_owner"
-"""Key in an inflight file's extra metadata: JSON of who opened the instant."""
 
 
 def open_instant(batch: Batch) -> str:

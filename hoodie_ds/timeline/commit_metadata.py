@@ -16,6 +16,9 @@ from hoodie_ds.errors import CorruptFileError
 SCHEMA_KEY: Final = "schema"
 """Key of the extra metadata that holds the table's Avro schema."""
 
+OWNER_KEY: Final = "_hoodie_ds_owner"
+"""Key of the extra metadata of an inflight file: JSON of who opened the instant."""
+
 _INTEGERS: Final = {
     "num_writes": "numWrites",
     "num_deletes": "numDeletes",

@@ -1,0 +1,60 @@
+"""The README's option tables, made from the `Option` objects, so that they cannot go stale.
+
+``python -m hoodie_ds.config.option_table README.md`` brings a file up to date.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from hoodie_ds.config.option import BYTES, MEGABYTES, Option
+from hoodie_ds.config.read_catalog import READ_OPTIONS
+from hoodie_ds.config.write_catalog import WRITE_OPTIONS
+
+_SECTIONS: Final = {"write": WRITE_OPTIONS, "read": READ_OPTIONS}
+_SECTION: Final = re.compile(
+    r"(?P<begin><!-- options: (?P<name>\w+) -->\n).*?(?P<end><!-- end of options -->)", re.DOTALL
+)
+_MEGABYTE: Final = 1 << 20
+
+
+def option_table(options: Sequence[Option[object]]) -> str:
+    """Return a Markdown table of options, one line each, in the order given."""
+    lines = ["| option | what it says | value | default |", "|---|---|---|---|"]
+    for option in options:
+        names = "<br>".join(
+            [f"`{option.key}`", *(f"also `{alias}`" for alias in sorted(option.aliases))]
+        )
+        cells = (names, option.doc, option.kind.allowed, _default(option))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def with_option_tables(text: str) -> str:
+    """Return a Markdown text with the tables between its ``<!-- options: ... -->`` marks redone."""
+    return _SECTION.sub(
+        lambda found: found["begin"] + option_table(_SECTIONS[found["name"]]) + found["end"], text
+    )
+
+
+def _default(option: Option[object]) -> str:
+    value = option.default
+    if value is None:
+        return ""
+    if isinstance(value, Enum):
+        return f"`{value.value}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if option.kind in (BYTES, MEGABYTES) and isinstance(value, int):
+        return f"{value // _MEGABYTE} MB"
+    return f"`{value}`"
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1])
+    path.write_text(with_option_tables(path.read_text("utf-8")), "utf-8")

@@ -1,0 +1,162 @@
+"""``hoodie-flights``: a year of flights, streamed into a Hudi table and checked three ways.
+
+The table is compared, row by row, with an independent computation over the input, as three readers
+give it: our Spark reader, `HoodieTable` without Spark, and the ``hudi`` package (hudi-rs).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Final
+
+import click
+import pyarrow as pa
+from rich.console import Console
+
+from hoodie_ds import flights
+from hoodie_ds.config.kinds import TableType
+from hoodie_ds.datasource.session import SparkJob, StreamJob
+from hoodie_ds.errors import HoodieError
+from hoodie_ds.hoodie_table import HoodieTable
+from hoodie_ds.report import TimelineReport, cross_table
+from hoodie_ds.streamer import fail, run_stream, table_options
+
+_PROPS: Final = Path(__file__).resolve().parent.parent / "conf" / "flights.properties"
+_DDL_TYPES: Final = {
+    pa.int32(): "INT",
+    pa.string(): "STRING",
+    pa.timestamp("us", "UTC"): "TIMESTAMP",
+}
+_SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "localhost",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def run_demo(folder: Path, table_type: TableType, master: str, console: Console) -> None:
+    """Stream the flights, show the table and compare it.
+
+    Parameters
+    ----------
+    folder : Path
+        For input, tables and checkpoints; what is there already is gone on from.
+    table_type : TableType
+        Each has a table of its own in the folder.
+    master : str
+        Where Spark runs.
+    console : Console
+        Shows progress and outcome.
+
+    Raises
+    ------
+    HoodieError
+        Something failed, or one of the three readings is not equal to the independent computation.
+    """
+    folder = folder.absolute()
+    events, table = folder / "events", folder / table_type.value.lower()
+    console.print(f"{flights.FILES} files of flight events in {events}")
+    flights.write_events(events)
+    kind = f"hoodie.datasource.write.table.type={table_type.value}"
+    options = table_options(str(table), _PROPS, [kind])
+    session = SparkJob.open("hoodie-flights", os.environ, master, settings=_SETTINGS)
+    try:
+        run_stream(session, _job(events, options, f"{table}-checkpoint"), console)
+        by_spark = session.read(str(table))
+    finally:
+        session.stop()
+    by_us = HoodieTable(str(table)).read()
+    console.print(TimelineReport.of(options).table())
+    console.print(cross_table(flights.by_partition_and_status(by_us), "Rows by month and status"))
+    readings = {
+        "spark.read.format('hoodie_py')": by_spark,
+        "HoodieTable(path).read()": by_us,
+        "the hudi package (hudi-rs)": _read_with_hudi_rs(table),
+    }
+    _compare(readings, flights.expected(events), console)
+
+
+def _job(events: Path, options: dict[str, str], checkpoint: str) -> StreamJob:
+    columns = ", ".join(f"{field.name} {_DDL_TYPES[field.type]}" for field in flights.EVENTS)
+    one_by_one = {"maxFilesPerTrigger": "1"}
+    return StreamJob("parquet", options, checkpoint, one_by_one, columns, str(events))
+
+
+def _compare(readings: dict[str, pa.Table], wanted: pa.Table, console: Console) -> None:
+    console.print(f"Compared with {wanted.num_rows:,} rows that DuckDB computes from the input:")
+    different = []
+    for name, rows in readings.items():
+        found = difference(rows, wanted)
+        console.print(f"  {name}: {found or 'equal, row by row'}", highlight=False)
+        different += [name] if found else []
+    if different:
+        raise HoodieError(f"the table is not what it should be, as read by {', '.join(different)}")
+
+
+def difference(rows: pa.Table, wanted: pa.Table) -> str:
+    """Say how a reading of the flights table differs from the rows wanted; nothing if it does not.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        With the columns of `flights.EVENTS` among others, in any order.
+    wanted : pyarrow.Table
+        Schema `flights.EVENTS`, sorted by key.
+    """
+    missing = [name for name in flights.EVENTS.names if name not in rows.column_names]
+    if missing:
+        return f"it lacks the columns {', '.join(missing)}"
+    if rows.num_rows != wanted.num_rows:
+        return f"it has {rows.num_rows:,} rows"
+    found = rows.select(flights.EVENTS.names).cast(flights.EVENTS)
+    found = found.sort_by([(name, "ascending") for name in flights.KEY])
+    if found.equals(wanted):
+        return ""
+    # Row by row, as something is wrong and a person wants to see where.
+    both = zip(found.to_pylist(), wanted.to_pylist(), strict=True)
+    unequal = itertools.islice(((row, want) for row, want in both if row != want), 1)
+    return "; ".join(f"it has {row} in place of {want}" for row, want in unequal)
+
+
+def _read_with_hudi_rs(path: Path) -> pa.Table:
+    try:
+        from hudi import HudiTableBuilder
+    except ModuleNotFoundError as error:
+        raise HoodieError("the demo needs hudi: pip install 'hoodie-ds[demo]'") from error
+    table = HudiTableBuilder.from_base_uri(str(path)).build()
+    return pa.Table.from_batches([pa.record_batch(batch) for batch in table.read()])
+
+
+@click.command()
+@click.option(
+    "--table-type",
+    type=click.Choice([kind.value for kind in TableType], case_sensitive=False),
+    default=TableType.MERGE_ON_READ.value,
+    show_default=True,
+    help="How updates are stored.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".work/flights"),
+    show_default=True,
+    help="For input, tables and checkpoints.",
+)
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
+def main(table_type: str, folder: Path, master: str) -> None:
+    """Stream a year of flights into a Hudi table and compare the table with the input.
+
+    A second run goes on from the checkpoint: it finds nothing new, and compares again.
+    """
+    try:
+        run_demo(folder, TableType(table_type.upper()), master, Console())
+    except HoodieError as error:
+        raise fail(error) from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What a person wants to see of a table, as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from rich.table import Table
+
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.sink.commit import ROWS_KEY
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineReport:
+    """Reads what a table's timeline says.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    """
+
+    storage: Storage
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> TimelineReport:
+        """Return the report of the table that options name by ``path``."""
+        parsed = WriteOptions.parse(options)
+        return cls(open_storage(parsed.base_path, parsed.storage_options, for_write=False))
+
+    def latest(self) -> str:
+        """The time of the latest instant, pending ones included; ``none`` where there is none."""
+        return load_timeline(self.storage).latest_time or "none"
+
+    def table(self) -> Table:
+        """All instants of the active timeline: time, action, state and rows that came in."""
+        shown = Table("time", "action", "state", title="Timeline", title_justify="left")
+        shown.add_column("rows", justify="right")
+        timeline = load_timeline(self.storage)
+        for instant in sorted(timeline.completed + timeline.pending):
+            shown.add_row(
+                instant.time, instant.action.value, instant.state.value, self._rows(instant)
+            )
+        return shown
+
+    def _rows(self, instant: Instant) -> str:
+        if instant.state is not State.COMPLETED or instant.action not in WRITE_ACTIONS:
+            return ""
+        commit = read_commit(self.storage, instant)
+        ours = commit.extra.get(ROWS_KEY)
+        if ours is not None:
+            return f"{int(ours):,}"
+        changed = (s.num_inserts + s.num_update_writes + s.num_deletes for s in commit.stats)
+        return f"{sum(changed):,}"
+
+
+def cross_table(counts: pa.Table, title: str) -> Table:
+    """Show counts with a line for each first value and a column for each second one.
+
+    Parameters
+    ----------
+    counts : pyarrow.Table
+        Three columns: what makes the lines, what makes the columns, how many.
+    title : str
+        Above the table.
+    """
+    lines, columns, numbers = (column.to_pylist() for column in counts.itercolumns())
+    found = dict(zip(zip(lines, columns, strict=True), numbers, strict=True))
+    shown = Table(counts.column_names[0], title=title, title_justify="left")
+    across = sorted(set(columns))
+    for name in across:
+        shown.add_column(str(name), justify="right")
+    for line in sorted(set(lines)):
+        shown.add_row(str(line), *(f"{found.get((line, name), 0):,}" for name in across))
+    return shown

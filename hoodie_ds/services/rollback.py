@@ -1,0 +1,155 @@
+"""Rollback: takes what a failed write left off the table, as an instant of its own.
+
+Every step can be killed and done again: files are found anew, deleting a file twice is no error,
+and the failed instant leaves the timeline last.
+"""
+
+from __future__ import annotations
+
+from hoodie_ds.config.clock import Clock
+from hoodie_ds.config.kinds import TableType
+from hoodie_ds.errors import AlreadyExistsError
+from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block
+from hoodie_ds.services.failed_write import files_of
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following, next_time
+from hoodie_ds.timeline.paths import (
+    in_partition,
+    instant_path,
+    temp_folder,
+)
+from hoodie_ds.timeline.rollback_metadata import (
+    PartitionRollback,
+    metadata_to_bytes,
+    plan_to_bytes,
+    rolled_back_time,
+)
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+
+_COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
+_COMMAND_ROLLBACK = "0"
+
+
+def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
+    """Undo a write that did not complete.
+
+    Does nothing if the instant has completed, or is gone, by the time this looks.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    instant : Instant
+        A pending commit or delta commit.
+    clock : Clock
+        For the time of the rollback's own instant.
+    """
+    timeline = load_timeline(table.storage)
+    if not any(pending.time == instant.time for pending in timeline.pending):
+        return
+    found = files_of(table, timeline, instant)
+    body = plan_to_bytes(table.storage.root, instant, found)
+    rollback = _request(table, timeline, clock, body)
+    _execute(table, rollback, instant, found, clock)
+
+
+def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
+    """Complete a rollback that was killed, whoever began it."""
+    path = instant_path(rollback.at(State.REQUESTED))
+    time = rolled_back_time(table.storage.read(path), path)
+    timeline = load_timeline(table.storage)
+    pending = [instant for instant in timeline.pending if instant.time == time]
+    instant = pending[0] if pending else _gone(table, time)
+    found = files_of(table, timeline, instant) if pending else {}
+    _execute(table, rollback, instant, found, clock)
+
+
+def _gone(table: Table, time: str) -> Instant:
+    """The instant of a rollback that had come to its last step before it was killed."""
+    cow = table.properties.table_type is TableType.COPY_ON_WRITE
+    return Instant(time, Action.COMMIT if cow else Action.DELTA_COMMIT, State.INFLIGHT)
+
+
+def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes) -> Instant:
+    utc = table.properties.timeline_timezone == "UTC"
+    time = next_time(clock.now_ms(), utc, timeline.latest_time)
+    while True:
+        rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
+        try:
+            table.storage.put_if_absent(instant_path(rollback), plan)
+        except AlreadyExistsError:
+            time = following(time)
+            continue
+        return rollback
+
+
+def _execute(
+    table: Table,
+    rollback: Instant,
+    instant: Instant,
+    found: dict[str, PartitionRollback],
+    clock: Clock,
+) -> None:
+    storage, started_ms = table.storage, clock.now_ms()
+    _put_again(table, rollback.at(State.INFLIGHT), b"")
+    done = {}
+    for partition, files in found.items():
+        for path in files.deleted:
+            storage.delete(path)
+        commands = _append_commands(table, rollback, instant, files)
+        done[partition] = PartitionRollback(files.deleted, files.mixed_logs, commands)
+    taken_ms = max(0, clock.now_ms() - started_ms)
+    body = metadata_to_bytes(storage.root, rollback.time, instant, done, taken_ms)
+    _put_again(table, rollback.at(State.COMPLETED), body)
+    storage.delete(instant_path(instant.at(State.INFLIGHT)))
+    storage.delete(instant_path(instant.at(State.REQUESTED)))
+    storage.delete(temp_folder(instant.time))
+
+
+def _put_again(table: Table, instant: Instant, body: bytes) -> None:
+    """Put a state that an earlier try of this rollback may have reached already."""
+    try:
+        table.storage.put_if_absent(instant_path(instant), body)
+    except AlreadyExistsError:
+        return
+
+
+def _append_commands(
+    table: Table, rollback: Instant, instant: Instant, files: PartitionRollback
+) -> dict[str, int]:
+    """Follow each log file that has other instants' blocks too with a rollback command.
+
+    The command takes a log file of its own, the next version of the slice, and says which instant
+    readers are to leave out.
+    """
+    block = encode_block(
+        BlockType.COMMAND,
+        {
+            HeaderKey.INSTANT_TIME: rollback.time,
+            HeaderKey.TARGET_INSTANT_TIME: instant.time,
+            HeaderKey.COMMAND_BLOCK_TYPE: _COMMAND_ROLLBACK,
+        },
+        b"",
+    )
+    written: dict[str, int] = {}
+    for path in files.mixed_logs or {}:
+        partition, _, name = path.rpartition("/")
+        log = LogFileName.parse(name)
+        assert log is not None
+        siblings = [
+            LogFileName.parse(status.path.rpartition("/")[2])
+            for status in table.storage.list(partition)
+        ]
+        version = max(
+            other.version
+            for other in siblings
+            if other is not None
+            and (other.file_id, other.base_instant) == (log.file_id, log.base_instant)
+        )
+        command = LogFileName(log.file_id, log.base_instant, version + 1, _COMMAND_TOKEN)
+        command_path = in_partition(partition, str(command))
+        table.storage.put_if_absent(command_path, block)
+        written[command_path] = len(block)
+    return written

@@ -1,0 +1,212 @@
+"""A job that streams any Spark source into a Hudi table: the counterpart of Hudi Streamer.
+
+Run it as ``spark-submit hoodie_ds/streamer.py ...``, or as ``hoodie-streamer ...`` without
+``spark-submit``. What can be refused is refused before Spark starts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from hoodie_ds.config.base_path import scheme_of
+from hoodie_ds.config.java_properties import parse_properties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.session import AVAILABLE_NOW, BatchProgress, SparkJob, StreamJob
+from hoodie_ds.errors import HoodieError, OptionError, TableNotFoundError
+from hoodie_ds.hoodie_table import HoodieTable
+from hoodie_ds.report import TimelineReport
+
+_POLL_SECONDS = 0.5
+
+
+def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
+    """Run a stream, show its progress, and return how many batches had rows.
+
+    Parameters
+    ----------
+    session : SparkJob
+        Where to run it.
+    job : StreamJob
+        What to run.
+    console : Console
+        Shows a line for each batch and, on a terminal, a live line below.
+
+    Raises
+    ------
+    HoodieError
+        The stream could not be started, or failed; the table holds whole batches only.
+    """
+    timeline = TimelineReport.of(job.table_options)
+    batches = rows = 0
+    with closing(session.run(job, _POLL_SECONDS)) as progress, _live(console) as status:
+        try:
+            for finished in progress:
+                instant = timeline.latest()
+                for batch in finished:
+                    batches, rows = batches + 1, rows + batch.rows
+                    console.print(_line(batch, rows, instant), highlight=False)
+                status.update(f"{batches:,} batches, {rows:,} rows, instant {instant}")
+        except KeyboardInterrupt:
+            console.print("stopped; the next run goes on from the checkpoint")
+    if not batches:
+        console.print("no new input")
+    return batches
+
+
+def _live(console: Console) -> Status:
+    return Status("starting", console=console if console.is_terminal else Console(quiet=True))
+
+
+def _line(batch: BatchProgress, rows: int, instant: str) -> str:
+    speed = batch.rows / max(batch.seconds, 0.001)
+    return (
+        f"batch {batch.batch_id}: {batch.rows:,} rows in {batch.seconds:.1f} s "
+        f"({speed:,.0f} rows/s), {rows:,} rows so far, instant {instant}"
+    )
+
+
+def table_options(path: str, props: Path | None, given: Iterable[str] = ()) -> dict[str, str]:
+    """Return the options of a table: a properties file, then single ones, which win.
+
+    Parameters
+    ----------
+    path : str
+        Base path; a local one is made absolute, as Spark's workers have other working folders.
+    props : Path, optional
+        Java properties of ``hoodie.*`` options.
+    given : iterable of str
+        ``key=value`` each.
+
+    Raises
+    ------
+    HoodieError
+        The file or one of the options is malformed or unknown.
+    """
+    options = {} if props is None else parse_properties(props.read_bytes(), str(props))
+    local = scheme_of(path) == "file" and not path.lower().startswith("file:")
+    where = str(Path(path).absolute()) if local and path.strip() else path
+    options = {**options, **pairs("--hoodie-conf", given), "path": where}
+    WriteOptions.parse(options)
+    return options
+
+
+def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
+    """Return ``key=value`` texts as a mapping; `OptionError` names `option` for any other text."""
+    found: dict[str, str] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            # The text stays out of the message: a part of it may be a password.
+            raise OptionError(option, "***", "write key=value")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _has_keys(options: dict[str, str]) -> bool:
+    """Whether the table has record keys: as the options say, or the table that is there."""
+    if WriteOptions.parse(options).record_key_fields:
+        return True
+    try:
+        return bool(HoodieTable(options["path"], options).properties.record_key_fields)
+    except TableNotFoundError:
+        return False
+
+
+def _ddl(text: str | None) -> str | None:
+    if text is None or not text.startswith("@"):
+        return text
+    file = Path(text[1:])
+    if not file.is_file():
+        raise OptionError("--source-schema", text, "there is no such file")
+    return file.read_text("utf-8")
+
+
+class _Failure(click.ClickException):
+    """An error of ours as click shows it: one line, and exit code 2 if an option is at fault."""
+
+    def __init__(self, error: HoodieError) -> None:
+        super().__init__(" ".join(str(error).split()))
+        self.exit_code = 2 if isinstance(error, OptionError) else 1
+
+
+def fail(error: HoodieError) -> click.ClickException:
+    """Return what to raise in a console command in place of an error of ours."""
+    return _Failure(error)
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_PAIR = "key=value"
+
+
+@click.command()
+@click.option("--source-format", required=True, help="Streaming source: parquet, kafka, rate, ...")
+@click.option("--source-option", multiple=True, metavar=_PAIR, help="Option of the source.")
+@click.option("--source-schema", help="Columns of the source as Spark DDL, or @FILE with it.")
+@click.option("--source-path", help="Path, for a source that reads one.")
+@click.option("--target-base-path", required=True, help="Base path of the table.")
+@click.option("--props", type=_FILE, help="Properties file of hoodie.* options.")
+@click.option("--hoodie-conf", multiple=True, metavar=_PAIR, help="One option; wins over --props.")
+@click.option(
+    "--trigger",
+    default=AVAILABLE_NOW,
+    show_default=True,
+    help="available-now: take what is there and end. Or an interval, '10 seconds'.",
+)
+@click.option("--checkpoint", required=True, help="Folder of the stream's checkpoint.")
+@click.option(
+    "--shuffle/--no-shuffle",
+    default=None,
+    help="Send each row to the task of its file group; by default if the table has record keys.",
+)
+@click.option("--master", help="Where to run without spark-submit; local[*] by default.")
+@click.option("--remote", help="Spark Connect server to run on, sc://HOST:PORT.")
+@click.option("--spark-conf", multiple=True, metavar=_PAIR, help="Setting of Spark.")
+def main(
+    source_format: str,
+    source_option: tuple[str, ...],
+    source_schema: str | None,
+    source_path: str | None,
+    target_base_path: str,
+    props: Path | None,
+    hoodie_conf: tuple[str, ...],
+    trigger: str,
+    checkpoint: str,
+    shuffle: bool | None,
+    master: str | None,
+    remote: str | None,
+    spark_conf: tuple[str, ...],
+) -> None:
+    """Stream a source into a Hudi table, exactly once."""
+    console = Console()
+    try:
+        options = table_options(target_base_path, props, hoodie_conf)
+        job = StreamJob(
+            source_format,
+            options,
+            checkpoint,
+            pairs("--source-option", source_option),
+            _ddl(source_schema),
+            source_path,
+            trigger,
+            _has_keys(options) if shuffle is None else shuffle,
+        )
+        settings = pairs("--spark-conf", spark_conf)
+        session = SparkJob.open("hoodie-streamer", os.environ, master, remote, settings)
+        try:
+            run_stream(session, job, console)
+        finally:
+            session.stop()
+        console.print(TimelineReport.of(options).table())
+    except HoodieError as error:
+        raise fail(error) from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Bodies of rollback instants, in the Avro schemas of Hudi's own classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.avro_container import read_record, write_record
+from hoodie_ds.timeline.instant import Instant
+
+_NAMESPACE: Final = "org.apache.hudi.avro.model"
+_STRING: Final = {"type": "string", "avro.java.string": "String"}
+_SIZES: Final = ["null", {"type": "map", "values": "long", "avro.java.string": "String"}]
+_INSTANT: Final = {
+    "type": "record",
+    "name": "HoodieInstantInfo",
+    "fields": [{"name": "commitTime", "type": _STRING}, {"name": "action", "type": _STRING}],
+}
+_REQUEST: Final = {
+    "type": "record",
+    "name": "HoodieRollbackRequest",
+    "fields": [
+        {"name": "partitionPath", "type": _STRING},
+        {"name": "fileId", "type": ["null", _STRING], "default": None},
+        {"name": "latestBaseInstant", "type": ["null", _STRING], "default": None},
+        {
+            "name": "filesToBeDeleted",
+            "type": {"type": "array", "items": _STRING, "default": []},
+            "default": [],
+        },
+        {"name": "logBlocksToBeDeleted", "type": _SIZES, "default": None},
+    ],
+}
+PLAN_SCHEMA: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "HoodieRollbackPlan",
+    "namespace": _NAMESPACE,
+    "fields": [
+        {
+            "name": "instantToRollback",
+            "type": ["null", _INSTANT],
+            "doc": "Hoodie instant that needs to be rolled back",
+            "default": None,
+        },
+        {
+            "name": "RollbackRequests",
+            "type": ["null", {"type": "array", "items": _REQUEST}],
+            "default": None,
+        },
+        {"name": "version", "type": ["int", "null"], "default": 1},
+    ],
+}
+"""Schema of ``<time>.rollback.requested``."""
+
+_PARTITION: Final = {
+    "type": "record",
+    "name": "HoodieRollbackPartitionMetadata",
+    "fields": [
+        {"name": "partitionPath", "type": _STRING},
+        {"name": "successDeleteFiles", "type": {"type": "array", "items": _STRING}},
+        {"name": "failedDeleteFiles", "type": {"type": "array", "items": _STRING}},
+        {"name": "rollbackLogFiles", "type": _SIZES, "default": None},
+        {"name": "logFilesFromFailedCommit", "type": _SIZES, "default": None},
+    ],
+}
+METADATA_SCHEMA: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "HoodieRollbackMetadata",
+    "namespace": _NAMESPACE,
+    "fields": [
+        {"name": "startRollbackTime", "type": _STRING},
+        {"name": "timeTakenInMillis", "type": "long"},
+        {"name": "totalFilesDeleted", "type": "int"},
+        {"name": "commitsRollback", "type": {"type": "array", "items": _STRING}},
+        {
+            "name": "partitionMetadata",
+            "type": {"type": "map", "values": _PARTITION, "avro.java.string": "String"},
+        },
+        {"name": "version", "type": ["int", "null"], "default": 1},
+        {
+            "name": "instantsRollback",
+            "type": {"type": "array", "items": _INSTANT, "default": []},
+            "default": [],
+        },
+    ],
+}
+"""Schema of a completed ``<time>.rollback``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRollback:
+    """What a rollback does in one partition.
+
+    Parameters
+    ----------
+    deleted : tuple of str
+        Files to delete, relative to the base path.
+    mixed_logs : mapping of str to int
+        Log files that hold blocks of other instants too, with their size in bytes; a rollback
+        command is appended after them.
+    command_logs : mapping of str to int
+        Log files that hold those commands.
+    """
+
+    deleted: tuple[str, ...] = ()
+    mixed_logs: Mapping[str, int] | None = None
+    command_logs: Mapping[str, int] | None = None
+
+
+def plan_to_bytes(
+    root: str, instant: Instant, partitions: Mapping[str, PartitionRollback]
+) -> bytes:
+    """Write a rollback plan; paths in it are absolute, as Hudi's are."""
+    requests = [
+        {
+            "partitionPath": partition,
+            "fileId": "",
+            "latestBaseInstant": "",
+            "filesToBeDeleted": _absolute(root, found.deleted),
+            "logBlocksToBeDeleted": _sized(root, found.mixed_logs),
+        }
+        for partition, found in partitions.items()
+    ]
+    record = {
+        "instantToRollback": _info(instant),
+        "RollbackRequests": requests,
+        "version": 1,
+    }
+    return write_record(PLAN_SCHEMA, record)
+
+
+def rolled_back_time(data: bytes, path: str) -> str:
+    """Read from a rollback plan which instant it undoes."""
+    record = read_record(data, path)
+    try:
+        return str(record["instantToRollback"]["commitTime"])
+    except (KeyError, TypeError) as error:
+        raise CorruptFileError(f"{path} is no rollback plan: it names no instant") from error
+
+
+def metadata_to_bytes(
+    root: str,
+    time: str,
+    instant: Instant,
+    partitions: Mapping[str, PartitionRollback],
+    taken_ms: int,
+) -> bytes:
+    """Write what a rollback did."""
+    record = {
+        "startRollbackTime": time,
+        "timeTakenInMillis": taken_ms,
+        "totalFilesDeleted": sum(len(found.deleted) for found in partitions.values()),
+        "commitsRollback": [instant.time],
+        "partitionMetadata": {
+            partition: {
+                "partitionPath": partition,
+                "successDeleteFiles": _absolute(root, found.deleted),
+                "failedDeleteFiles": [],
+                "rollbackLogFiles": _sized(root, found.command_logs),
+                "logFilesFromFailedCommit": _sized(root, found.mixed_logs),
+            }
+            for partition, found in partitions.items()
+        },
+        "version": 1,
+        "instantsRollback": [_info(instant)],
+    }
+    return write_record(METADATA_SCHEMA, record)
+
+
+def _info(instant: Instant) -> dict[str, str]:
+    return {"commitTime": instant.time, "action": instant.action.value}
+
+
+def _absolute(root: str, paths: Sequence[str]) -> list[str]:
+    return [f"{root}/{path}" for path in paths]
+
+
+def _sized(root: str, sizes: Mapping[str, int] | None) -> dict[str, int]:
+    return {f"{root}/{path}": size for path, size in (sizes or {}).items()}
