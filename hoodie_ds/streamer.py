@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
@@ -23,7 +24,7 @@ from hoodie_ds.errors import HoodieError, OptionError, TableNotFoundError
 from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.report import TimelineReport
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS: Final = 1
 
 
 def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
@@ -48,11 +49,14 @@ def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
     with closing(session.run(job, _POLL_SECONDS)) as progress, _live(console) as status:
         try:
             for finished in progress:
+                if not finished and not console.is_terminal:
+                    continue
                 instant = timeline.latest()
                 for batch in finished:
                     batches, rows = batches + 1, rows + batch.rows
-                    console.print(_line(batch, rows, instant), highlight=False)
-                status.update(f"{batches:,} batches, {rows:,} rows, instant {instant}")
+                    line = f"{_line(batch)}, {rows:,} in all, now at instant {instant}"
+                    console.print(line, highlight=False, soft_wrap=True)
+                status.update(f"batches: {batches:,}, rows: {rows:,}, instant: {instant}")
         except KeyboardInterrupt:
             console.print("stopped; the next run goes on from the checkpoint")
     if not batches:
@@ -64,12 +68,9 @@ def _live(console: Console) -> Status:
     return Status("starting", console=console if console.is_terminal else Console(quiet=True))
 
 
-def _line(batch: BatchProgress, rows: int, instant: str) -> str:
-    speed = batch.rows / max(batch.seconds, 0.001)
-    return (
-        f"batch {batch.batch_id}: {batch.rows:,} rows in {batch.seconds:.1f} s "
-        f"({speed:,.0f} rows/s), {rows:,} rows so far, instant {instant}"
-    )
+def _line(batch: BatchProgress) -> str:
+    speed = f"{batch.rows / max(batch.seconds, 0.001):,.0f} rows/s"
+    return f"batch {batch.batch_id}: {batch.rows:,} rows in {batch.seconds:.1f} s ({speed})"
 
 
 def table_options(path: str, props: Path | None, given: Iterable[str] = ()) -> dict[str, str]:
@@ -128,17 +129,19 @@ def _ddl(text: str | None) -> str | None:
     return file.read_text("utf-8")
 
 
-class _Failure(click.ClickException):
-    """An error of ours as click shows it: one line, and exit code 2 if an option is at fault."""
+class _BadOption(click.ClickException):
+    """An option is at fault."""
 
-    def __init__(self, error: HoodieError) -> None:
-        super().__init__(" ".join(str(error).split()))
-        self.exit_code = 2 if isinstance(error, OptionError) else 1
+    exit_code = 2
 
 
 def fail(error: HoodieError) -> click.ClickException:
-    """Return what to raise in a console command in place of an error of ours."""
-    return _Failure(error)
+    """Return what to raise in a console command for an error of ours: it ends with one line.
+
+    The exit code is 2 if an option is at fault, and 1 otherwise.
+    """
+    kind = _BadOption if isinstance(error, OptionError) else click.ClickException
+    return kind(" ".join(str(error).split()))
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -197,7 +200,9 @@ def main(
             trigger,
             _has_keys(options) if shuffle is None else shuffle,
         )
-        settings = pairs("--spark-conf", spark_conf)
+        # Spark's own progress bars would write over ours.
+        quiet = {} if remote else {"spark.ui.showConsoleProgress": "false"}
+        settings = {**quiet, **pairs("--spark-conf", spark_conf)}
         session = SparkJob.open("hoodie-streamer", os.environ, master, remote, settings)
         try:
             run_stream(session, job, console)

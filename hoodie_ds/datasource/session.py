@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Generator, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -131,7 +131,7 @@ class SparkJob:
             register(spark)
         return cls(spark)
 
-    def run(self, job: StreamJob, poll_seconds: float) -> Iterator[list[BatchProgress]]:
+    def run(self, job: StreamJob, poll_seconds: int) -> Generator[list[BatchProgress], None, None]:
         """Run a stream until it ends; stop it when the iterator is closed.
 
         Yields
@@ -181,7 +181,7 @@ class SparkJob:
         return reader.load(job.source_path)
 
 
-def _follow(query: StreamingQuery, poll_seconds: float) -> Iterator[list[BatchProgress]]:
+def _follow(query: StreamingQuery, poll_seconds: int) -> Iterator[list[BatchProgress]]:
     last = -1
     ended = False
     while not ended:

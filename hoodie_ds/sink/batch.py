@@ -13,6 +13,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from hoodie_ds.config.kinds import MergeMode, Operation, TableType
+from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro_schema import arrow_to_avro
 from hoodie_ds.index.bucket_layout import BucketLayout
@@ -85,7 +86,7 @@ class Batch:
     @cached_property
     def key_generator(self) -> KeyGenerator:
         """Makes record keys and partition paths."""
-        return KeyGenerator.of(key_spec(self.table, self.options))
+        return KeyGenerator.of(key_spec(self.table.properties, self.options))
 
     @property
     def merger(self) -> Merger:
@@ -100,13 +101,12 @@ class Batch:
         return properties.ordering_fields if by_event_time else ()
 
 
-def key_spec(table: Table, options: WriteOptions) -> KeySpec:
+def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:
     """Describe a table's key generator.
 
     The encoding of a COMPLEX key with one field is the table's own where it records one, else the
     option's, else Hudi's for version 6 (``field:value``).
     """
-    properties = table.properties
     prefixed = properties.complex_key_prefixed
     if prefixed is None:
         prefixed = not options.complex_keygen_new_encoding

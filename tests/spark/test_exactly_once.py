@@ -159,7 +159,7 @@ def test_a_driver_killed_in_the_middle_of_a_batch(job: Job) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             break
         time.sleep(0.0005)
-    process.wait()
+    process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     job.run()
     assert job.actual() == job.expected()

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from hoodie_ds import streamer
+from hoodie_ds.datasource.session import summary
 from hoodie_ds.errors import CorruptFileError, OptionError
-
-streamer = pytest.importorskip("hoodie_ds.streamer")
 
 BASE = ["--source-format", "rate", "--checkpoint", "ck"]
 
 
 @pytest.fixture(autouse=True)
-def no_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("Spark was started for input that can be refused before")
 
     monkeypatch.setattr(streamer.SparkJob, "open", refuse)
-    yield
 
 
 def run(*arguments: str) -> Result:
@@ -112,5 +109,4 @@ def test_help_says_what_each_option_is() -> None:
     ],
 )
 def test_an_error_of_spark_becomes_one_line(text: str, line: str | None) -> None:
-    summary = sys.modules["hoodie_ds.datasource.session"].summary
     assert summary(text) == (line or text.partition("\n")[0])

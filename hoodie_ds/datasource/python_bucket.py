@@ -1,0 +1,59 @@
+"""The task of each row computed in Python, where no JVM expression can be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from hoodie_ds.formats.avro_schema import normalise_schema
+from hoodie_ds.formats.conform import conform
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.record.keygen import KeyGenerator, KeySpec
+from hoodie_ds.sink.task_column import TASK_COLUMN
+
+
+def task_mapper(
+    layout: BucketLayout, spec: KeySpec, num_tasks: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function for ``mapInArrow`` that adds the task column.
+
+    Parameters
+    ----------
+    layout : BucketLayout
+        The table's buckets.
+    spec : KeySpec
+        How record keys and partition paths are made.
+    num_tasks : int
+        Number of tasks to spread over.
+    """
+
+    def add_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keys = KeyGenerator.of(spec)
+        for batch in batches:
+            rows = pa.Table.from_batches([batch])
+            typed = conform(rows, normalise_schema(rows.schema))
+            tasks = _tasks(keys, layout, typed, num_tasks)
+            yield from rows.append_column(TASK_COLUMN, pa.array(tasks)).to_batches()
+
+    return add_tasks
+
+
+def _tasks(
+    keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int
+) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    if not rows.num_rows:
+        return np.zeros(0, dtype=np.int32)
+    buckets = layout.buckets(keys.record_keys(rows))
+    paths = keys.partition_paths(rows).combine_chunks().dictionary_encode()
+    offsets = np.array(
+        [
+            xxhash.xxh3_64_intdigest(path.encode()) % num_tasks
+            for path in paths.dictionary.to_pylist()
+        ],
+        dtype=np.int64,
+    )
+    first = offsets.astype(np.int64)[paths.indices.to_numpy()]
+    return ((first + buckets) % num_tasks).astype(np.int32)

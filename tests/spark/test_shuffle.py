@@ -1,0 +1,129 @@
+"""`shuffle_by_file_group` sends rows where the table's own hash says."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as sf
+
+from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.datasource.native_bucket import native_bucket
+from hoodie_ds.datasource.python_bucket import task_mapper
+from hoodie_ds.datasource.shuffle import shuffle_by_file_group
+from hoodie_ds.index.bucket import KeyParsing
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.record.keygen import KeyGenerator, KeySpec
+from hoodie_ds.sink.task_column import TASK_COLUMN
+
+pytestmark = pytest.mark.spark
+
+ODD = [
+    "a,b:c",
+    "a:b",
+    "a,b",
+    ":",
+    ",",
+    ",:",
+    ":,",
+    "x,id:5",
+    "id:5,b:6",
+    "a,b,c:d:e,id:f",
+    "__null__",
+]
+
+
+def _texts(count: int) -> list[str]:
+    """Strings over all Unicode planes, many of them with the key syntax's own characters."""
+    draw = random.Random(7)
+    alphabet = "ab0,:_ é日\U0001f600\U0010fffd\ue000"
+    texts = ["".join(draw.choices(alphabet, k=draw.randint(1, 8))) for _ in range(count)]
+    return [*ODD, "__empty__", *texts]
+
+
+def _layout(keys: tuple[str, ...], hashed: tuple[str, ...]) -> BucketLayout:
+    return BucketLayout(97, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "hashed", "prefixed"),
+    [
+        (KeyGeneratorType.SIMPLE, ("id",), ("id",), False),
+        (KeyGeneratorType.COMPLEX, ("id",), ("id",), True),
+        (KeyGeneratorType.COMPLEX, ("id",), ("id",), False),
+        (KeyGeneratorType.COMPLEX, ("id", "b"), ("id", "b"), True),
+        (KeyGeneratorType.COMPLEX, ("id", "b", "n"), ("id", "n"), True),
+        (KeyGeneratorType.COMPLEX, ("n", "flag", "day"), ("n", "flag", "day"), True),
+    ],
+)
+def test_the_native_hash_is_the_tables_own(
+    spark: Any,
+    kind: KeyGeneratorType,
+    keys: tuple[str, ...],
+    hashed: tuple[str, ...],
+    prefixed: bool,
+) -> None:
+    texts = _texts(2000)
+    draw = random.Random(3)
+    rows = [
+        (
+            text,
+            draw.choice([None, "", *texts[:200]]),
+            draw.choice([None, draw.randint(-(2**63), 2**63 - 1)]),
+            draw.choice([True, False]),
+            draw.randint(-30000, 60000),
+        )
+        for text in texts
+    ]
+    df = spark.createDataFrame(
+        rows, "id string, b string, n bigint, flag boolean, d int"
+    ).selectExpr("id", "b", "n", "flag", "date_from_unix_date(d) as day")
+    spec = KeySpec(kind, keys, ("p",), complex_key_prefixed=prefixed)
+    layout = _layout(keys, hashed)
+    column = native_bucket(df, layout, spec)
+    assert column is not None
+    found = df.withColumn("bucket", column).toArrow()
+    expected = layout.buckets(KeyGenerator.of(spec).record_keys(found))
+    assert np.array_equal(found.column("bucket").to_numpy(), expected)
+    assert len(set(expected.tolist())) > 50
+
+
+def test_types_whose_text_differs_are_left_to_python(spark: Any) -> None:
+    df = spark.range(3).selectExpr("cast(id as double) as id")
+    spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("p",))
+    assert native_bucket(df, _layout(("id",), ("id",)), spec) is None
+
+
+def _options(path: Any, buckets: int) -> dict[str, str]:
+    return {
+        "path": str(path),
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.bucket.index.num.buckets": str(buckets),
+    }
+
+
+def test_rows_sit_in_the_task_that_their_column_names(spark: Any, tmp_path: Any) -> None:
+    df = spark.range(1000).selectExpr("cast(id as string) id", "concat('c', id % 5) as city")
+    rows = shuffle_by_file_group(df, _options(tmp_path / "t", 8))
+    found = rows.withColumn("here", sf.spark_partition_id()).toArrow()
+    assert found.column("here").to_pylist() == found.column(TASK_COLUMN).to_pylist()
+    assert set(found.column("here").to_pylist()) == {0, 1}
+
+
+def test_64_buckets_of_one_partition_are_even_on_8_tasks() -> None:
+    spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
+    layout = BucketLayout(64, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    rows = pa.table({"id": [str(i) for i in range(64000)], "city": ["x"] * 64000})
+    (batch,) = list(task_mapper(layout, spec, 8)(rows.to_batches()))
+    counts = np.bincount(batch.column(TASK_COLUMN).to_numpy(), minlength=8)
+    assert counts.max() <= 1.5 * counts.mean()
+
+
+def test_a_table_without_keys_is_not_shuffled(spark: Any, tmp_path: Any) -> None:
+    df = spark.range(3)
+    assert shuffle_by_file_group(df, {"path": str(tmp_path / "t"), "hoodie.table.name": "t"}) is df
