@@ -17,4 +17,4 @@ _ZONE: Final[dict[str, Any]] = (
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow form of a Spark schema, timestamps in UTC."""
-    return to_arrow_schema(schema, **_ZONE)  # type: ignore[arg-type]
+    return to_arrow_schema(schema, **_ZONE)

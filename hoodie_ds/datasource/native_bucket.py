@@ -9,7 +9,9 @@ values with both a comma and a colon) go through the same parsing in SQL functio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,7 +19,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     BooleanType,
     ByteType,
-    DataType,
     DateType,
     IntegerType,
     LongType,
@@ -29,16 +30,8 @@ from hoodie_ds.config.kinds import KeyGeneratorType
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeySpec
 
-_PLAIN_TEXT: Final = (
-    StringType,
-    ByteType,
-    ShortType,
-    IntegerType,
-    LongType,
-    BooleanType,
-    DateType,
-)
-"""Types whose cast to string is the text that Hudi puts into keys."""
+_DIGITS: Final = (ByteType, ShortType, IntegerType, LongType, BooleanType, DateType)
+"""Types whose cast to string is what Hudi puts into keys, in ASCII and without ',' and ':'."""
 
 _UNSIGNED: Final = 0xFFFFFFFF
 _NOTHING: Final = ("", "__null__", "__empty__")
@@ -59,50 +52,50 @@ def native_bucket(df: DataFrame, layout: BucketLayout, spec: KeySpec) -> Column 
     if not hasattr(df.sparkSession, "_jvm"):
         return None
     fields = spec.record_key_fields
-    kinds = [df.select(sf.col(field)).schema[0].dataType for field in fields]
-    if not all(_is_plain(kind) for kind in kinds):
+    kinds = {field: df.select(sf.col(field)).schema[0].dataType for field in fields}
+    if not all(isinstance(kind, (StringType, *_DIGITS)) for kind in kinds.values()):
         return None
     texts = {field: sf.col(field).cast("string") for field in fields}
-    if len(fields) == 1:
-        text = texts[fields[0]]
-        prefixed = spec.kind is KeyGeneratorType.COMPLEX and spec.complex_key_prefixed
-        key = sf.concat(sf.lit(f"{fields[0]}:"), text) if prefixed else text
-        odd = sf.contains(key, sf.lit(",")) & sf.contains(key, sf.lit(":"))
-        regular = _list_hash([_string_hash(df, key)])
-    else:
+    free = [texts[field] for field in fields if isinstance(kinds[field], StringType)]
+    key, regular = _key_and_hash(df, texts, layout, spec)
+    if free:
+        # One branch for everything rare keeps the expression, which Spark compiles, short.
+        rare = reduce(or_, [_is_rare(text) for text in free])
+        regular = sf.when(rare, _parsed_hash(key, layout.hash_fields)).otherwise(regular)
+    return (regular.bitwiseAND(0x7FFFFFFF) % layout.num_buckets).cast("int")
+
+
+def _key_and_hash(
+    df: DataFrame, texts: Mapping[str, Column], layout: BucketLayout, spec: KeySpec
+) -> tuple[Column, Column]:
+    """The record key, and its hash where it is ASCII and Hudi takes it apart as expected."""
+    if len(texts) > 1:
         parts = [
-            sf.concat(sf.lit(f"{field}:"), sf.coalesce(texts[field], sf.lit("__null__")))
-            for field in fields
+            sf.concat(sf.lit(f"{field}:"), sf.coalesce(text, sf.lit("__null__")))
+            for field, text in texts.items()
         ]
-        key = sf.concat_ws(",", *parts)
-        odd = sf.lit(False)
-        for text in texts.values():
-            both = sf.contains(text, sf.lit(",")) & sf.contains(text, sf.lit(":"))
-            odd = odd | sf.coalesce(both, sf.lit(False))
-        hashed = [texts[field] for field in fields if field in layout.hash_fields]
-        regular = _list_hash([_value_hash(df, text) for text in hashed])
-    hash_ = sf.when(odd, _parsed_hash(key, layout.hash_fields)).otherwise(regular)
-    return (hash_.bitwiseAND(0x7FFFFFFF) % layout.num_buckets).cast("int")
-
-
-def _is_plain(kind: DataType) -> bool:
-    return isinstance(kind, _PLAIN_TEXT)
+        hashed = [texts[field] for field in texts if field in layout.hash_fields]
+        return sf.concat_ws(",", *parts), _list_hash([_value_hash(df, text) for text in hashed])
+    ((field, text),) = texts.items()
+    if spec.kind is KeyGeneratorType.COMPLEX and spec.complex_key_prefixed:
+        text = sf.concat(sf.lit(f"{field}:"), text)
+    return text, _list_hash([_hive_hash(df, text)])
 
 
 def _value_hash(df: DataFrame, text: Column) -> Column:
     """Hash of one value of a complex key, where null and empty have placeholders."""
     nothing = text.isNull() | text.isin(*_NOTHING)
-    return sf.when(nothing, sf.lit(0).cast("bigint")).otherwise(_string_hash(df, text))
+    return sf.when(nothing, sf.lit(0).cast("bigint")).otherwise(_hive_hash(df, text))
 
 
-def _string_hash(df: DataFrame, text: Column) -> Column:
-    """Java's ``String.hashCode`` as an unsigned bigint."""
-    ascii_ = sf.length(text) == sf.octet_length(text)
-    hive = _hive_hash(df, text).cast("bigint").bitwiseAND(_UNSIGNED)
-    return sf.when(ascii_, hive).otherwise(_utf16_hash(text))
+def _is_rare(text: Column) -> Column:
+    """Whether a text is not ASCII, or may confuse the way in which Hudi takes keys apart."""
+    wide = sf.length(text) != sf.octet_length(text)
+    return sf.coalesce(wide | sf.contains(text, sf.lit(",")), sf.lit(False))
 
 
 def _utf16_hash(text: Column) -> Column:
+    """Java's ``String.hashCode`` as an unsigned bigint, of any string."""
     units = sf.encode(text, "UTF-16BE")
     count = (sf.octet_length(units) / 2).cast("int")
     numbers = sf.when(count > 0, sf.sequence(sf.lit(1), count)).otherwise(
@@ -128,30 +121,38 @@ def _list_hash(hashes: Sequence[Column]) -> Column:
 def _parsed_hash(key: Column, hash_fields: Sequence[str]) -> Column:
     """Hash of a record key as Hudi takes it apart.
 
-    A field begins after the last comma before a colon; fields that are not hashed do not count.
+    Without a comma or without a colon it is one value. Else a field begins after the last comma
+    before a colon, and fields that are not hashed do not count.
     """
     segments = sf.split(key, ",(?=[^,:]*:)")
     # Before the first colon no comma parts anything, so the first two segments are one.
     first = sf.contains(segments.getItem(0), sf.lit(":"))
     fields = sf.when(first, segments).otherwise(sf.slice(segments, sf.lit(3), sf.size(segments)))
     kept = sf.filter(fields, lambda part: sf.substring_index(part, ":", 1).isin(*hash_fields))
+    values = sf.transform(
+        kept, lambda part: sf.substring(part, sf.instr(part, ":") + 1, sf.length(part))
+    )
+    parts = sf.contains(key, sf.lit(",")) & sf.contains(key, sf.lit(":")) & (sf.size(kept) > 0)
 
-    def fold(hash_: Column, part: Column) -> Column:
-        value = sf.substring(part, sf.instr(part, ":") + 1, sf.length(part))
-        nothing = value.isin(*_NOTHING)
-        element = sf.when(nothing, sf.lit(0).cast("bigint")).otherwise(_utf16_hash(value))
+    def fold(hash_: Column, value: Column) -> Column:
+        element = sf.when(parts & value.isin(*_NOTHING), sf.lit(0).cast("bigint")).otherwise(
+            _utf16_hash(value)
+        )
         return (hash_ * 31 + element).bitwiseAND(_UNSIGNED)
 
-    parsed = sf.aggregate(kept, sf.lit(1).cast("bigint"), fold)
-    return sf.when(sf.size(kept) == 0, _list_hash([_utf16_hash(key)])).otherwise(parsed)
+    chosen = sf.when(parts, values).otherwise(sf.array(key))
+    return sf.aggregate(chosen, sf.lit(1).cast("bigint"), fold)
 
 
 def _hive_hash(df: DataFrame, text: Column) -> Column:
-    """Catalyst's ``HiveHash``, which has no function of its own in the DataFrame API."""
+    """Java's ``String.hashCode`` of an ASCII text as an unsigned bigint.
+
+    It is Catalyst's ``HiveHash``, which has no function of its own in the DataFrame API.
+    """
     jvm: Any = df.sparkSession._jvm
     column: Any = type(text)
     catalyst = jvm.org.apache.spark.sql.catalyst.expressions
     bridge = jvm.org.apache.spark.sql.classic.ExpressionUtils
     children = jvm.org.apache.spark.api.python.PythonUtils.toSeq([bridge.expression(text._jc)])
     result: Column = column(bridge.column(catalyst.HiveHash(children)))
-    return result
+    return result.cast("bigint").bitwiseAND(_UNSIGNED)

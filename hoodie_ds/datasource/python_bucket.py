@@ -10,6 +10,7 @@ import xxhash
 
 from hoodie_ds.formats.avro_schema import normalise_schema
 from hoodie_ds.formats.conform import conform
+from hoodie_ds.index.bucket import BucketIds
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.sink.task_column import TASK_COLUMN
@@ -41,9 +42,7 @@ def task_mapper(
     return add_tasks
 
 
-def _tasks(
-    keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int
-) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _tasks(keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int) -> BucketIds:
     if not rows.num_rows:
         return np.zeros(0, dtype=np.int32)
     buckets = layout.buckets(keys.record_keys(rows))
@@ -56,4 +55,5 @@ def _tasks(
         dtype=np.int64,
     )
     first = offsets.astype(np.int64)[paths.indices.to_numpy()]
-    return ((first + buckets) % num_tasks).astype(np.int32)
+    tasks: BucketIds = ((first + buckets) % num_tasks).astype(np.int32)
+    return tasks

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hoodie_ds import streamer
-from hoodie_ds.datasource.session import summary
+from hoodie_ds.datasource.session import SparkJob, summary
 from hoodie_ds.errors import CorruptFileError, OptionError
 
 BASE = ["--source-format", "rate", "--checkpoint", "ck"]
@@ -19,7 +19,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("Spark was started for input that can be refused before")
 
-    monkeypatch.setattr(streamer.SparkJob, "open", refuse)
+    monkeypatch.setattr(SparkJob, "open", refuse)
 
 
 def run(*arguments: str) -> Result:
