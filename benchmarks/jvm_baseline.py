@@ -142,8 +142,8 @@ def check(spark: SparkSession, work: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("lineitem", type=Path)
-    parser.add_argument("work", type=Path)
+    parser.add_argument("lineitem", type=lambda text: Path(text).resolve())
+    parser.add_argument("work", type=lambda text: Path(text).resolve())
     parser.add_argument("--bundle", type=Path, required=True, help="jar of the Hudi bundle")
     parser.add_argument("--rounds", type=int, default=3, help="measured, after the warm-up")
     parser.add_argument("--cores", type=int, default=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import LogBlockFormat
 from hoodie_ds.formats.data_block import encode_avro_block, encode_parquet_block
@@ -141,13 +142,29 @@ class AppendHandle:
         self._num_blocks += 1
 
     def _write_deletes(self, records: RecordSet) -> None:
+        """Write deletes with and without an ordering value in blocks of their own.
+
+        hudi-rs refuses a block that mixes them, since an unconditional delete is the integer 0
+        whatever the type of the ordering field is.
+        """
         deleted = pa.array(records.deleted)
         keys = records.rows.column(RECORD_KEY).filter(deleted)
+        if not records.ordering:
+            self._write_delete_block(keys, None)
+            return
+        ordering = records.ordering[0].filter(deleted)
+        self._write_delete_block(keys.filter(pc.is_null(ordering)), None)
+        ordered = pc.is_valid(ordering)
+        self._write_delete_block(keys.filter(ordered), ordering.filter(ordered))
+
+    def _write_delete_block(self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None) -> None:
+        if not len(keys):
+            return
+        context = self._context
         partition = pa.repeat(self._target.group.partition_path, len(keys))
-        ordering = records.ordering[0].filter(deleted) if records.ordering else None
         self._output.write(
             encode_delete_block(
-                keys, partition, ordering, self._context.instant_time, self._context.avro_schema
+                keys, partition, ordering, context.instant_time, context.avro_schema
             )
         )
         self._num_deletes += len(keys)

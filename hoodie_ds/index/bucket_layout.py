@@ -78,6 +78,23 @@ class BucketLayout:
             record_keys, self.num_buckets, self.hash_fields, self.record_key_fields, self.parsing
         )
 
+    def check_name(self, group: FileGroupId) -> int:
+        """Return the bucket that a file group is named after.
+
+        Raises
+        ------
+        UnsupportedTableError
+            It is named after none: the table has another index.
+        """
+        bucket = bucket_of(group.file_id)
+        if bucket is None or bucket >= self.num_buckets:
+            raise UnsupportedTableError(
+                f"file group {group} belongs to no bucket of {self.num_buckets}: the table has "
+                "another index, or another number of buckets; it can be read here, and upserted "
+                "into by the engine that wrote it"
+            )
+        return bucket
+
     def check(self, slice_: FileSlice, record_keys: pa.ChunkedArray) -> None:
         """Refuse a file group whose rows hash to another bucket than its name says.
 
@@ -106,13 +123,7 @@ def by_bucket(layout: BucketLayout, slices: Iterable[FileSlice]) -> dict[int, Fi
     """
     found: dict[int, FileSlice] = {}
     for slice_ in slices:
-        bucket = bucket_of(slice_.group.file_id)
-        if bucket is None or bucket >= layout.num_buckets:
-            raise UnsupportedTableError(
-                f"file group {slice_.group} belongs to no bucket of {layout.num_buckets}: the "
-                "table has another index, or another number of buckets; it can be read, and "
-                "upserted into by the engine that wrote it"
-            )
+        bucket = layout.check_name(slice_.group)
         twin = found.get(bucket)
         if twin is not None:
             raise CorruptFileError(_two_groups(bucket, twin.group, slice_.group))

@@ -84,13 +84,15 @@ def _rank_codes(column: pa.ChunkedArray) -> Codes:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     try:
-        ranks = pc.rank(column, "ascending", null_placement="at_start", tiebreaker="dense")
+        ranks = pc.rank(column, "ascending", tiebreaker="dense")
     except pa.ArrowNotImplementedError as error:
         raise SchemaError(
             f"a column of type {column.type} has no order; choose ordering fields of a numeric, "
             "date, timestamp, decimal or string type"
         ) from error
-    return _to_numpy(ranks).astype(np.int64)
+    codes = _to_numpy(ranks).astype(np.int64)
+    codes[_to_numpy(pc.is_null(column))] = _NULL
+    return codes
 
 
 def _to_numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:

@@ -6,14 +6,22 @@ with a whole manifest is committed now (its tasks had all answered); any other i
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hoodie_ds.config.clock import Clock
-from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
+from hoodie_ds.errors import (
+    AlreadyExistsError,
+    CorruptFileError,
+    NotFoundError,
+    TimelineError,
+)
 from hoodie_ds.services.failed_write import is_ours
 from hoodie_ds.services.rollback import finish_rollback, roll_back
 from hoodie_ds.services.sweep import left_over_times, sweep
 from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
+from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT)
@@ -56,16 +64,19 @@ def recover(table: Table, clock: Clock) -> Timeline:
 
 
 def _recommit(table: Table, instant: Instant) -> bool:
-    """Complete an instant of ours whose manifest is there."""
+    """Complete an instant of ours whose manifest is there and whole.
+
+    Its temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
+    """
     if not is_ours(table, instant):
         return False
+    path = manifest_path(instant.time)
     try:
-        body = table.storage.read(manifest_path(instant.time))
-    except NotFoundError:
+        body = table.storage.read(path)
+        CommitMetadata.from_bytes(body, path)
+    except (NotFoundError, CorruptFileError):
         return False
-    try:
+    # Taken already: by another recovery, or by a first try whose answer was lost.
+    with suppress(AlreadyExistsError):
         table.storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), body)
-    except AlreadyExistsError:
-        return True
-    table.storage.delete(temp_folder(instant.time))
     return True

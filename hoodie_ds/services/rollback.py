@@ -6,20 +6,18 @@ and the failed instant leaves the timeline last.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
-from hoodie_ds.errors import AlreadyExistsError
-from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block
+from hoodie_ds.errors import AlreadyExistsError, TimelineError
+from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block, read_blocks
 from hoodie_ds.services.failed_write import files_of
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
-from hoodie_ds.timeline.paths import (
-    in_partition,
-    instant_path,
-    temp_folder,
-)
+from hoodie_ds.timeline.paths import in_partition, instant_path, temp_folder
 from hoodie_ds.timeline.rollback_metadata import (
     PartitionRollback,
     metadata_to_bytes,
@@ -30,6 +28,7 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
 _COMMAND_ROLLBACK = "0"
+_UNDONE_HERE = (Action.COMMIT, Action.DELTA_COMMIT)
 
 
 def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
@@ -52,17 +51,39 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     found = files_of(table, timeline, instant)
     body = plan_to_bytes(table.storage.root, instant, found)
     rollback = _request(table, timeline, clock, body)
+    if load_timeline(table.storage).commit_at(instant.time) is not None:
+        # Its writer was not dead and came first; what is committed stays.
+        table.storage.delete(instant_path(rollback))
+        return
     _execute(table, rollback, instant, found, clock)
 
 
 def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
-    """Complete a rollback that was killed, whoever began it."""
+    """Complete a rollback that was killed, whoever began it.
+
+    Raises
+    ------
+    TimelineError
+        It is to undo what this library does not: a completed instant, or a pending one that is
+        neither a commit nor a delta commit.
+    """
     path = instant_path(rollback.at(State.REQUESTED))
-    time = rolled_back_time(table.storage.read(path), path)
+    plan = table.storage.read(path)
+    if not plan:
+        # Hudi was killed before it had written the plan, and so before it had done anything.
+        table.storage.delete(instant_path(rollback.at(State.INFLIGHT)))
+        table.storage.delete(path)
+        return
+    time = rolled_back_time(plan, path)
     timeline = load_timeline(table.storage)
-    pending = [instant for instant in timeline.pending if instant.time == time]
-    instant = pending[0] if pending else _gone(table, time)
-    found = files_of(table, timeline, instant) if pending else {}
+    known = {found.time: found for found in (*timeline.pending, *timeline.completed)}
+    instant = known.get(time) or _gone(table, time)
+    if instant.state is State.COMPLETED or instant.action not in _UNDONE_HERE:
+        raise TimelineError(
+            f"{table.storage.root}: rollback {rollback.time} of {instant} is pending; finish it "
+            "with the engine that began it"
+        )
+    found = files_of(table, timeline, instant) if time in known else {}
     _execute(table, rollback, instant, found, clock)
 
 
@@ -119,7 +140,7 @@ def _put_again(table: Table, instant: Instant, body: bytes) -> None:
 def _append_commands(
     table: Table, rollback: Instant, instant: Instant, files: PartitionRollback
 ) -> dict[str, int]:
-    """Follow each log file that has other instants' blocks too with a rollback command.
+    """Follow each slice that has other instants' blocks too with a rollback command.
 
     The command takes a log file of its own, the next version of the slice, and says which instant
     readers are to leave out.
@@ -133,23 +154,45 @@ def _append_commands(
         },
         b"",
     )
-    written: dict[str, int] = {}
-    for path in files.mixed_logs or {}:
-        partition, _, name = path.rpartition("/")
-        log = LogFileName.parse(name)
-        assert log is not None
-        siblings = [
-            LogFileName.parse(status.path.rpartition("/")[2])
-            for status in table.storage.list(partition)
-        ]
-        version = max(
-            other.version
-            for other in siblings
-            if other is not None
-            and (other.file_id, other.base_instant) == (log.file_id, log.base_instant)
-        )
-        command = LogFileName(log.file_id, log.base_instant, version + 1, _COMMAND_TOKEN)
-        command_path = in_partition(partition, str(command))
-        table.storage.put_if_absent(command_path, block)
-        written[command_path] = len(block)
-    return written
+    paths = {_append_command(table, path, instant.time, block) for path in files.mixed_logs or {}}
+    return dict.fromkeys(sorted(paths), len(block))
+
+
+def _append_command(table: Table, log_path: str, target: str, block: bytes) -> str:
+    """Put a command behind a log file's slice, unless an earlier try did; return its path."""
+    partition, _, name = log_path.rpartition("/")
+    log = LogFileName.parse(name)
+    assert log is not None
+    while True:
+        newest = _newest_of_slice(table, partition, log)
+        newest_path = in_partition(partition, newest)
+        if _commands(table, newest_path, target):
+            return newest_path
+        found = LogFileName.parse(newest)
+        assert found is not None
+        command = LogFileName(log.file_id, log.base_instant, found.version + 1, _COMMAND_TOKEN)
+        path = in_partition(partition, str(command))
+        # Taken: another process undoes a write of the same slice; look again.
+        with suppress(AlreadyExistsError):
+            table.storage.put_if_absent(path, block)
+            return path
+
+
+def _newest_of_slice(table: Table, partition: str, log: LogFileName) -> str:
+    names = [status.path.rpartition("/")[2] for status in table.storage.list(partition)]
+    versions = [
+        (found.version, name)
+        for name in names
+        if (found := LogFileName.parse(name)) is not None
+        and (found.file_id, found.base_instant) == (log.file_id, log.base_instant)
+    ]
+    return max(versions)[1]
+
+
+def _commands(table: Table, path: str, target: str) -> bool:
+    """Whether a log file holds the command to leave out an instant."""
+    return any(
+        block.block_type is BlockType.COMMAND
+        and block.header.get(HeaderKey.TARGET_INSTANT_TIME) == target
+        for block in read_blocks(table.storage.read(path), path, lenient=True)
+    )

@@ -7,9 +7,10 @@ each start of a batch removes them. A late task leaves its marker behind, which 
 from __future__ import annotations
 
 from hoodie_ds.services.failed_write import marked_files
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.paths import TEMP, temp_folder
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 
 def left_over_times(table: Table) -> list[str]:
@@ -35,14 +36,15 @@ def sweep(table: Table, timeline: Timeline, times: list[str]) -> None:
     times : list of str
         From `left_over_times`.
     """
-    pending = {instant.time for instant in timeline.pending}
+    known = {instant.time for instant in (*timeline.pending, *timeline.completed)}
+    view = FileSystemView(table.storage, timeline)
     for time in times:
-        if time in pending:
+        is_commit = timeline.commit_at(time) is not None
+        # Pending, another kind of instant (a rollback's markers announce the commands that hide
+        # failed blocks), or archived: which of the files count is not known here.
+        if not is_commit and (time in known or timeline.is_committed(time)):
             continue
-        instant = timeline.commit_at(time)
-        if instant is None and timeline.is_committed(time):
-            continue  # archived: which files it named is not known here
-        named = read_commit(table.storage, instant).file_paths if instant else frozenset()
-        for path in marked_files(table, time) - named:
-            table.storage.delete(path)
+        for path in sorted(marked_files(table, time)):
+            if not (is_commit and view.names(time, path)):
+                table.storage.delete(path)
         table.storage.delete(temp_folder(time))

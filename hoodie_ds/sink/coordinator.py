@@ -26,7 +26,13 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.open_instant import owner_text
-from hoodie_ds.sink.plan import check_ordering, check_timeline, resolve_operation, stored_schema
+from hoodie_ds.sink.plan import (
+    check_layout,
+    check_ordering,
+    check_timeline,
+    resolve_operation,
+    stored_schema,
+)
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
@@ -96,6 +102,8 @@ class Coordinator:
         check_timeline(timeline, properties)
         operation = resolve_operation(self.options, properties)
         layout = BucketLayout.of(properties, self.options) if properties.record_key_fields else None
+        if table is not None and layout is not None:
+            check_layout(table, timeline, layout)
         stored = table_schema(table, timeline) if table else None
         columns = stored_schema(schema, stored, properties, operation, self.options)
         check_ordering(columns, properties)

@@ -40,6 +40,17 @@ def to_records(batch: Batch, rows: pa.Table) -> RecordSet:
     return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in batch.ordering_fields))
 
 
+def check_keys(batch: Batch, rows: pa.Table) -> None:
+    """Refuse rows without key or with an impossible partition before anything is written.
+
+    Only a task's first rows can be looked at that early; later ones fail the batch as well, whose
+    instant is then rolled back.
+    """
+    if batch.layout is not None:
+        batch.key_generator.record_keys(rows)
+    batch.key_generator.partition_paths(rows)
+
+
 def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, pa.Table]]:
     """Give rows their record keys and part them by bucket, keeping their order within each.
 

@@ -15,6 +15,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.keyed_writer import KeyedWriter
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.open_instant import open_instant
+from hoodie_ds.sink.records import check_keys
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_column import TASK_COLUMN
 
@@ -64,6 +65,7 @@ def write_task(
     first = next(chunks, None)
     if first is None:
         return TaskCommitMessage(batch_id)
+    check_keys(batch, conform(first, batch.schema))
     context = write_context(batch, task, open_instant(batch))
     writer = (KeyedWriter if batch.layout else AppendWriter)(batch, context)
     num_rows, owns_groups = 0, True

@@ -6,6 +6,7 @@ interrupted has not happened, and is simply done again.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from hoodie_ds.config.table_properties import TableProperties
@@ -51,11 +52,7 @@ def find_table(storage: Storage) -> Table | None:
     properties = _read_properties(storage)
     if properties is not None:
         return Table(storage, properties)
-    if storage.list(HOODIE, recursive=True):
-        raise CorruptFileError(
-            f"{storage.root}/{HOODIE} has files but no hoodie.properties: the creation of a table "
-            "was interrupted, or the file was lost; restore it, or remove the folder"
-        )
+    _check_nothing_began(storage)
     folders = [found.path for found in storage.list("", folders=True) if found.path != HOODIE]
     if folders or storage.list(""):
         raise OptionError(
@@ -72,10 +69,11 @@ def open_table(storage: Storage) -> Table:
     TableNotFoundError
         There is none.
     CorruptFileError
-        ``hoodie.properties`` is damaged.
+        ``hoodie.properties`` is damaged, or missing beside other files of a table.
     """
     properties = _read_properties(storage)
     if properties is None:
+        _check_nothing_began(storage)
         raise TableNotFoundError(
             f"{storage.root} holds no Hudi table ({PROPERTIES} is missing); check the path, or "
             "write to it to create the table"
@@ -92,35 +90,80 @@ def create_table(storage: Storage, properties: TableProperties, now_ms: int) -> 
     return Table(storage, properties)
 
 
+def update_properties(
+    table: Table, changes: Mapping[str, str], removals: Collection[str], now_ms: int
+) -> Table:
+    """Change keys of a table's properties by Hudi's protocol: backup, new file, no backup.
+
+    Killed anywhere, a reader still finds one of the two files whole: the old properties or the
+    new ones.
+
+    Parameters
+    ----------
+    table : Table
+        The table as it was opened.
+    changes : mapping of str to str
+        Keys to set.
+    removals : collection of str
+        Keys to take out.
+    now_ms : int
+        Milliseconds since the Unix epoch, for the file's comment.
+
+    Returns
+    -------
+    Table
+        With the new properties.
+    """
+    changed = table.properties.without(removals).with_changes(changes)
+    # From what was read, not from the file: that may be damaged, and the backup what was read.
+    table.storage.replace(PROPERTIES_BACKUP, table.properties.format(now_ms))
+    table.storage.replace(PROPERTIES, changed.format(now_ms, "Updated at"))
+    table.storage.delete(PROPERTIES_BACKUP)
+    return Table(table.storage, changed)
+
+
 def drop_metadata_table(table: Table, now_ms: int) -> Table:
     """Switch a table's metadata table off, as Hudi does for a writer that does not keep one.
 
     First the property, then the files: a reader that still sees the property fails, rather than
     trust a metadata table that is out of date.
     """
-    properties = table.properties.without(_METADATA_KEYS)
-    body = properties.format(now_ms, "Updated at")
-    table.storage.replace(PROPERTIES_BACKUP, table.storage.read(PROPERTIES))
-    table.storage.replace(PROPERTIES, body)
-    table.storage.delete(PROPERTIES_BACKUP)
+    without = update_properties(table, {}, _METADATA_KEYS, now_ms)
     table.storage.delete(METADATA_TABLE)
-    return Table(table.storage, properties)
+    return without
+
+
+def _check_nothing_began(storage: Storage) -> None:
+    if storage.list(HOODIE, recursive=True):
+        raise CorruptFileError(
+            f"{storage.root}/{HOODIE} has files but no hoodie.properties: the creation of a table "
+            "was interrupted, or the file was lost; restore it, or remove the folder"
+        )
 
 
 def _read_properties(storage: Storage) -> TableProperties | None:
-    """Read the properties, or their backup while another writer replaces them."""
+    """Read the properties, or their backup if they are missing or damaged.
+
+    Hudi deletes the old file before it puts the new one, so the first is tried again after the
+    backup: an update may have ended in between.
+    """
+    tried = [_try_properties(storage, PROPERTIES)]
+    for path in (PROPERTIES_BACKUP, PROPERTIES):
+        if isinstance(tried[-1], TableProperties):
+            break
+        tried.append(_try_properties(storage, path))
+    if isinstance(tried[-1], TableProperties):
+        return tried[-1]
+    for damage in tried:
+        if isinstance(damage, CorruptFileError):
+            raise damage
+    return None
+
+
+def _try_properties(storage: Storage, path: str) -> TableProperties | CorruptFileError | None:
     try:
-        data = storage.read(PROPERTIES)
-        if data:
-            return TableProperties.parse(data, f"{storage.root}/{PROPERTIES}")
+        return TableProperties.parse(storage.read(path), f"{storage.root}/{path}")
     except NotFoundError:
-        data = None
-    try:
-        backup = storage.read(PROPERTIES_BACKUP)
-    except NotFoundError:
-        if data is None:
-            return None
-        raise CorruptFileError(
-            f"{storage.root}/{PROPERTIES} is empty and there is no backup; restore it"
-        ) from None
-    return TableProperties.parse(backup, f"{storage.root}/{PROPERTIES_BACKUP}")
+        return None
+    except CorruptFileError as error:
+        return error

@@ -1,0 +1,133 @@
+"""What the work of ``jvm_baseline.py`` costs here: one JSON line for each run.
+
+    .venv/bin/python benchmarks/spark_side.py LINEITEM WORK
+
+``WORK`` must hold the inputs that ``jvm_baseline.py`` prepared, so both sides read the same files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+import hoodie_ds
+
+KEYED = {
+    "hoodie.table.name": "lineitem",
+    "hoodie.datasource.write.recordkey.field": "l_orderkey,l_linenumber",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.bucket.index.num.buckets": "8",
+}
+
+Step = tuple[str, Callable[[], None]]
+
+
+def session(cores: int, memory: str) -> SparkSession:
+    """Start Spark as the baseline does."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .config("spark.driver.memory", memory)
+        .config("spark.driver.host", "localhost")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    hoodie_ds.register(spark)
+    return spark
+
+
+def write(rows: DataFrame, path: Path, options: dict[str, str], ts: int, shuffle: bool) -> None:
+    """Upsert rows with this ordering value."""
+    options = {**options, "path": str(path)}
+    rows = rows.withColumn("ts", sf.lit(ts).cast("bigint"))
+    if shuffle:
+        rows = hoodie_ds.shuffle_by_file_group(rows, options)
+    rows.write.format("hoodie_py").options(**options).mode("append").save()
+
+
+def append(rows: DataFrame, path: Path) -> None:
+    """Append rows to a table without keys."""
+    options = {"path": str(path), "hoodie.table.name": "lineitem"}
+    rows.write.format("hoodie_py").options(**options).mode("append").save()
+
+
+def scan(spark: SparkSession, path: Path) -> None:
+    """Read a whole table and drop the rows."""
+    spark.read.format("hoodie_py").load(str(path)).write.format("noop").mode("overwrite").save()
+
+
+def steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """One round, in order: every step finds what the one before it left."""
+    every, half, tenth = (
+        spark.read.parquet(str(folder)) for folder in (lineitem, work / "half", work / "tenth")
+    )
+    tables = work / "tables"
+    yield "parquet sink, append", lambda: every.write.mode("overwrite").parquet(str(tables / "p"))
+    yield "bulk_insert, no keys", lambda: append(every, tables / "keyless")
+    for shuffle, suffix in ((True, ""), (False, ", no shuffle")):
+        for kind, name in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
+            path = tables / f"{name}{shuffle}"
+            options = {**KEYED, "hoodie.datasource.write.table.type": kind}
+
+            def put(
+                rows: DataFrame,
+                ts: int,
+                path: Path = path,
+                options: dict[str, str] = options,
+                shuffle: bool = shuffle,
+            ) -> None:
+                write(rows, path, options, ts, shuffle)
+
+            yield f"first keyed load, {name}{suffix}", lambda put=put: put(half, 1)
+            yield f"upsert 10 %, {name}{suffix}", lambda put=put: put(tenth, 2)
+        yield f"second upsert 10 %, MOR{suffix}", lambda put=put: put(tenth, 3)
+        yield f"snapshot scan, MOR, two log layers{suffix}", lambda path=path: scan(spark, path)
+
+
+def check(spark: SparkSession, work: Path) -> None:
+    """A figure counts only if the tables hold what they should."""
+    loaded = spark.read.parquet(str(work / "half")).count()
+    updated = spark.read.parquet(str(work / "tenth")).count()
+    for name, ts in (("COWTrue", 2), ("MORTrue", 3), ("COWFalse", 2), ("MORFalse", 3)):
+        rows = spark.read.format("hoodie_py").load(str(work / "tables" / name))
+        found = rows.count(), rows.where(sf.col("ts") == ts).count()
+        assert found == (loaded, updated), f"{name}: {found} is not {(loaded, updated)}"
+
+
+def main() -> None:
+    """Run the rounds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lineitem", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--rounds", type=int, default=3, help="measured, after the warm-up")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--memory", default="8g", help="of the driver")
+    chosen = parser.parse_args()
+    spark = session(chosen.cores, chosen.memory)
+    for number in range(chosen.rounds + 1):
+        shutil.rmtree(chosen.work / "tables", ignore_errors=True)
+        for what, step in steps(spark, chosen.lineitem, chosen.work):
+            started = time.perf_counter()
+            step()
+            seconds = round(time.perf_counter() - started, 3)
+            line = {"work": what, "seconds": seconds, "round": number, "warm_up": number == 0}
+            print(json.dumps({"engine": f"hoodie_ds, spark {spark.version}", **line}), flush=True)
+        check(spark, chosen.work)
+        shutil.rmtree(chosen.work / "tables")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
