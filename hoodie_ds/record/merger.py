@@ -7,10 +7,10 @@ modes). Everything is computed over whole columns; no row is looked at in Python
 Rules (Hudi tech spec, "record merge modes"), `old` before `new` in commit order:
 
 - ``COMMIT_TIME_ORDERING``: the new record wins.
-- ``EVENT_TIME_ORDERING``: the new record wins if its ordering value is not lower; null is lowest.
-  A delete with a real ordering value takes part like any record. A delete without one (null, or
-  the integer 0 that Hudi's writers put there) is unconditional: whenever either side is such a
-  delete, the later one wins.
+- ``EVENT_TIME_ORDERING``: the new record wins if its ordering value is not lower. A delete with a
+  real ordering value takes part like any record. A delete without one (null, or the integer 0 that
+  Hudi's writers put there) is unconditional: whenever either side is such a delete, the later one
+  wins. For what a null means, see `hoodie_ds.record.ordering`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import MergeMode
 from hoodie_ds.record.meta_columns import RECORD_KEY
-from hoodie_ds.record.ordering import order_codes
+from hoodie_ds.record.ordering import order_codes, unordered
 
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -190,7 +190,8 @@ class Merger:
         ]
         codes = order_codes(pairs, 2 * len(new_at))
         wins: Mask = codes[len(old_at) :] >= codes[: len(old_at)]
-        return wins | _unconditional(new.ordering, new.deleted)[new_at]
+        wins |= unordered(new.ordering, new.deleted)[new_at]
+        return wins | unordered(old.ordering, old.deleted)[old_at]
 
     def _last_winners(self, records: RecordSet, keys: Positions) -> Positions:
         """Position of the winner of each key; `keys` are integers that stand for the keys."""
@@ -199,28 +200,30 @@ class Merger:
         if self.mode is MergeMode.COMMIT_TIME_ORDERING or not records.ordering:
             last[keys] = positions  # of repeated indices NumPy keeps the last assignment
             return last[last >= 0]
-        # What lies before the last unconditional delete of a key is out of the game, and that
-        # delete itself yields to anything after it.
-        resets = np.flatnonzero(_unconditional(records.ordering, records.deleted))
+        # What lies before the last record of a key that has no order is out of the game, and that
+        # record itself yields to anything after it.
+        resets = np.flatnonzero(unordered(records.ordering, records.deleted))
         last[keys[resets]] = resets
         since_reset = np.sign(positions - last[keys])
+        since_reset[self._repeated_deletes(records, keys, positions, last)] = -1
         codes = order_codes(records.ordering, records.num_rows)
         order = np.lexsort((positions, codes, since_reset, keys))
         ends = np.flatnonzero(np.diff(keys[order], append=-1))
         return order[ends]
 
-
-def _unconditional(ordering: Sequence[pa.ChunkedArray], deleted: Mask) -> Mask:
-    """Deletes that carry no ordering value, which Hudi writes as null or as the integer 0."""
-    if not deleted.any():
-        return deleted
-    without = np.ones(len(deleted), dtype=np.bool_)
-    for column in ordering:
-        none = pc.is_null(column)
-        if pa.types.is_integer(column.type) and column.type.bit_width <= 32:
-            none = pc.or_(none, pc.fill_null(pc.equal(column, 0), True))
-        without &= _numpy(none)
-    return without & deleted
+    def _repeated_deletes(
+        self, records: RecordSet, keys: Positions, positions: Positions, last: Positions
+    ) -> Mask:
+        """Deletes that find their key deleted unconditionally: Hudi passes over them."""
+        after = last[keys] < positions
+        by_delete = (last >= 0) & records.deleted[last]
+        if not by_delete.any():
+            return np.zeros(len(keys), dtype=np.bool_)
+        first_live = np.full(len(last), len(keys), dtype=np.int64)
+        live = np.flatnonzero(after & ~records.deleted)[::-1]
+        first_live[keys[live]] = live
+        repeated: Mask = by_delete[keys] & after & (positions < first_live[keys])
+        return repeated
 
 
 def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:

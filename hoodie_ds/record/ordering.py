@@ -2,7 +2,10 @@
 
 Event-time merging asks only which of two ordering values is larger. Turned once into ``int64``
 codes, whole columns are compared by NumPy, whatever their type: numbers, dates, timestamps,
-decimals, strings. Null is lower than every value.
+decimals, strings.
+
+Hudi takes the integer 0 for a null. Among integers, dates, timestamps and booleans it compares as
+such; a null among strings, decimals or floating point numbers has no order at all.
 """
 
 from __future__ import annotations
@@ -18,8 +21,7 @@ import pyarrow.compute as pc
 from hoodie_ds.errors import SchemaError
 
 Codes = npt.NDArray[np.int64]
-
-_NULL = np.iinfo(np.int64).min
+Mask = npt.NDArray[np.bool_]
 
 
 def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Codes:
@@ -55,18 +57,50 @@ def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Codes:
     return combined
 
 
+def unordered(columns: Sequence[pa.ChunkedArray], deleted: Mask) -> Mask:
+    """Tell which records have no ordering value that could be compared.
+
+    Whenever one of two records is such, the later one wins.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.ChunkedArray
+        One column per ordering field; at least one.
+    deleted : numpy.ndarray of bool
+        Which records are deletes. For them the integer 0, with which Hudi's writers mark an
+        unconditional delete, is no value either.
+    """
+    without = np.ones(len(deleted), dtype=np.bool_)
+    for column in columns:
+        none = _to_numpy(pc.is_null(column))
+        if _is_integral(column.type):
+            zero = np.zeros(len(deleted), dtype=np.bool_)
+            if column.type.bit_width <= 32 and deleted.any():
+                zero = _codes(column) == 0
+            none = deleted & (none | zero)
+        without &= none
+    return without
+
+
+def _is_integral(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_date32(kind)
+        or types.is_timestamp(kind)
+        or types.is_boolean(kind)
+    )
+
+
 def _codes(column: pa.ChunkedArray) -> Codes:
     kind = column.type
     if pa.types.is_floating(kind):
         return _float_codes(column)
+    if not _is_integral(kind):
+        return _rank_codes(column)
     if pa.types.is_date32(kind):
         column = column.cast(pa.int32())
-    if pa.types.is_integer(column.type) or pa.types.is_timestamp(kind) or pa.types.is_boolean(kind):
-        codes = pc.cast(column, pa.int64())
-        lowest = pc.min(codes).as_py()
-        if lowest is None or lowest > _NULL:
-            return _to_numpy(pc.fill_null(codes, pa.scalar(_NULL, pa.int64())))
-    return _rank_codes(column)
+    return _to_numpy(pc.fill_null(pc.cast(column, pa.int64()), 0))
 
 
 def _float_codes(column: pa.ChunkedArray) -> Codes:
@@ -75,9 +109,7 @@ def _float_codes(column: pa.ChunkedArray) -> Codes:
     values[np.isnan(values)] = np.nan
     bits = values.view(np.int64)
     # Two's complement orders negative doubles backwards; flipping their magnitude bits mends it.
-    codes = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
-    codes[_to_numpy(pc.is_null(column))] = _NULL
-    return codes
+    return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
 
 
 def _rank_codes(column: pa.ChunkedArray) -> Codes:
@@ -90,9 +122,7 @@ def _rank_codes(column: pa.ChunkedArray) -> Codes:
             f"a column of type {column.type} has no order; choose ordering fields of a numeric, "
             "date, timestamp, decimal or string type"
         ) from error
-    codes = _to_numpy(ranks).astype(np.int64)
-    codes[_to_numpy(pc.is_null(column))] = _NULL
-    return codes
+    return _to_numpy(ranks).astype(np.int64)
 
 
 def _to_numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from hoodie_ds.errors import NotFoundError
+from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.log_block import HeaderKey, read_blocks
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
@@ -36,10 +36,9 @@ def is_ours(table: Table, instant: Instant) -> bool:
     """
     path = instant_path(instant.at(State.INFLIGHT))
     try:
-        data = table.storage.read(path)
-    except NotFoundError:
+        return OWNER_KEY in CommitMetadata.from_bytes(table.storage.read(path), path).extra
+    except (NotFoundError, CorruptFileError):
         return False
-    return bool(data) and OWNER_KEY in CommitMetadata.from_bytes(data, path).extra
 
 
 def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, PartitionRollback]:
@@ -57,6 +56,8 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
     whole = marked_files(table, instant.time)
     mixed: dict[str, int] = {}
     if not is_ours(table, instant):
+        # Another engine's marker may name a log file that has other instants' blocks too.
+        whole = {path for path in whole if BaseFileName.parse(path.rpartition("/")[2])}
         view = FileSystemView(table.storage, timeline)
         for partition in view.partition_paths():
             for status in table.storage.list(partition):
@@ -101,7 +102,10 @@ def _share(table: Table, path: str, instant: Instant) -> Share:
     if log is None or padded(log.base_instant) > padded(instant.time):
         return Share.NOTHING
     # A log file's name tells its slice, not its writers; its blocks do.
-    blocks = read_blocks(table.storage.read(path), path, lenient=True)
+    try:
+        blocks = read_blocks(table.storage.read(path), path, lenient=True)
+    except NotFoundError:
+        return Share.NOTHING  # another process is rolling the same write back
     times = {block.header.get(HeaderKey.INSTANT_TIME) for block in blocks}
     if instant.time not in times:
         return Share.NOTHING

@@ -77,7 +77,7 @@ class FsspecStorage:
     """
 
     root: str
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     atomic_put: bool = False
 
     def read(self, path: str) -> bytes:

@@ -45,11 +45,11 @@ class Record:
         return self.deleted and self.order is None
 
     def wins_over(self, old: Record, event_time: bool) -> bool:
+        if event_time and self.deleted and old.unconditional:
+            return False  # what is deleted unconditionally stays so
         if not event_time or self.unconditional or old.unconditional:
             return True
-        lowest = float("-inf")
-        mine = lowest if self.order is None else self.order
-        return mine >= (lowest if old.order is None else old.order)
+        return (self.order or 0) >= (old.order or 0)  # Hudi takes 0 for a null
 
 
 @dataclass
