@@ -66,7 +66,7 @@ def main() -> None:
     spark = session(2, "4g")
     durations(spark, chosen.work, "MERGE_ON_READ", 1000, 40)  # warms the JVM up
     for name, kind in (("noop", None), ("COW", "COPY_ON_WRITE"), ("MOR", "MERGE_ON_READ")):
-        taken = durations(spark, chosen.work, kind, 1000, chosen.batches)
+        taken = durations(spark, chosen.work, kind, 1000, chosen.batches if kind else 40)
         early, late = taken[5:25], taken[-20:]
         for when, part in (("after 5 commits", early), (f"after {len(taken) - 20}", late)):
             seconds = statistics.median(part) / 1000
