@@ -1,9 +1,8 @@
-"""Bad input: an error of ours that names key, value and remedy; the table stays as it was."""
+"""Bad input gets an error that says key, value and remedy, and leaves every file as it was."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,141 +18,188 @@ from hoodie_ds.errors import (
     TableNotFoundError,
     UnsupportedTableError,
 )
+from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TRIPS, TYPE, found, tree, trips
 
-OPTIONS = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.datasource.write.precombine.field": "ts",
-}
-ROWS = pa.table({"id": ["a", "b"], "ts": [1, 1], "v": ["x", "y"]})
+ROWS = trips(("a", "x", 1, 1.5), ("b", "y", 1, 2.5))
+PROPERTIES = ".hoodie/hoodie.properties"
 
 
-def tree(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+@pytest.fixture(params=["new", "existing"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where a table is to be, or is."""
+    path = tmp_path / "table"
+    if request.param == "existing":
+        HoodieTable(str(path), TRIPS).upsert(ROWS)
+    return path
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    HoodieTable(str(tmp_path / "t"), OPTIONS).upsert(ROWS)
-    return tmp_path / "t"
+def table(tmp_path: Path) -> Path:
+    """A table's folder."""
+    path = tmp_path / "table"
+    HoodieTable(str(path), TRIPS).upsert(ROWS)
+    return path
+
+
+def refused(
+    path: Path,
+    kind: type[HoodieError],
+    *shown: str,
+    rows: pa.Table = ROWS,
+    options: Mapping[str, str] = TRIPS,
+) -> None:
+    """An upsert is refused; the message shows all of `shown`, and no file or folder changed."""
+    before = tree(path)
+    with pytest.raises(kind) as caught:
+        HoodieTable(str(path), options).upsert(rows)
+    for text in shown:
+        assert text in str(caught.value)
+    assert tree(path) == before
+
+
+def test_an_unknown_option_names_the_nearest_known(place: Path) -> None:
+    wrong = "hoodie.bucket.index.num.bucket"
+    refused(place, OptionError, wrong, BUCKETS, options={**TRIPS, wrong: "2"})
+
+
+def test_a_malformed_number(place: Path) -> None:
+    options = {**TRIPS, BUCKETS: "two"}
+    refused(place, OptionError, BUCKETS, "'two'", "whole number", options=options)
+
+
+def test_a_value_outside_a_closed_set(place: Path) -> None:
+    options = {**TRIPS, TYPE: "MOR"}
+    refused(place, OptionError, TYPE, "'MOR'", "COPY_ON_WRITE", options=options)
+
+
+def test_another_table_version_as_option(place: Path) -> None:
+    options = {**TRIPS, "hoodie.write.table.version": "9"}
+    refused(place, OptionError, "hoodie.write.table.version", "'9'", "6", options=options)
+
+
+def test_an_operation_that_is_not_done_here(place: Path) -> None:
+    key = "hoodie.datasource.write.operation"
+    options = {**TRIPS, key: "insert_overwrite"}
+    refused(place, OptionError, key, "insert_overwrite", "upsert", options=options)
+
+
+def test_a_metadata_table_is_asked_for(place: Path) -> None:
+    key = "hoodie.metadata.enable"
+    refused(place, OptionError, key, "leave it out", options={**TRIPS, key: "true"})
+
+
+def test_a_new_table_without_a_name(tmp_path: Path) -> None:
+    options = {key: value for key, value in TRIPS.items() if key != "hoodie.table.name"}
+    refused(tmp_path / "t", OptionError, "hoodie.table.name", "needs a name", options=options)
+
+
+@pytest.mark.parametrize("column", ["id", "city", "ts"])
+def test_a_column_of_key_partition_or_ordering_is_missing(place: Path, column: str) -> None:
+    rows = ROWS.drop_columns([column])
+    refused(place, SchemaError, f"'{column}'", ", ".join(rows.column_names), rows=rows)
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_null_or_empty_key(table: Path, value: str | None) -> None:
+    rows = ROWS.set_column(0, "id", pa.array(["a", value], pa.string()))
+    refused(table, RecordKeyError, "'id'", "row 1", f"id={value!r}", "filter", rows=rows)
+
+
+def test_a_column_type_that_no_table_holds(place: Path) -> None:
+    months = pa.array([None, None], pa.month_day_nano_interval())
+    rows = ROWS.append_column("span", months)
+    refused(place, SchemaError, "'span'", "month_day_nano_interval", "cast", rows=rows)
+
+
+def test_an_ordering_column_without_an_order(tmp_path: Path) -> None:
+    rows = ROWS.set_column(2, "ts", pa.array([b"1", b"2"]))
+    refused(tmp_path / "t", SchemaError, "'ts'", "binary", "timestamps", rows=rows)
+
+
+def test_a_delete_mark_that_is_not_boolean(place: Path) -> None:
+    rows = ROWS.append_column("_hoodie_is_deleted", pa.array([1, 0]))
+    refused(place, SchemaError, "_hoodie_is_deleted", "int64", "boolean", rows=rows)
+
+
+def test_a_column_name_that_avro_does_not_allow(place: Path) -> None:
+    rows = ROWS.append_column("a-b", pa.array([1, 0]))
+    refused(place, SchemaError, "'a-b'", "rename", rows=rows)
+
+
+def test_an_incompatible_change_of_a_column(table: Path) -> None:
+    rows = ROWS.set_column(3, "fare", pa.array(["1", "2"]))
+    refused(table, SchemaError, "'fare'", "double", "string", "cast", rows=rows)
+
+
+def test_a_column_of_the_table_is_missing(table: Path) -> None:
+    key = "hoodie.write.set.null.for.missing.columns"
+    refused(table, SchemaError, "'fare'", key, rows=ROWS.drop_columns(["fare"]))
 
 
 @pytest.mark.parametrize(
-    ("options", "rows", "error", "words"),
+    ("key", "value"),
     [
-        ({"hoodie.datasource.write.recordkey.feild": "id"}, ROWS, OptionError, ["recordkey.field"]),
-        ({"hoodie.bucket.index.num.buckets": "four"}, ROWS, OptionError, ["num.buckets", "four"]),
-        ({"hoodie.bucket.index.num.buckets": "8"}, ROWS, OptionError, ["num.buckets", "8", "4"]),
-        ({"hoodie.table.name": "other"}, ROWS, OptionError, ["hoodie.table.name", "other", "t"]),
-        ({"hoodie.datasource.write.table.type": "MERGE_ON_READ"}, ROWS, OptionError, ["type"]),
-        ({"hoodie.index.type": "BLOOM"}, ROWS, OptionError, ["hoodie.index.type", "BLOOM"]),
-        ({"hoodie.datasource.write.operation": "insert"}, ROWS, OptionError, ["operation"]),
-        ({"hoodie.metadata.enable": "true"}, ROWS, OptionError, ["hoodie.metadata.enable"]),
-        ({}, ROWS.drop_columns(["id"]), SchemaError, ["id"]),
-        ({}, ROWS.drop_columns(["ts"]), SchemaError, ["ts"]),
-        ({}, ROWS.drop_columns(["v"]), SchemaError, ["'v'", "set.null.for.missing.columns"]),
-        (
-            {},
-            ROWS.set_column(2, "v", pa.array([1.5, 2.5])),
-            SchemaError,
-            ["'v'", "string", "double"],
-        ),
-        ({}, ROWS.append_column("d", pa.array([1, 2], pa.duration("us"))), SchemaError, ["'d'"]),
-        ({}, ROWS.set_column(0, "id", pa.array(["a", None])), RecordKeyError, ["id"]),
-        ({}, ROWS.set_column(0, "id", pa.array(["a", ""])), RecordKeyError, ["id"]),
+        ("hoodie.table.name", "other"),
+        (KEY, "fare"),
+        (PARTITION, "fare"),
+        (ORDERING, "fare"),
+        (TYPE, "MERGE_ON_READ"),
+        (BUCKETS, "3"),
     ],
 )
-def test_refused_writes_leave_the_table_as_it_was(
-    folder: Path, options: dict[str, str], rows: pa.Table, error: type, words: list[str]
-) -> None:
-    before = tree(folder)
-    table = HoodieTable(str(folder), {**OPTIONS, **options})
-    with pytest.raises(error) as caught:
-        table.upsert(rows)
-    assert isinstance(caught.value, HoodieError)
-    for word in words:
-        assert word in str(caught.value)
-    assert tree(folder) == before
+def test_an_option_that_the_table_contradicts(table: Path, key: str, value: str) -> None:
+    options = {**TRIPS, key: value}
+    refused(table, OptionError, key, f"'{value}'", "another table", options=options)
 
 
-def _damage(name: str, change: Callable[[str], str]) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        path = folder / ".hoodie" / name
-        path.write_text(change(path.read_text()))
-
-    return apply
+def test_a_base_path_that_holds_other_files(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("mine")
+    refused(tmp_path, OptionError, "'path'", str(tmp_path), "name another")
 
 
-def _drop(key: str) -> Callable[[str], str]:
-    return lambda text: "\n".join(line for line in text.splitlines() if not line.startswith(key))
-
-
-@pytest.mark.parametrize(
-    ("damage", "error", "words"),
-    [
-        (
-            _damage("hoodie.properties", lambda text: text.replace("version=6", "version=8", 1)),
-            UnsupportedTableError,
-            ["version 8"],
-        ),
-        (
-            _damage("hoodie.properties", _drop("hoodie.table.name")),
-            CorruptFileError,
-            ["hoodie.properties", "hoodie.table.name"],
-        ),
-        (
-            _damage("hoodie.properties", lambda text: text.replace("name=t", "name=u", 1)),
-            CorruptFileError,
-            ["checksum"],
-        ),
-        (_damage("hoodie.properties", lambda _: ""), CorruptFileError, ["hoodie.properties"]),
-        (
-            lambda folder: (folder / ".hoodie/hoodie.properties").unlink(),
-            CorruptFileError,
-            ["hoodie.properties"],
-        ),
-        (
-            _damage(
-                "hoodie.properties", lambda text: text + "\nhoodie.table.metadata.partitions=files"
-            ),
-            OptionError,
-            ["hoodie.metadata.enable", "files", "false"],
-        ),
-    ],
-)
-def test_damaged_tables_are_refused(
-    folder: Path, damage: Callable[[Path], None], error: type, words: list[str]
-) -> None:
-    damage(folder)
-    before = tree(folder)
-    with pytest.raises(error) as caught:
-        HoodieTable(str(folder), OPTIONS).upsert(ROWS)
-    for word in words:
-        assert word in str(caught.value)
-    assert tree(folder) == before
-
-
-def test_no_table(tmp_path: Path) -> None:
-    with pytest.raises(TableNotFoundError, match=r"no .*table"):
+def test_reading_where_there_is_no_table(tmp_path: Path) -> None:
+    with pytest.raises(TableNotFoundError, match="check the path"):
         HoodieTable(str(tmp_path / "none")).read()
+    assert not (tmp_path / "none").exists()
 
 
-def test_a_folder_of_other_files_is_not_made_a_table(tmp_path: Path) -> None:
-    (tmp_path / "part-0.csv").write_text("1,2")
-    with pytest.raises(OptionError, match="path"):
-        HoodieTable(str(tmp_path), OPTIONS).upsert(ROWS)
-    assert tree(tmp_path).keys() == {"part-0.csv"}
+@pytest.mark.parametrize("version", ["5", "8", "9"])
+def test_a_table_of_another_version(table: Path, version: str) -> None:
+    edit(table, "hoodie.table.version=6", f"hoodie.table.version={version}")
+    refused(table, UnsupportedTableError, f"version {version}")
 
 
-def test_the_metadata_table_is_dropped_on_request(folder: Path) -> None:
-    _damage("hoodie.properties", lambda t: t + "\nhoodie.table.metadata.partitions=files")(folder)
-    (folder / ".hoodie/metadata").mkdir()
-    (folder / ".hoodie/metadata/x").write_text("stale")
-    HoodieTable(str(folder), {**OPTIONS, "hoodie.metadata.enable": "false"}).upsert(ROWS)
-    assert "metadata.partitions" not in (folder / ".hoodie/hoodie.properties").read_text()
-    assert not (folder / ".hoodie/metadata/x").exists()
-    assert HoodieTable(str(folder)).read().num_rows == 2
+def test_a_table_with_a_metadata_table(table: Path) -> None:
+    edit(table, "hoodie.table.name", "hoodie.table.metadata.partitions=files\nhoodie.table.name")
+    refused(table, OptionError, "hoodie.metadata.enable", "files", "false")
+
+
+def test_properties_whose_checksum_does_not_fit(table: Path) -> None:
+    edit(table, "hoodie.table.checksum=", "hoodie.table.checksum=1")
+    refused(table, CorruptFileError, PROPERTIES)
+
+
+def test_properties_cut_off(table: Path) -> None:
+    (table / PROPERTIES).write_bytes(b"#Properties")
+    refused(table, CorruptFileError, PROPERTIES)
+
+
+def test_a_table_that_lost_its_properties(table: Path) -> None:
+    (table / PROPERTIES).unlink()
+    refused(table, CorruptFileError, "hoodie.properties", "restore it")
+
+
+def test_an_interrupted_creation_is_done_again(tmp_path: Path) -> None:
+    (tmp_path / ".hoodie" / ".temp").mkdir(parents=True)
+    (tmp_path / ".hoodie" / ".hoodie.properties-1.tmp").write_bytes(b"hoodie.table.na")
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ROWS)
+    assert [row[0] for row in found(table)] == ["a", "b"]
+
+
+def edit(table: Path, old: str, new: str) -> None:
+    """Replace text once in a table's properties."""
+    path = table / PROPERTIES
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))

@@ -1,0 +1,50 @@
+"""Small tables for the suites: options, rows, and everything that a folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.sink.coordinator import Coordinator
+
+TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
+TYPE = "hoodie.datasource.write.table.type"
+KEY = "hoodie.datasource.write.recordkey.field"
+PARTITION = "hoodie.datasource.write.partitionpath.field"
+ORDERING = "hoodie.datasource.write.precombine.field"
+BUCKETS = "hoodie.bucket.index.num.buckets"
+TRIPS = {
+    "hoodie.table.name": "trips",
+    KEY: "id",
+    PARTITION: "city",
+    ORDERING: "ts",
+    BUCKETS: "2",
+}
+
+
+def trips(*rows: tuple[str, str, int, float]) -> pa.Table:
+    """Rows of a table with `TRIPS`: id, city, ts, fare."""
+    kinds = {"id": pa.string(), "city": pa.string(), "ts": pa.int64(), "fare": pa.float64()}
+    return pa.Table.from_pylist(
+        [dict(zip(kinds, row, strict=True)) for row in rows], schema=pa.schema(kinds)
+    )
+
+
+def found(table: HoodieTable) -> list[tuple[str, str, int, float]]:
+    """The rows that a table with `TRIPS` reads as, sorted."""
+    rows = table.read(columns=["id", "city", "ts", "fare"]).to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+def coordinator(path: Path, **options: str) -> Coordinator:
+    """A writer of the table at a path; options by name, with ``__`` for a dot."""
+    more = {key.replace("__", "."): value for key, value in options.items()}
+    return Coordinator.of(WriteOptions.parse({**TRIPS, **more, "path": str(path)}))
+
+
+def tree(path: Path) -> dict[str, bytes | None]:
+    """Every folder (None) and file (its content) at and under a path."""
+    return {str(p): p.read_bytes() if p.is_file() else None for p in [path, *path.rglob("*")]}
