@@ -47,4 +47,5 @@ def coordinator(path: Path, **options: str) -> Coordinator:
 
 def tree(path: Path) -> dict[str, bytes | None]:
     """Every folder (None) and file (its content) at and under a path."""
-    return {str(p): p.read_bytes() if p.is_file() else None for p in [path, *path.rglob("*")]}
+    paths = [path, *path.rglob("*")] if path.exists() else []
+    return {str(p): p.read_bytes() if p.is_file() else None for p in paths}

@@ -173,6 +173,7 @@ class Coordinator:
 
     def _properties(self, table: Table | None) -> TableProperties:
         if table is None:
+            self._check_no_metadata_table()
             return TableProperties.create(self.options)
         properties = table.properties
         properties.check_writable()
@@ -186,8 +187,11 @@ class Coordinator:
                 "release cannot keep up to date; set it to false to drop the metadata table with "
                 "the first write, as Hudi does",
             )
+        self._check_no_metadata_table()
+        return properties
+
+    def _check_no_metadata_table(self) -> None:
         if self.options.metadata_enable:
             raise OptionError(
-                _METADATA, True, "this release writes no metadata table; leave it out"
+                _METADATA, "true", "this release writes no metadata table; leave it out"
             )
-        return properties

@@ -84,7 +84,7 @@ class FileSystemView:
         )
 
     def _latest_slice(self, group: FileGroupId, files: list[FileStatus]) -> FileSlice | None:
-        bases = self._visible_bases(group, files)
+        base = self._newest_base(group, files)
         logs: dict[str, list[LogFile]] = {}
         for status in files:
             file_name = status.path.rpartition("/")[2]
@@ -93,9 +93,16 @@ class FileSystemView:
                 found = LogFile(group.partition_path, log, file_name, status.size)
                 logs.setdefault(log.base_instant, []).append(found)
         compacting = {i.time for i in self.timeline.pending_compactions}
-        starts = {*bases, *(t for t in logs if t in compacting or self.timeline.is_committed(t))}
+        starts = {t for t in logs if t in compacting or self.timeline.is_committed(t)}
+        if base is not None:
+            starts.add(base.name.instant_time)
         slices = [
-            FileSlice(group, start, bases.get(start), tuple(sorted(logs.get(start, ()), key=_age)))
+            FileSlice(
+                group,
+                start,
+                base if base is not None and base.name.instant_time == start else None,
+                tuple(sorted(logs.get(start, ()), key=_age)),
+            )
             for start in sorted(starts, key=padded)
         ]
         if not slices:
@@ -108,22 +115,26 @@ class FileSystemView:
         self._check_base_is_there(latest)
         return latest
 
-    def _visible_bases(self, group: FileGroupId, files: list[FileStatus]) -> dict[str, BaseFile]:
-        bases: dict[str, BaseFile] = {}
+    def _newest_base(self, group: FileGroupId, files: list[FileStatus]) -> BaseFile | None:
+        """The newest visible base file; what older ones there are is not looked into."""
+        by_time: dict[str, list[BaseFile]] = {}
         for status in files:
             name = BaseFileName.parse(status.path.rpartition("/")[2])
-            if name is None or not self.timeline.is_committed(name.instant_time):
+            if name is not None:
+                found = BaseFile(group.partition_path, name, status.size)
+                by_time.setdefault(name.instant_time, []).append(found)
+        for time in sorted(by_time, key=padded, reverse=True):
+            if not self.timeline.is_committed(time):
                 continue
-            if not self.names(name.instant_time, status.path):
-                continue
-            twin = bases.get(name.instant_time)
-            if twin is not None:
+            visible = [found for found in by_time[time] if self.names(time, found.path)]
+            if len(visible) > 1:
                 raise CorruptFileError(
-                    f"{self.storage.root}: {twin.path} and {status.path} are both the base file of "
-                    f"{group} at {name.instant_time}; remove the one that a retried task left over"
+                    f"{self.storage.root}: {visible[0].path} and {visible[1].path} are both the "
+                    f"base file of {group} at {time}; remove the one that a retried task left over"
                 )
-            bases[name.instant_time] = BaseFile(group.partition_path, name, status.size)
-        return bases
+            if visible:
+                return visible[0]
+        return None
 
     def _check_base_is_there(self, latest: FileSlice) -> None:
         instant = self.timeline.commit_at(latest.base_instant)
