@@ -1,0 +1,166 @@
+"""However rows come (one task or several, large buffers or tiny ones), the table is the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import CorruptFileError, RecordKeyError, WriteConflictError
+from hoodie_ds.index.bucket import file_id
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.task_column import TASK_COLUMN
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from tests.interop.hudi_rs import read_with_hudi_rs
+from tests.rows import assert_same_rows
+from tests.tables import TYPE, TYPES, coordinator, found, trips
+
+FIRST = trips(*((f"k{i}", f"c{i % 2}", 5, float(i)) for i in range(40)))
+# Late and newer versions, several of a key, in an order that decides ties.
+SECOND = trips(
+    *((f"k{i % 30}", f"c{i % 2}", 5 + (i * 7) % 3 - 1, 100.0 + i) for i in range(120)),
+    *((f"n{i % 6}", f"c{i % 2}", i % 4, 500.0 + i) for i in range(40)),
+)
+
+
+def split(rows: pa.Table, tasks: int) -> list[pa.Table]:
+    size = -(-rows.num_rows // tasks)
+    return [rows.slice(number * size, size) for number in range(tasks)]
+
+
+def write_tasks(path: Path, rows: pa.Table, tasks: int, chunk: int = 1000, **options: str) -> None:
+    """One batch by so many tasks, each of which gets its rows in chunks."""
+    writer = coordinator(path, **options)
+    batch = writer.begin(rows.schema)
+    parts = split(rows, tasks)
+    writer.commit(
+        [
+            write_task(batch, TaskId(number, 1, number), None, part.to_batches(chunk), tasks == 1)
+            for number, part in enumerate(parts)
+        ]
+    )
+
+
+def expected(*batches: pa.Table) -> list[tuple[str, str, int, float]]:
+    """The rows by event time: the last of those with the largest value of ts."""
+    rows: dict[str, tuple[str, str, int, float]] = {}
+    for row in (tuple(row.values()) for batch in batches for row in batch.to_pylist()):
+        if row[0] not in rows or row[2] >= rows[row[0]][2]:
+            rows[row[0]] = row  # type: ignore[assignment]
+    return sorted(rows.values())
+
+
+@pytest.mark.parametrize("table_type", TYPES)
+@pytest.mark.parametrize("tasks", [1, 2, 3])
+@pytest.mark.parametrize("task_bytes", ["1g", "2k"])
+def test_tasks_and_buffers_do_not_show(
+    tmp_path: Path, table_type: str, tasks: int, task_bytes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
+    options = {TYPE.replace(".", "__"): table_type}
+    write_tasks(tmp_path, FIRST, tasks, **options)
+    assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
+    sizes = {"hoodie__write__task__max__size": task_bytes}
+    write_tasks(tmp_path, SECOND, tasks, chunk=10, **options, **sizes)
+    table = HoodieTable(str(tmp_path))
+    assert found(table) == expected(FIRST, SECOND)
+    assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
+
+
+@pytest.mark.parametrize("table_type", TYPES)
+def test_a_tiny_buffer_is_flushed_from_the_first_batch_on(
+    tmp_path: Path, table_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
+    options = {TYPE.replace(".", "__"): table_type, "hoodie__write__task__max__size": "1k"}
+    write_tasks(tmp_path, SECOND, 1, chunk=10, **options)
+    table = HoodieTable(str(tmp_path))
+    assert found(table) == expected(SECOND)
+    assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
+
+
+def test_copy_on_write_has_one_new_base_file_per_group(tmp_path: Path) -> None:
+    write_tasks(tmp_path, FIRST, 1)
+    write_tasks(tmp_path, SECOND, 3)
+    storage = coordinator(tmp_path).storage
+    stats = read_commit(storage, load_timeline(storage).commits[-1]).stats
+    groups = [(stat.partition_path, stat.file_id) for stat in stats]
+    assert len(groups) == len(set(groups)) == 4
+    assert sum(s.num_inserts for s in stats) == 6
+    assert sum(s.num_update_writes for s in stats) == 30
+
+
+def _shuffled(batch: Batch, task: int, told: int) -> TaskCommitMessage:
+    rows = FIRST.append_column(TASK_COLUMN, pa.array([told] * FIRST.num_rows, pa.int32()))
+    return write_task(batch, TaskId(task, 1, task), None, rows.to_batches())
+
+
+def test_a_task_with_all_rows_of_its_groups_writes_base_files_itself(tmp_path: Path) -> None:
+    writer = coordinator(tmp_path)
+    schema = FIRST.schema.append(pa.field(TASK_COLUMN, pa.int32()))
+    message = _shuffled(writer.begin(schema), 3, 3)
+    assert message.staged == ()
+    writer.commit([message])
+    table = HoodieTable(str(tmp_path))
+    assert found(table) == expected(FIRST)
+    assert TASK_COLUMN not in table.schema.names
+
+
+def test_rows_that_were_moved_after_the_shuffle_are_staged(tmp_path: Path) -> None:
+    writer = coordinator(tmp_path)
+    schema = FIRST.schema.append(pa.field(TASK_COLUMN, pa.int32()))
+    message = _shuffled(writer.begin(schema), 3, 4)
+    assert message.statuses == ()
+    writer.commit([message])
+    assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
+
+
+def test_two_base_files_of_one_group_are_refused(tmp_path: Path) -> None:
+    writer = coordinator(tmp_path)
+    schema = FIRST.schema.append(pa.field(TASK_COLUMN, pa.int32()))
+    batch = writer.begin(schema)
+    messages = [_shuffled(batch, task, task) for task in (1, 2)]
+    with pytest.raises(WriteConflictError, match="without another repartition"):
+        writer.commit(messages)
+    assert HoodieTable(str(tmp_path)).read().num_rows == 0
+
+
+@pytest.mark.parametrize("table_type", TYPES)
+def test_a_null_key_in_a_later_chunk_fails_the_batch_and_leaves_no_row(
+    tmp_path: Path, table_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {TYPE.replace(".", "__"): table_type}
+    write_tasks(tmp_path, FIRST, 1, **options)
+    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1)
+    rows = pa.concat_tables([SECOND, trips((None, "c0", 9, 9.0))])  # type: ignore[arg-type]
+    with pytest.raises(RecordKeyError):
+        write_tasks(tmp_path, rows, 1, chunk=50, **options)
+    assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
+    write_tasks(tmp_path, SECOND, 1, **options)
+    assert found(HoodieTable(str(tmp_path))) == expected(FIRST, SECOND)
+
+
+def test_a_bucket_with_two_live_groups_is_refused_with_both_names(tmp_path: Path) -> None:
+    write_tasks(tmp_path, FIRST, 1)
+    storage = coordinator(tmp_path).storage
+    first = load_timeline(storage).commits[-1]
+    # A second group of a bucket, as a writer with ids of its own would have made it.
+    later = Instant("29991231235959000", Action.COMMIT, State.COMPLETED)
+    stat = next(s for s in read_commit(storage, first).stats if s.file_id == file_id(0))
+    twin = f"{stat.partition_path}/{BaseFileName(file_id(0, 7), '0-1-1', later.time)}"
+    storage.put_if_absent(twin, storage.read(stat.path))
+    named = replace(stat, file_id=file_id(0, 7), path=twin)
+    storage.put_if_absent(instant_path(later), CommitMetadata((named,)).to_bytes())
+    with pytest.raises(CorruptFileError) as caught:
+        write_tasks(tmp_path, SECOND, 1)
+    assert f"{stat.partition_path}/{file_id(0)}" in str(caught.value)
+    assert f"{stat.partition_path}/{file_id(0, 7)}" in str(caught.value)
