@@ -83,7 +83,9 @@ class LosesAnswers:
     def replace(self, path: str, data: bytes) -> None:
         self.inner.replace(path, data)
 
-    def list(self, path: str, recursive: bool = False, *, folders: bool = False) -> list[FileStatus]:
+    def list(
+        self, path: str, recursive: bool = False, *, folders: bool = False
+    ) -> list[FileStatus]:
         return self.inner.list(path, recursive, folders=folders)
 
     def delete(self, path: str) -> None:
@@ -163,7 +165,7 @@ def test_what_was_aborted_is_rolled_back_by_the_next_batch(
     message = write(writer.begin(TWO.schema))
     writer.abort([None, message])
     batch = writer.begin(TWO.schema)
-    assert [i for i in load_timeline(writer.storage).pending] == []
+    assert list(load_timeline(writer.storage).pending) == []
     assert not any((tmp_path / status.stat.path).exists() for status in message.statuses)
     writer.commit([write(batch)])
     assert found(table) == AFTER_TWO

@@ -27,7 +27,7 @@ from tests.tables import TYPE, TYPES, coordinator, found, trips
 FIRST = trips(*((f"k{i}", f"c{i % 2}", 5, float(i)) for i in range(40)))
 # Late and newer versions, several of a key, in an order that decides ties.
 SECOND = trips(
-    *((f"k{i % 30}", f"c{i % 2}", 5 + (i * 7) % 3 - 1, 100.0 + i) for i in range(120)),
+    *((f"k{i % 30}", f"c{i % 2}", 4 + (i + i // 30) % 3, 100.0 + i) for i in range(120)),
     *((f"n{i % 6}", f"c{i % 2}", i % 4, 500.0 + i) for i in range(40)),
 )
 
@@ -69,7 +69,7 @@ def test_tasks_and_buffers_do_not_show(
     options = {TYPE.replace(".", "__"): table_type}
     write_tasks(tmp_path, FIRST, tasks, **options)
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
-    sizes = {"hoodie__write__task__max__size": task_bytes}
+    sizes = {"write__task__max__size": task_bytes}
     write_tasks(tmp_path, SECOND, tasks, chunk=10, **options, **sizes)
     table = HoodieTable(str(tmp_path))
     assert found(table) == expected(FIRST, SECOND)
@@ -81,7 +81,7 @@ def test_a_tiny_buffer_is_flushed_from_the_first_batch_on(
     tmp_path: Path, table_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
-    options = {TYPE.replace(".", "__"): table_type, "hoodie__write__task__max__size": "1k"}
+    options = {TYPE.replace(".", "__"): table_type, "write__task__max__size": "1k"}
     write_tasks(tmp_path, SECOND, 1, chunk=10, **options)
     table = HoodieTable(str(tmp_path))
     assert found(table) == expected(SECOND)

@@ -1,0 +1,90 @@
+"""Tables without record keys: every row is kept, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, StorageError
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
+from tests.interop.hudi_rs import read_with_hudi_rs
+from tests.rows import assert_same_rows, without_meta
+
+OPTIONS = {
+    "hoodie.table.name": "events",
+    "hoodie.datasource.write.partitionpath.field": "day",
+}
+
+
+def events(count: int, first: int = 0) -> pa.Table:
+    numbers = range(first, first + count)
+    return pa.table({"n": pa.array(numbers), "day": [f"d{n % 3}" for n in numbers]})
+
+
+def writer(path: Path, **options: str) -> Coordinator:
+    return Coordinator.of(WriteOptions.parse({**OPTIONS, **options, "path": str(path)}))
+
+
+def test_rows_are_appended_and_have_keys_of_their_own(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), OPTIONS)
+    table.insert(events(10))
+    table.insert(events(10))
+    rows = table.read()
+    assert_same_rows(
+        without_meta(rows).append_column("key", rows["_hoodie_record_key"]).drop_columns("key"),
+        pa.concat_tables([events(10), events(10)]),
+        ["n"],
+    )
+    assert len(set(rows["_hoodie_record_key"].to_pylist())) == 20
+    assert_same_rows(read_with_hudi_rs(tmp_path), rows)
+
+
+def test_tasks_write_file_groups_of_their_own_and_a_retry_the_same(tmp_path: Path) -> None:
+    batch = writer(tmp_path).begin(events(1).schema)
+
+    def write(task: TaskId) -> TaskCommitMessage:
+        return write_task(batch, task, BatchId("q", 0), events(9).to_batches())
+
+    def ids(message: TaskCommitMessage) -> set[str]:
+        return {status.stat.file_id for status in message.statuses}
+
+    one, other, retry = (write(TaskId(*numbers)) for numbers in [(0, 0, 1), (1, 0, 2), (0, 0, 3)])
+    assert not ids(one) & ids(other)
+    assert ids(one) == ids(retry)
+    writer(tmp_path).commit([other, retry])
+    assert HoodieTable(str(tmp_path)).read().num_rows == 18
+
+
+def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:
+    size = {"hoodie.parquet.max.file.size": "1k", "hoodie.parquet.block.size": "1k"}
+    coordinator = writer(tmp_path, **size)
+    batch = coordinator.begin(events(1).schema)
+    message = write_task(batch, TaskId(), None, _without_end(events(3)))
+    assert len(message.statuses) > 3
+    coordinator.commit([message])
+    assert HoodieTable(str(tmp_path)).read().num_rows == message.num_rows
+
+
+def _without_end(rows: pa.Table) -> list[pa.RecordBatch]:
+    big = pa.table({"n": pa.array(range(2_000_000)), "day": pa.array(["d"] * 2_000_000)})
+    return [*big.to_batches(100_000), *rows.to_batches()]
+
+
+def test_an_error_in_the_encoder_reaches_the_task(tmp_path: Path) -> None:
+    batch = writer(tmp_path).begin(events(1).schema)
+    write_task(batch, TaskId(), None, events(1).to_batches())
+    with pytest.raises(StorageError):  # the same attempt again finds its own file's name taken
+        write_task(batch, TaskId(), None, events(1).to_batches())
+
+
+def test_an_upsert_without_keys_is_refused(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), OPTIONS).insert(events(1))
+    with pytest.raises(OptionError, match="without record keys"):
+        HoodieTable(str(tmp_path)).upsert(events(1))

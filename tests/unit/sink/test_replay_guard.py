@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, BatchId, ReplayGuard
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.timeline import load_timeline
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(f"memory://{tmp_path}")
+
+
+def commit(storage: Storage, time: str, **extra: str) -> None:
+    instant = Instant(time, Action.COMMIT, State.COMPLETED)
+    storage.put_if_absent(instant_path(instant), CommitMetadata(extra=extra).to_bytes())
+
+
+def load(storage: Storage) -> ReplayGuard:
+    return ReplayGuard.load(storage, load_timeline(storage))
+
+
+def test_a_batch_is_held_up_to_the_highest_of_its_query() -> None:
+    guard = ReplayGuard().with_batch(BatchId("q", 9)).with_batch(BatchId("q", 10))
+    assert guard.holds(BatchId("q", 10))
+    assert guard.holds(BatchId("q", 2))  # numbers, not text
+    assert not guard.holds(BatchId("q", 11))
+    assert not guard.holds(BatchId("other", 0))
+
+
+def test_the_newest_commit_with_an_entry_tells_all(storage: Storage) -> None:
+    commit(storage, "20250101000000000", **{CHECKPOINT_KEY: '{"q": "1"}'})
+    commit(storage, "20250102000000000", **{CHECKPOINT_KEY: '{"q": "2", "jvm": "x7"}'})
+    commit(storage, "20250103000000000", other="1")
+    guard = load(storage)
+    assert guard.committed == {"q": "2", "jvm": "x7"}
+    assert not guard.holds(BatchId("jvm", 0))
+    assert ReplayGuard._parse(guard.to_json(), "p") == guard
+
+
+def test_a_table_without_streams_holds_nothing(storage: Storage) -> None:
+    commit(storage, "20250101000000000")
+    assert load(storage) == ReplayGuard()
+
+
+@pytest.mark.parametrize("entry", ["not json", "[1]", "7"])
+def test_a_damaged_entry_names_its_commit(storage: Storage, entry: str) -> None:
+    commit(storage, "20250101000000000", **{CHECKPOINT_KEY: entry})
+    with pytest.raises(CorruptFileError, match=r"20250101000000000\.commit.*no JSON object"):
+        load(storage)
