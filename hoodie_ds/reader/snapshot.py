@@ -14,7 +14,7 @@ from hoodie_ds.config.kinds import MergeMode
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merger import Merger
-from hoodie_ds.record.meta_columns import with_meta_columns
+from hoodie_ds.record.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -105,12 +105,13 @@ class Snapshot:
                     f"column {name!r} is not in the table; its columns are "
                     f"{', '.join(self.schema.names)}"
                 )
-        fetched = wanted if row_filter is None else self.schema.names
+        # Without a column Arrow would lose the number of rows on the way.
+        fetched = (wanted or [RECORD_KEY]) if row_filter is None else self.schema.names
         empty = pa.schema([self.schema.field(name) for name in fetched]).empty_table()
         reader = self.reader()
         with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hoodie-reader") as pool:
             parts = pool.map(lambda found: reader.read(found, fetched), self.slices())
             rows = pa.concat_tables([empty, *parts])
         if row_filter is not None:
-            rows = rows.filter(row_filter).select(wanted)
-        return rows
+            rows = rows.filter(row_filter)
+        return rows.select(wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES, coordinator, found, trips
 
+_NONE: Mapping[str, str] = {}
 FIRST = trips(*((f"k{i}", f"c{i % 2}", 5, float(i)) for i in range(40)))
 # Late and newer versions, several of a key, in an order that decides ties.
 SECOND = trips(
@@ -37,7 +39,9 @@ def split(rows: pa.Table, tasks: int) -> list[pa.Table]:
     return [rows.slice(number * size, size) for number in range(tasks)]
 
 
-def write_tasks(path: Path, rows: pa.Table, tasks: int, chunk: int = 1000, **options: str) -> None:
+def write_tasks(
+    path: Path, rows: pa.Table, tasks: int, options: Mapping[str, str] = _NONE, chunk: int = 1000
+) -> None:
     """One batch by so many tasks, each of which gets its rows in chunks."""
     writer = coordinator(path, **options)
     batch = writer.begin(rows.schema)
@@ -55,7 +59,7 @@ def expected(*batches: pa.Table) -> list[tuple[str, str, int, float]]:
     rows: dict[str, tuple[str, str, int, float]] = {}
     for row in (tuple(row.values()) for batch in batches for row in batch.to_pylist()):
         if row[0] not in rows or row[2] >= rows[row[0]][2]:
-            rows[row[0]] = row  # type: ignore[assignment]
+            rows[row[0]] = row
     return sorted(rows.values())
 
 
@@ -67,10 +71,10 @@ def test_tasks_and_buffers_do_not_show(
 ) -> None:
     monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
     options = {TYPE.replace(".", "__"): table_type}
-    write_tasks(tmp_path, FIRST, tasks, **options)
+    write_tasks(tmp_path, FIRST, tasks, options)
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
     sizes = {"write__task__max__size": task_bytes}
-    write_tasks(tmp_path, SECOND, tasks, chunk=10, **options, **sizes)
+    write_tasks(tmp_path, SECOND, tasks, {**options, **sizes}, chunk=10)
     table = HoodieTable(str(tmp_path))
     assert found(table) == expected(FIRST, SECOND)
     assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
@@ -82,7 +86,7 @@ def test_a_tiny_buffer_is_flushed_from_the_first_batch_on(
 ) -> None:
     monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
     options = {TYPE.replace(".", "__"): table_type, "write__task__max__size": "1k"}
-    write_tasks(tmp_path, SECOND, 1, chunk=10, **options)
+    write_tasks(tmp_path, SECOND, 1, options, chunk=10)
     table = HoodieTable(str(tmp_path))
     assert found(table) == expected(SECOND)
     assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
@@ -139,13 +143,13 @@ def test_a_null_key_in_a_later_chunk_fails_the_batch_and_leaves_no_row(
     tmp_path: Path, table_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {TYPE.replace(".", "__"): table_type}
-    write_tasks(tmp_path, FIRST, 1, **options)
+    write_tasks(tmp_path, FIRST, 1, options)
     monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1)
     rows = pa.concat_tables([SECOND, trips((None, "c0", 9, 9.0))])  # type: ignore[arg-type]
     with pytest.raises(RecordKeyError):
-        write_tasks(tmp_path, rows, 1, chunk=50, **options)
+        write_tasks(tmp_path, rows, 1, options, chunk=50)
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
-    write_tasks(tmp_path, SECOND, 1, **options)
+    write_tasks(tmp_path, SECOND, 1, options)
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST, SECOND)
 
 

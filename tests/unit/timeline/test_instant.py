@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from hoodie_ds.timeline.instant import Action, Instant, State
+
+T = "20260307135827749"
+
+# Names as Hudi writes them in timeline layout 1.
+NAMES = {
+    f"{T}.commit.requested": (Action.COMMIT, State.REQUESTED),
+    f"{T}.inflight": (Action.COMMIT, State.INFLIGHT),
+    f"{T}.commit": (Action.COMMIT, State.COMPLETED),
+    f"{T}.deltacommit.requested": (Action.DELTA_COMMIT, State.REQUESTED),
+    f"{T}.deltacommit.inflight": (Action.DELTA_COMMIT, State.INFLIGHT),
+    f"{T}.deltacommit": (Action.DELTA_COMMIT, State.COMPLETED),
+    f"{T}.replacecommit": (Action.REPLACE_COMMIT, State.COMPLETED),
+    f"{T}.compaction.requested": (Action.COMPACTION, State.REQUESTED),
+    f"{T}.compaction.inflight": (Action.COMPACTION, State.INFLIGHT),
+    f"{T}.clean": (Action.CLEAN, State.COMPLETED),
+    f"{T}.rollback.requested": (Action.ROLLBACK, State.REQUESTED),
+    f"{T}.savepoint": (Action.SAVEPOINT, State.COMPLETED),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_read_and_written(name: str) -> None:
+    instant = Instant.parse(name)
+    assert instant == Instant(T, *NAMES[name])
+    assert instant.file_name == name
+
+
+def test_a_compaction_completes_as_a_commit() -> None:
+    assert Instant(T, Action.COMPACTION, State.COMPLETED).file_name == f"{T}.commit"
+    assert Instant(T, Action.LOG_COMPACTION, State.COMPLETED).file_name == f"{T}.deltacommit"
+
+
+def test_a_time_of_an_old_table_has_no_milliseconds() -> None:
+    assert Instant.parse("20190101000000.commit") == Instant(
+        "20190101000000", Action.COMMIT, State.COMPLETED
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hoodie.properties", f"{T}.commit.crc", f".{T}.commit.crc", f"{T}.other", f"{T[:-1]}.commit"],
+)
+def test_other_files_of_the_folder_are_no_instants(name: str) -> None:
+    assert Instant.parse(name) is None

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+
+T = [f"2025010{day}000000000" for day in range(10)]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(f"memory://{tmp_path}")
+
+
+def put(storage: Storage, *names: str) -> Timeline:
+    for name in names:
+        storage.put_if_absent(f".hoodie/{name}", b"{}")
+    return load_timeline(storage)
+
+
+def test_the_furthest_state_of_each_instant_counts(storage: Storage) -> None:
+    timeline = put(
+        storage,
+        *(f"{T[1]}.{end}" for end in ("commit.requested", "inflight", "commit")),
+        *(f"{T[3]}.{end}" for end in ("commit.requested", "inflight")),
+        f"{T[2]}.clean",
+        f"{T[4]}.compaction.requested",
+        "hoodie.properties",
+        ".temp/x/2.commit",
+    )
+    assert timeline.completed == (
+        Instant(T[1], Action.COMMIT, State.COMPLETED),
+        Instant(T[2], Action.CLEAN, State.COMPLETED),
+    )
+    assert timeline.pending == (
+        Instant(T[3], Action.COMMIT, State.INFLIGHT),
+        Instant(T[4], Action.COMPACTION, State.REQUESTED),
+    )
+    assert [i.time for i in timeline.commits] == [T[1]]
+    assert [i.time for i in timeline.pending_compactions] == [T[4]]
+    assert timeline.latest_time == T[4]
+
+
+def test_what_counts_as_committed(storage: Storage) -> None:
+    timeline = put(
+        storage, f"{T[1]}.rollback", f"{T[2]}.inflight", f"{T[3]}.commit", f"{T[5]}.deltacommit"
+    )
+    assert timeline.is_committed(T[3])
+    assert timeline.is_committed(T[5])
+    assert timeline.is_committed(T[0])  # archived
+    assert not timeline.is_committed(T[2])  # pending, however old
+    assert not timeline.is_committed(T[4])  # rolled back
+    assert not timeline.is_committed(T[6])
+
+
+def test_without_commits_nothing_is_committed(storage: Storage) -> None:
+    assert not put(storage, f"{T[3]}.inflight").is_committed(T[1])
+    assert Timeline().latest_time is None
+
+
+def test_an_old_time_compares_with_milliseconds(storage: Storage) -> None:
+    timeline = put(storage, "20250103000000.commit", "20250103000000500.commit")
+    assert [i.time for i in timeline.completed] == ["20250103000000500", "20250103000000"]
+    assert timeline.latest_time == "20250103000000"
+
+
+def test_a_commit_that_is_gone_or_damaged_is_named(storage: Storage) -> None:
+    gone = Instant(T[1], Action.COMMIT, State.COMPLETED)
+    with pytest.raises(TimelineError, match=rf"{T[1]}\.commit is gone"):
+        read_commit(storage, gone)
+    storage.put_if_absent(f".hoodie/{T[2]}.commit", b"Obj\x01")
+    with pytest.raises(CorruptFileError, match=rf"{T[2]}\.commit"):
+        read_commit(storage, Instant(T[2], Action.COMMIT, State.COMPLETED))
+    storage.put_if_absent(f".hoodie/{T[3]}.commit", b"[1]")
+    with pytest.raises(CorruptFileError, match="not the JSON of a commit"):
+        read_commit(storage, Instant(T[3], Action.COMMIT, State.COMPLETED))
+
+
+def test_an_empty_commit_reads_as_one_that_did_nothing() -> None:
+    assert CommitMetadata.from_bytes(b"{}", "p").stats == ()
