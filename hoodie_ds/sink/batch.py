@@ -113,10 +113,20 @@ def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:
     return KeySpec(
         kind=properties.key_generator,
         record_key_fields=properties.record_key_fields,
-        partition_fields=properties.partition_field_specs or properties.partition_fields,
+        partition_fields=_partition_fields(properties, options),
         hive_style=properties.hive_style,
         url_encode=properties.url_encode,
         timestamp_options={**properties.key_generator_options, **options.key_generator_options},
         consistent_logical_timestamp=bool(options.consistent_logical_timestamp),
         complex_key_prefixed=prefixed,
     )
+
+
+def _partition_fields(properties: TableProperties, options: WriteOptions) -> tuple[str, ...]:
+    """The table's partition fields, with the types that CUSTOM needs: its own, else the option's.
+
+    In tables of version 6 Hudi itself records plain names.
+    """
+    given = options.partition_fields or ()
+    typed = given if any(":" in field for field in given) else ()
+    return properties.partition_field_specs or typed or properties.partition_fields

@@ -21,8 +21,9 @@ from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TimelineError
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.record.keygen import KeyGenerator
 from hoodie_ds.services.recovery import recover
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.batch import Batch, key_spec
 from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.open_instant import owner_text
@@ -107,6 +108,7 @@ class Coordinator:
         stored = table_schema(table, timeline) if table else None
         columns = stored_schema(schema, stored, properties, operation, self.options)
         check_ordering(columns, properties)
+        KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
         now_ms = self.clock.now_ms()
         if table is None:
             table = create_table(self.storage, properties, now_ms)

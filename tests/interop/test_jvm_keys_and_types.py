@@ -60,8 +60,8 @@ GENERATORS = {
 }
 
 
-def batch(ts: int) -> pa.Table:
-    cities = ["Oslo", "São Paulo", "x y:z", None, "", "50%"]
+def batch(ts: int, odd_city: str) -> pa.Table:
+    cities = ["Oslo", "São Paulo", odd_city, None, "", "50%"]
     keys = [f"k{i}" for i in range(5)] + ["a:b,c"]
     count = len(keys)
     return pa.table(
@@ -92,17 +92,19 @@ def ours(path: Path, options: dict[str, str]) -> HoodieTable:
 def test_keys_and_partitions_are_the_same(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     """Each finds the other's rows again: no key is there twice, none is left behind."""
     options = {**TABLE, **GENERATORS[name], TYPE: "COPY_ON_WRITE"}
+    # Hudi itself fails at a colon in the path of a partition.
+    first, second = (batch(ts, "a:/b" if "urlencoded" in name else "x=y'z") for ts in (1, 2))
     table = ours(tmp_path / "ours", options)
-    table.upsert(batch(1))
+    table.upsert(first)
     here = locations(table.read())
-    jvm_hudi.write(tmp_path / "ours", batch(2), options)
+    jvm_hudi.write(tmp_path / "ours", second, options)
     assert locations(table.read()) == here
     assert set(table.read()["ts"].to_pylist()) == {2}
 
-    jvm_hudi.write(tmp_path / "theirs", batch(1), options)
+    jvm_hudi.write(tmp_path / "theirs", first, options)
     theirs = ours(tmp_path / "theirs", options)
     assert locations(theirs.read()) == here
-    theirs.upsert(batch(2))
+    theirs.upsert(second)
     assert locations(theirs.read()) == here
     read_by_jvm = jvm_hudi.read(tmp_path / "theirs")
     assert locations(read_by_jvm) == here
@@ -116,6 +118,18 @@ def of_table(rows: pa.Table) -> pa.Table:
         for field in rows.schema
     ]
     return rows.cast(pa.schema(fields))
+
+
+def without_null_elements(rows: pa.Table) -> pa.Table:
+    """The JVM's writer refuses null elements of lists by default."""
+    for name in ("items", "nested"):
+        column = rows.column(name)
+        values = [[1, 3], [], None]
+        if name == "nested":
+            values = [[{"x": None, "deep": {"y": ["a", ""]}}], [{"x": 2, "deep": None}], None]  # type: ignore[list-item]
+        at = rows.column_names.index(name)
+        rows = rows.set_column(at, name, pa.array(values, column.type))
+    return rows
 
 
 @pytest.mark.parametrize("blocks", ["parquet", "avro"])
@@ -132,6 +146,7 @@ def test_all_types(jvm_hudi: JvmHudi, tmp_path: Path, kind: str, blocks: str) ->
     for ts, write in enumerate([table.upsert, table.upsert, None, table.upsert]):
         rows = of_table(rows_of_all_types(ts))
         if write is None:
+            rows = without_null_elements(rows)
             jvm_hudi.write(tmp_path, rows, options)
         else:
             write(rows)

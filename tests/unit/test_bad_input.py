@@ -203,3 +203,15 @@ def edit(table: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
+
+
+def test_a_date_format_that_cannot_be_read(tmp_path: Path) -> None:
+    key = "hoodie.keygen.timebased."
+    options = {
+        **TRIPS,
+        PARTITION: "ts",
+        "hoodie.datasource.write.keygenerator.type": "TIMESTAMP",
+        f"{key}timestamp.type": "EPOCHMILLISECONDS",
+        f"{key}output.dateformat": "yyyy'unclosed",
+    }
+    refused(tmp_path / "t", OptionError, f"{key}output.dateformat", "unclosed", options=options)
