@@ -1,0 +1,80 @@
+"""The public table: what its parameters are for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.storage.connect import open_storage
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, tree, trips
+
+ROWS = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
+
+
+@dataclass(frozen=True)
+class StoppedClock:
+    def now_ms(self) -> int:
+        return 1_772_891_907_749  # 2026-03-07T13:58:27.749Z
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_table_in_memory(tmp_path: Path, kind: str) -> None:
+    table = HoodieTable(f"memory://{tmp_path}", {**TRIPS, TYPE: kind})
+    table.upsert(ROWS)
+    table.upsert(trips(("a", "x", 0, 0.0), ("b", "y", 2, 2.0), ("c", "y", 1, 1.0)))
+    table.delete(ROWS.select(["id", "city"]).slice(0, 1))
+    assert found(table) == [("b", "y", 2, 2.0), ("c", "y", 1, 1.0)]
+
+
+def test_a_storage_that_is_passed_in_is_used(tmp_path: Path) -> None:
+    storage = open_storage(f"memory://{tmp_path}")
+    HoodieTable(str(tmp_path / "elsewhere"), TRIPS, storage=storage).upsert(ROWS)
+    assert storage.list(".hoodie")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_instants_increase_while_the_clock_stands(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS, clock=StoppedClock())
+    for _ in range(3):
+        table.upsert(ROWS)
+    assert [instant.time for instant in table.timeline.completed] == [
+        "20260307135827749",
+        "20260307135827750",
+        "20260307135827751",
+    ]
+
+
+def test_what_the_table_says_of_itself(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ROWS)
+    assert (table.properties.name, table.properties.version) == ("trips", 6)
+    assert table.properties.num_buckets == int(TRIPS[BUCKETS])
+    assert table.schema.names[5:] == ROWS.column_names
+
+
+def test_an_existing_table_needs_no_options(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
+    HoodieTable(str(tmp_path)).upsert(trips(("a", "x", 2, 2.0)))
+    assert found(HoodieTable(str(tmp_path))) == [("a", "x", 2, 2.0), ("b", "y", 1, 1.0)]
+
+
+def test_options_of_one_write_are_added_to_those_of_the_table(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ROWS)
+    key = "hoodie.write.set.null.for.missing.columns"
+    table.upsert(ROWS.drop_columns(["fare"]).slice(0, 1), {key: "true"})
+    assert table.read(columns=["id", "fare"]).sort_by("id").to_pylist() == [
+        {"id": "a", "fare": None},
+        {"id": "b", "fare": 1.0},
+    ]
+
+
+def test_reading_writes_nothing(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ROWS)
+    before = tree(tmp_path)
+    assert table.read().num_rows == 2
+    assert tree(tmp_path) == before
