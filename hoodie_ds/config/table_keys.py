@@ -39,6 +39,8 @@ MERGER_STRATEGY: Final = "hoodie.compaction.record.merger.strategy"
 MERGE_STRATEGY_ID: Final = "hoodie.record.merge.strategy.id"
 
 METADATA_PARTITIONS: Final = "hoodie.table.metadata.partitions"
+METADATA_PARTITIONS_INFLIGHT: Final = "hoodie.table.metadata.partitions.inflight"
+CREATE_SCHEMA: Final = "hoodie.table.create.schema"
 CDC_ENABLED: Final = "hoodie.table.cdc.enabled"
 BOOTSTRAP: Final = ("hoodie.bootstrap.base.path", "hoodie.table.bootstrap.base.path")
 

@@ -155,6 +155,11 @@ class TableProperties:
         kept = {key: value for key, value in self.raw.items() if key not in removed}
         return _read(kept, keys.FILE_NAME)
 
+    def same_table(self, other: TableProperties) -> bool:
+        """Whether both say the same, whenever and with whatever first schema they were written."""
+        incidental = (keys.CHECKSUM, keys.CREATE_SCHEMA)
+        return self.without(incidental).raw == other.without(incidental).raw
+
     def check_readable(self) -> None:
         """Raise `UnsupportedTableError` if this release cannot read the table rightly."""
         reasons = {
@@ -224,7 +229,8 @@ def _read(raw: Mapping[str, str], path: str) -> TableProperties:
         populate_meta_fields=reader.boolean(keys.POPULATE_META_FIELDS, default=True),
         archive_folder=raw.get(keys.ARCHIVE_FOLDER) or "archived",
         timeline_timezone=raw.get(keys.TIMEZONE),
-        metadata_partitions=reader.names(keys.METADATA_PARTITIONS),
+        metadata_partitions=reader.names(keys.METADATA_PARTITIONS)
+        + reader.names(keys.METADATA_PARTITIONS_INFLIGHT),
         base_file_format=raw.get(keys.BASE_FORMAT, "PARQUET").upper(),
         key_generator_options=_key_generator_options(raw),
         num_buckets=reader.integer(keys.NUM_BUCKETS) if keys.NUM_BUCKETS in raw else None,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.table.file_slice import FileSlice
+
+_BATCH_ROWS: Final = 10_000
+"""Spark's own size of an Arrow batch: larger ones only hold memory on its side."""
 
 
 @dataclass
@@ -38,5 +42,6 @@ class HoodieReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one split (executor)."""
         assert isinstance(partition, SliceSplit)
-        rows = self._snapshot.reader().read(partition.slice, self._snapshot.schema.names)
-        yield from rows.to_batches(max_chunksize=10_000)
+        names = self._snapshot.schema.names
+        for rows in self._snapshot.reader().read(partition.slice, names):
+            yield from rows.to_batches(max_chunksize=_BATCH_ROWS)

@@ -11,17 +11,25 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.types import (
+    IntegerType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from hoodie_ds.config.kinds import KeyGeneratorType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeySpec
 from hoodie_ds.record.partition_path import DEFAULT_PARTITION
 from hoodie_ds.sink.batch import key_spec
+from hoodie_ds.sink.plan import check_fields
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.opened import find_table
@@ -51,7 +59,8 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     Raises
     ------
     HoodieError
-        The options do not make a table, or contradict the one that is there.
+        The options do not make a table, contradict the one that is there, or name a column that
+        `df` does not have.
     """
     options = WriteOptions.parse(opts)
     properties = _properties(options)
@@ -60,12 +69,13 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     layout = BucketLayout.of(properties, options)
     spec = key_spec(properties, options)
     num_tasks = _num_tasks(df)
+    check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
     bucket = native_bucket(df, layout, spec)
     if bucket is None:
         schema = StructType([*df.schema.fields, StructField(TASK_COLUMN, IntegerType())])
         rows = df.mapInArrow(task_mapper(layout, spec, num_tasks), schema)
     else:
-        first = _first_task(spec, num_tasks)
+        first = _first_task(df, spec, num_tasks)
         rows = df.withColumn(TASK_COLUMN, ((first + bucket) % num_tasks).cast("int"))
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 
@@ -81,14 +91,24 @@ def _properties(options: WriteOptions) -> TableProperties:
     return table.properties
 
 
-def _first_task(spec: KeySpec, num_tasks: int) -> Column:
+def _first_task(df: DataFrame, spec: KeySpec, num_tasks: int) -> Column:
     """The task of a partition's bucket 0: a function of no more than its path."""
     if spec.kind not in (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX):
         return sf.lit(0)  # several values may share a path; its buckets are spread all the same
     nothing = sf.lit(DEFAULT_PARTITION)
-    texts = [sf.col(field).cast("string") for field in spec.partition_fields]
+    texts = [_path_text(df, field, spec) for field in spec.partition_fields]
     values = [sf.when((text == "") | text.isNull(), nothing).otherwise(text) for text in texts]
     return sf.pmod(sf.xxhash64(sf.concat_ws("/", *values)), sf.lit(num_tasks))
+
+
+def _path_text(df: DataFrame, field: str, spec: KeySpec) -> Column:
+    """A text that values with the same part of the path share."""
+    column = sf.col(field)
+    kind = df.select(column).schema[0].dataType
+    if spec.consistent_logical_timestamp and isinstance(kind, (TimestampType, TimestampNTZType)):
+        micros = sf.unix_micros(column.cast("timestamp"))
+        column = micros - micros % 1000  # the path ends at the millisecond, rounded towards zero
+    return column.cast("string")
 
 
 def _num_tasks(df: DataFrame) -> int:

@@ -1,20 +1,18 @@
-"""Parquet base files: written as Hudi's own Avro writer labels them, read into a table's schema.
+"""Parquet base files, written as Hudi's own Avro writer labels them.
 
-Invariant: every page that is written carries a checksum, and reading verifies it. Parquet's footer
-has none: whoever needs to see damage there compares the checksum of the whole file.
+Invariant: every page that is written carries a checksum. Parquet's footer has none: whoever needs
+to see damage there compares the checksum of the whole file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro_schema import META_COLUMNS
 from hoodie_ds.formats.conform import conform, conform_column
 from hoodie_ds.formats.key_range import KeyRange
@@ -26,7 +24,7 @@ MAX_KEY_FOOTER: Final = "hoodie_max_record_key"
 _COMMIT_TIME, _COMMIT_SEQNO, _RECORD_KEY, _PARTITION_PATH, _FILE_NAME = META_COLUMNS
 _REPETITIVE: Final = (_COMMIT_TIME, _PARTITION_PATH, _FILE_NAME)
 _UNIQUE: Final = (_COMMIT_SEQNO, _RECORD_KEY)
-_REPEATED_STRING: Final = pa.dictionary(pa.int32(), pa.string())
+REPEATED_STRING: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +63,8 @@ class BaseFileWriter:
         Parquet compression as pyarrow spells it.
     row_group_bytes : int
         Arrow bytes at which a row group is closed; one has at most one and a half times as many.
+    dictionaries : collection of str
+        Further string columns that mostly come as dictionary arrays, and need not be expanded.
     """
 
     def __init__(
@@ -74,8 +74,10 @@ class BaseFileWriter:
         avro_schema: str,
         codec: str,
         row_group_bytes: int,
+        dictionaries: Collection[str] = (),
     ) -> None:
-        self._schema = pa.schema([_stored_field(field) for field in schema])
+        self._repetitive = frozenset({*_REPETITIVE, *dictionaries} & set(schema.names))
+        self._schema = pa.schema([self._stored_field(field) for field in schema])
         self._row_group_bytes = max(1, row_group_bytes)
         self._footers = {AVRO_SCHEMA_FOOTER: avro_schema, "writer.model.name": "avro"}
         self._keys = KeyRange()
@@ -111,7 +113,7 @@ class BaseFileWriter:
         """
         if not table.num_rows:
             return
-        table = _as_stored(table, self._schema)
+        table = self._as_stored(table)
         if _RECORD_KEY in self._schema.names:
             self._keys.add(table.column(_RECORD_KEY))
         self._num_rows += table.num_rows
@@ -136,6 +138,20 @@ class BaseFileWriter:
         self._writer.close()
         return BaseFileFooter(self._num_rows, self._keys.min, self._keys.max)
 
+    def _stored_field(self, field: pa.Field) -> pa.Field:
+        kind = REPEATED_STRING if field.name in self._repetitive else field.type
+        return pa.field(field.name, kind)
+
+    def _as_stored(self, table: pa.Table) -> pa.Table:
+        plain = conform(
+            table, pa.schema([f for f in self._schema if f.name not in self._repetitive])
+        )
+        columns = [
+            _repeated(table.column(name), name) if name in self._repetitive else plain.column(name)
+            for name in self._schema.names
+        ]
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
     def _flush(self) -> None:
         if not self._pending:
             return
@@ -146,107 +162,10 @@ class BaseFileWriter:
         self._writer.write_table(rows, row_group_size=-(-rows.num_rows // groups))
 
 
-def read_base_file(
-    source: BinaryIO, schema: pa.Schema, columns: list[str] | None, name: str
-) -> pa.Table:
-    """Read a base file into the table's schema.
-
-    Parameters
-    ----------
-    source : BinaryIO
-        Seekable file.
-    schema : pyarrow.Schema
-        The table's columns; one that the file lacks is null, one of an older type is converted.
-    columns : list of str or None
-        Columns to read, in the order in which they are returned; None for all.
-    name : str
-        The file's path, for errors.
-
-    Raises
-    ------
-    CorruptFileError
-        The file is no whole Parquet file, or a page fails its checksum.
-    SchemaError
-        A column cannot be converted; names it.
-    """
-    wanted = _selection(schema, columns)
-    with _reading(name):
-        file = _open(source)
-        rows = file.read(columns=_present(file, wanted))
-        rows = _counted(rows, file.metadata.num_rows)
-    return conform(rows, wanted)
-
-
-def iter_base_file(
-    source: BinaryIO, schema: pa.Schema, columns: list[str] | None, name: str
-) -> Iterator[pa.Table]:
-    """Read a base file row group by row group; see `read_base_file`."""
-    wanted = _selection(schema, columns)
-    with _reading(name):
-        file = _open(source)
-        present = _present(file, wanted)
-    for group in range(file.metadata.num_row_groups):
-        with _reading(name):
-            rows = file.read_row_group(group, columns=present)
-            rows = _counted(rows, file.metadata.row_group(group).num_rows)
-        yield conform(rows, wanted)
-
-
-@contextmanager
-def _reading(name: str) -> Iterator[None]:
-    try:
-        yield
-    # Arrow reports a damaged page as OSError; errors of the storage itself are typed already.
-    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise CorruptFileError(
-            f"{name}: is not a readable Parquet file ({str(error)[:200]}); restore it from a copy, "
-            "or roll back the commit that wrote it"
-        ) from error
-
-
-def _open(source: BinaryIO) -> pq.ParquetFile:
-    return pq.ParquetFile(source, page_checksum_verification=True, coerce_int96_timestamp_unit="us")
-
-
-def _selection(schema: pa.Schema, columns: list[str] | None) -> pa.Schema:
-    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
-
-
-def _present(file: pq.ParquetFile, wanted: pa.Schema) -> list[str]:
-    stored = set(file.schema_arrow.names)
-    return [name for name in wanted.names if name in stored]
-
-
-def _counted(rows: pa.Table, num_rows: int) -> pa.Table:
-    """Keep the number of rows where none of the wanted columns is in the file."""
-    if rows.num_columns:
-        return rows
-    return pa.table({"": pa.nulls(num_rows)})
-
-
-def _stored_field(field: pa.Field) -> pa.Field:
-    kind = _REPEATED_STRING if field.name in _REPETITIVE else field.type
-    return pa.field(field.name, kind)
-
-
-def _as_stored(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    repetitive = {
-        name: _repeated(table.column(name), name)
-        for name in _REPETITIVE
-        if name in table.column_names
-    }
-    rest = pa.schema([field for field in schema if field.name not in repetitive])
-    plain = conform(table, rest)
-    columns = [
-        repetitive[name] if name in repetitive else plain.column(name) for name in schema.names
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
 def _repeated(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     if not pa.types.is_dictionary(column.type):
         column = conform_column(column, pa.string(), name).dictionary_encode()
-    return column.cast(_REPEATED_STRING)
+    return column.cast(REPEATED_STRING)
 
 
 def _dictionary_leaves(field: pa.Field) -> list[str]:

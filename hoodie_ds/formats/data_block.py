@@ -18,7 +18,8 @@ from hoodie_ds.formats.avro_decode import decode_rows
 from hoodie_ds.formats.avro_encode import encode_avro, join, joined_bytes
 from hoodie_ds.formats.avro_schema import arrow_schema_of
 from hoodie_ds.formats.avro_tree import AvroType, parse_avro
-from hoodie_ds.formats.base_file import BaseFileWriter, read_base_file
+from hoodie_ds.formats.base_file import BaseFileWriter
+from hoodie_ds.formats.base_file_reader import read_base_file
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, LogBlock, encode_block
 

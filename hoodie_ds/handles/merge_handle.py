@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+
 import pyarrow as pa
 
-from hoodie_ds.formats.base_file import BaseFileWriter, read_base_file
+from hoodie_ds.formats.base_file import BaseFileWriter
+from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
 from hoodie_ds.handles.stamp import constant, stamp
-from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merger import Merger, RecordSet
-from hoodie_ds.record.meta_columns import FILE_NAME
+from hoodie_ds.record.merger import Mask, Merger, RecordSet
+from hoodie_ds.record.meta_columns import FILE_NAME, RECORD_KEY
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile
 from hoodie_ds.timeline.commit_metadata import WriteStat
@@ -48,32 +49,27 @@ def merge_base_file(
         None if no record changes the file; it then stays the latest version.
     """
     with context.storage.open_input(base.path) as source:
-        stored = read_base_file(source, context.schema, None, name=base.path)
-    old = RecordSet(
-        stored,
-        np.zeros(stored.num_rows, dtype=np.bool_),
-        tuple(resolve(stored, path) for path in ordering_fields),
-    )
-    merge = merger.merge(old, records)
-    if merge.changes_nothing:
-        return None
-    name = str(BaseFileName(base.name.file_id, context.write_token, context.instant_time))
-    path = in_partition(base.partition_path, name)
-    kept = stored if merge.keep_old.all() else stored.filter(pa.array(merge.keep_old))
-    with open_data_file(context, path, "MERGE") as output:
-        writer = BaseFileWriter(
-            output.file,
-            context.schema,
-            context.avro_schema,
-            context.codec,
-            context.row_group_bytes,
-        )
-        at = kept.column_names.index(FILE_NAME)
-        writer.write(kept.set_column(at, FILE_NAME, constant(name, kept.num_rows)))
-        if merge.take_new.any():
-            changed = records.rows.filter(pa.array(merge.take_new))
-            writer.write(stamp(context, changed, base.partition_path, name))
-        footer = writer.close()
+        stored = BaseFileReader(source, context.schema, base.path, keep_dictionaries=True)
+        compared = stored.read(_compared(context.schema, ordering_fields))
+        merge = merger.over(records)
+        keep = merge.keep(RecordSet.of_rows(compared, ordering_fields))
+        if merge.changes_nothing:
+            return None
+        name = str(BaseFileName(base.name.file_id, context.write_token, context.instant_time))
+        path = in_partition(base.partition_path, name)
+        with open_data_file(context, path, "MERGE") as output:
+            writer = BaseFileWriter(
+                output.file,
+                context.schema,
+                context.avro_schema,
+                context.codec,
+                context.row_group_bytes,
+                stored.dictionaries,
+            )
+            for rows in _kept_rows(stored, compared, keep):
+                writer.write(rows.append_column(FILE_NAME, constant(name, rows.num_rows)))
+            writer.write(stamp(context, merge.new_rows(), base.partition_path, name))
+            footer = writer.close()
     stat = WriteStat(
         file_id=base.name.file_id,
         path=path,
@@ -87,3 +83,23 @@ def merge_base_file(
         file_size_bytes=output.size,
     )
     return WriteStatus(stat, output.checksum)
+
+
+def _compared(schema: pa.Schema, ordering_fields: tuple[str, ...]) -> list[str]:
+    """Columns that decide which rows stay; they are read first, and once."""
+    ordering = {p if p in schema.names else p.partition(".")[0] for p in ordering_fields}
+    return [name for name in schema.names if name == RECORD_KEY or name in ordering]
+
+
+def _kept_rows(stored: BaseFileReader, compared: pa.Table, keep: Mask) -> Iterator[pa.Table]:
+    """Stored rows that stay, all columns but ``_hoodie_file_name``, piece by piece."""
+    read_before = {*compared.column_names, FILE_NAME}
+    others = [name for name in stored.schema.names if name not in read_before]
+    start = 0
+    for rows in stored.pieces(others):
+        for name in compared.column_names:
+            column = compared.column(name).slice(start, rows.num_rows)
+            rows = rows.append_column(name, column)
+        kept = keep[start : start + rows.num_rows]
+        start += rows.num_rows
+        yield rows if kept.all() else rows.filter(pa.array(kept))

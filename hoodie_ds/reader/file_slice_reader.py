@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.formats.base_file import read_base_file
+from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.reader.log_reader import LogReader
-from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merger import Merger, RecordSet
+from hoodie_ds.record.merger import Merge, Merger, RecordSet
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -38,8 +36,8 @@ class FileSliceReader:
     merger: Merger
     ordering_fields: tuple[str, ...]
 
-    def read(self, slice_: FileSlice, columns: Sequence[str]) -> pa.Table:
-        """Return the rows of a slice.
+    def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a slice, piece by piece.
 
         As in Hudi's own readers, the records of the log files are combined first, and their
         outcome is merged over the base file.
@@ -56,31 +54,31 @@ class FileSliceReader:
         CorruptFileError
             A file is damaged; names it.
         """
-        needed = self._needed(slice_, columns)
-        schema = pa.schema([field for field in self.schema if field.name in needed])
-        base = self._base(slice_, schema)
-        if slice_.logs:
-            parts = LogReader(self.view, schema, self.ordering_fields).read(slice_.logs)
-            if parts:
-                base = self._merged(base, self.merger.combine(RecordSet.concat(parts)))
-        return base.select(list(columns))
+        merge = self._merge(slice_, columns)
+        for rows in self._base(slice_, columns if merge is None else self._needed(columns)):
+            if merge is not None:
+                keep = merge.keep(RecordSet.of_rows(rows, self.ordering_fields))
+                rows = rows.select(columns).filter(pa.array(keep))
+            yield rows
+        if merge is not None:
+            yield merge.new_rows().select(columns)
 
-    def _needed(self, slice_: FileSlice, columns: Sequence[str]) -> set[str]:
+    def _merge(self, slice_: FileSlice, columns: Sequence[str]) -> Merge | None:
+        """The merge of the records in the log files; None if there are none."""
         if not slice_.logs:
-            return set(columns)
+            return None
+        schema = pa.schema(map(self.schema.field, self._needed(columns)))
+        parts = LogReader(self.view, schema, self.ordering_fields).read(slice_.logs)
+        return self.merger.over(self.merger.combine(RecordSet.concat(parts))) if parts else None
+
+    def _needed(self, columns: Sequence[str]) -> list[str]:
         names = self.schema.names
         ordering = {p if p in names else p.partition(".")[0] for p in self.ordering_fields}
-        return {*columns, RECORD_KEY, *ordering}
+        needed = {*columns, RECORD_KEY, *ordering}
+        return [name for name in names if name in needed]
 
-    def _base(self, slice_: FileSlice, schema: pa.Schema) -> pa.Table:
+    def _base(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
         if slice_.base is None:
-            return schema.empty_table()
+            return
         with self.view.storage.open_input(slice_.base.path) as source:
-            return read_base_file(source, schema, None, slice_.base.path)
-
-    def _merged(self, base: pa.Table, records: RecordSet) -> pa.Table:
-        ordering = tuple(resolve(base, path) for path in self.ordering_fields)
-        old = RecordSet(base, np.zeros(base.num_rows, dtype=np.bool_), ordering)
-        merge = self.merger.merge(old, records)
-        kept = base if merge.keep_old.all() else base.filter(pa.array(merge.keep_old))
-        return pa.concat_tables([kept, records.rows.filter(pa.array(merge.take_new))])
+            yield from BaseFileReader(source, self.schema, slice_.base.path).pieces(list(columns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -110,8 +111,8 @@ class Snapshot:
         empty = pa.schema([self.schema.field(name) for name in fetched]).empty_table()
         reader = self.reader()
         with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hoodie-reader") as pool:
-            parts = pool.map(lambda found: reader.read(found, fetched), self.slices())
-            rows = pa.concat_tables([empty, *parts])
+            parts = pool.map(lambda found: list(reader.read(found, fetched)), self.slices())
+            rows = pa.concat_tables([empty, *chain.from_iterable(parts)])
         if row_filter is not None:
             rows = rows.filter(row_filter)
         return rows.select(wanted)

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import MergeMode
+from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.record.ordering import order_codes, unordered
 
@@ -64,6 +65,20 @@ class RecordSet:
             tuple(column.take(pa.array(positions)) for column in self.ordering),
         )
 
+    @staticmethod
+    def of_rows(rows: pa.Table, ordering_fields: Sequence[str]) -> RecordSet:
+        """See stored rows, none of them a delete, as records.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            As in `RecordSet`.
+        ordering_fields : sequence of str
+            Paths of the fields that the merger compares.
+        """
+        deleted = np.zeros(rows.num_rows, dtype=np.bool_)
+        return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in ordering_fields))
+
     def live_rows(self) -> pa.Table:
         """The rows (pyarrow.Table) that are not deletes."""
         return self.rows.filter(pa.array(~self.deleted)) if self.deleted.any() else self.rows
@@ -83,32 +98,6 @@ class RecordSet:
                 for columns in zip(*(part.ordering for part in parts), strict=True)
             ),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Outcome of merging unique new records into unique old rows.
-
-    Parameters
-    ----------
-    keep_old : numpy.ndarray of bool, shape (old rows,)
-        Old rows that stay as they are.
-    take_new : numpy.ndarray of bool, shape (new records,)
-        New records that are rows of the result.
-    num_inserts, num_updates, num_deletes : int
-        Rows added, rows replaced, rows removed.
-    """
-
-    keep_old: Mask
-    take_new: Mask
-    num_inserts: int
-    num_updates: int
-    num_deletes: int
-
-    @property
-    def changes_nothing(self) -> bool:
-        """Whether the result is the old rows."""
-        return not (self.num_inserts or self.num_updates or self.num_deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,40 +135,14 @@ class Merger:
         winners[repeated[self._last_winners(records.take(repeated), keys[repeated])]] = True
         return records.take(np.flatnonzero(winners))
 
-    def merge(self, old: RecordSet, new: RecordSet) -> Merge:
-        """Decide between stored rows and new records; keys are unique within each side.
+    def over(self, new: RecordSet) -> Merge:
+        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        return Merge(self, new)
 
-        Parameters
-        ----------
-        old : RecordSet
-            Stored rows, none of them a delete.
-        new : RecordSet
-            Later records, deletes among them.
-        """
-        matched_by = pc.index_in(
-            old.rows.column(RECORD_KEY), value_set=_one_chunk(new.rows.column(RECORD_KEY))
-        )
-        old_at = np.flatnonzero(_numpy(pc.is_valid(matched_by)))
-        new_at = _numpy(matched_by.drop_null()).astype(np.int64)
-        new_wins = self._new_wins(old, old_at, new, new_at)
-        keep_old = np.ones(old.num_rows, dtype=np.bool_)
-        keep_old[old_at[new_wins]] = False
-        take_new = np.ones(new.num_rows, dtype=np.bool_)
-        take_new[new_at[~new_wins]] = False
-        removes = new.deleted[new_at] & new_wins
-        take_new &= ~new.deleted
-        num_updates = int(new_wins.sum() - removes.sum())
-        return Merge(
-            keep_old,
-            take_new,
-            num_inserts=int(take_new.sum()) - num_updates,
-            num_updates=num_updates,
-            num_deletes=int(removes.sum()),
-        )
-
-    def _new_wins(
+    def new_wins(
         self, old: RecordSet, old_at: Positions, new: RecordSet, new_at: Positions
     ) -> Mask:
+        """Decide pairs of an old and a new record with the same key, given by their positions."""
         if self.mode is MergeMode.COMMIT_TIME_ORDERING or not new.ordering:
             return np.ones(len(new_at), dtype=np.bool_)
         pairs = [
@@ -224,6 +187,67 @@ class Merger:
         first_live[keys[live]] = live
         repeated: Mask = by_delete[keys] & after & (positions < first_live[keys])
         return repeated
+
+
+class Merge:
+    """New records on their way over stored rows, which may come in pieces of any size.
+
+    Parameters
+    ----------
+    merger : Merger
+        Decides.
+    new : RecordSet
+        The new records, one per key, deletes among them.
+    """
+
+    def __init__(self, merger: Merger, new: RecordSet) -> None:
+        self._merger = merger
+        self._new = new
+        self._keys = _one_chunk(new.rows.column(RECORD_KEY))
+        self._take_new = ~new.deleted
+        self.num_updates = 0
+        self.num_deletes = 0
+
+    def keep(self, old: RecordSet) -> Mask:
+        """Merge into a piece of the stored rows.
+
+        Parameters
+        ----------
+        old : RecordSet
+            Stored rows, no deletes; no key comes twice in all pieces together.
+
+        Returns
+        -------
+        numpy.ndarray of bool, shape (old.num_rows,)
+            Which of them stay as they are.
+        """
+        keep = np.ones(old.num_rows, dtype=np.bool_)
+        matched_by = pc.index_in(old.rows.column(RECORD_KEY), value_set=self._keys)
+        if matched_by.null_count == old.num_rows:
+            return keep
+        old_at = np.flatnonzero(_numpy(pc.is_valid(matched_by)))
+        new_at = _numpy(matched_by.drop_null()).astype(np.int64)
+        new_wins = self._merger.new_wins(old, old_at, self._new, new_at)
+        keep[old_at[new_wins]] = False
+        self._take_new[new_at[~new_wins]] = False
+        removed = int((self._new.deleted[new_at] & new_wins).sum())
+        self.num_deletes += removed
+        self.num_updates += int(new_wins.sum()) - removed
+        return keep
+
+    @property
+    def num_inserts(self) -> int:
+        """Number of rows that are added, once all pieces were there."""
+        return int(self._take_new.sum()) - self.num_updates
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all stored rows stay and none is added."""
+        return not (self._take_new.any() or self.num_deletes)
+
+    def new_rows(self) -> pa.Table:
+        """Return the new records that are rows of the result beside those that stay."""
+        return self._new.rows.filter(pa.array(self._take_new))
 
 
 def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -10,9 +10,10 @@ from contextlib import suppress
 
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
-from hoodie_ds.errors import AlreadyExistsError, TimelineError
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block, read_blocks
 from hoodie_ds.services.failed_write import files_of
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -67,14 +68,11 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
         It is to undo what this library does not: a completed instant, or a pending one that is
         neither a commit nor a delta commit.
     """
-    path = instant_path(rollback.at(State.REQUESTED))
-    plan = table.storage.read(path)
-    if not plan:
-        # Hudi was killed before it had written the plan, and so before it had done anything.
+    time = target_of(table.storage, rollback)
+    if time is None:
         table.storage.delete(instant_path(rollback.at(State.INFLIGHT)))
-        table.storage.delete(path)
+        table.storage.delete(instant_path(rollback.at(State.REQUESTED)))
         return
-    time = rolled_back_time(plan, path)
     timeline = load_timeline(table.storage)
     known = {found.time: found for found in (*timeline.pending, *timeline.completed)}
     instant = known.get(time) or _gone(table, time)
@@ -85,6 +83,22 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
         )
     found = files_of(table, timeline, instant) if time in known else {}
     _execute(table, rollback, instant, found, clock)
+
+
+def target_of(storage: Storage, rollback: Instant) -> str | None:
+    """Return the time of the instant that a rollback is to undo.
+
+    Returns
+    -------
+    str or None
+        None if the rollback has no plan: its writer was killed before it had done anything.
+    """
+    path = instant_path(rollback.at(State.REQUESTED))
+    try:
+        plan = storage.read(path)
+    except NotFoundError:
+        return None
+    return rolled_back_time(plan, path) if plan else None
 
 
 def _gone(table: Table, time: str) -> Instant:

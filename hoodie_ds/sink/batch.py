@@ -50,6 +50,9 @@ class Batch:
         Instant time to open, if it is still free.
     owner : str
         Who opens the instant: no other batch or attempt of a batch has it.
+    creation_ms : int or None
+        Time, in milliseconds since the Unix epoch, at which the table is created by the batch's
+        first row, or by its commit if there is none; None for a table that is there.
     """
 
     table: Table
@@ -61,6 +64,7 @@ class Batch:
     guard: ReplayGuard
     proposed_time: str
     owner: str
+    creation_ms: int | None
 
     @property
     def action(self) -> Action:

@@ -25,6 +25,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
 from hoodie_ds.sink.open_instant import owner_of
@@ -35,7 +36,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import (
     instant_path,
     manifest_path,
@@ -78,7 +79,12 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     if batch_id is not None and ReplayGuard.load(storage, timeline).holds(batch_id):
         return
     inflight = Instant(time, batch.action, State.INFLIGHT)
-    if owner_of(storage, inflight) != batch.owner:
+    undone = owner_of(storage, inflight) != batch.owner or any(
+        target_of(storage, pending) == time
+        for pending in timeline.pending
+        if pending.action is Action.ROLLBACK
+    )
+    if undone:
         raise TimelineError(
             f"{storage.root}: instant {time} was rolled back while this batch was written under "
             "it, so the batch is not committed; is a second writer at work on the table?"
@@ -98,7 +104,6 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
 
 def is_complete(message: TaskCommitMessage) -> bool:
     """Whether the instant of a message is a completed one."""
-    assert message.batch is not None
     assert message.instant_time is not None
     timeline = load_timeline(message.batch.table.storage)
     return timeline.commit_at(message.instant_time) is not None
@@ -106,7 +111,6 @@ def is_complete(message: TaskCommitMessage) -> bool:
 
 def give_up(message: TaskCommitMessage) -> None:
     """Leave a tombstone for the instant of a message."""
-    assert message.batch is not None
     assert message.instant_time is not None
     with suppress(AlreadyExistsError):
         message.batch.table.storage.put_if_absent(tombstone_path(message.instant_time), b"")
@@ -116,7 +120,7 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
     """The batch and instant time that all tasks name; mixed ones are an error, never a guess."""
     instants = {(message.batch_id, message.instant_time) for message in messages}
     batch, time = messages[0].batch, messages[0].instant_time
-    if len(instants) > 1 or batch is None or time is None:
+    if len(instants) > 1 or time is None:
         raise TimelineError(f"tasks of one batch wrote under several instants: {sorted(instants)}")
     return batch, time
 

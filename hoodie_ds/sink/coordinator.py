@@ -17,16 +17,17 @@ import pyarrow as pa
 
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.ids import IdSource, RandomIds
+from hoodie_ds.config.kinds import Operation
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError, TimelineError
+from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeyGenerator
 from hoodie_ds.services.recovery import recover
 from hoodie_ds.sink.batch import Batch, key_spec
 from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.messages import TaskCommitMessage
-from hoodie_ds.sink.open_instant import owner_text
+from hoodie_ds.sink.open_instant import ensure_table, owner_text
 from hoodie_ds.sink.plan import (
     check_layout,
     check_ordering,
@@ -37,7 +38,7 @@ from hoodie_ds.sink.plan import (
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.opened import Table, create_table, drop_metadata_table, find_table
+from hoodie_ds.table.opened import Table, drop_metadata_table, find_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -77,9 +78,9 @@ class Coordinator:
     def begin(self, schema: pa.Schema, query_id: str = "") -> Batch:
         """Decide everything about a batch, before any of its tasks runs.
 
-        Checks options, table and schema; creates the table if there is none; recovers what an
-        earlier, failed attempt left; reads the replay guard; proposes an instant time later than
-        all others. Writes nothing of the batch itself: its first row opens the instant.
+        Checks options, table and schema; recovers what an earlier, failed attempt left; reads the
+        replay guard; proposes an instant time later than all others. Writes nothing of the batch
+        itself: its first row creates the table, if there is none, and opens the instant.
 
         Parameters
         ----------
@@ -102,6 +103,10 @@ class Coordinator:
         timeline = load_timeline(self.storage) if table else Timeline()
         check_timeline(timeline, properties)
         operation = resolve_operation(self.options, properties)
+        if table is None and operation is Operation.DELETE:
+            raise TableNotFoundError(
+                f"{self.storage.root} holds no Hudi table to delete from; check the path"
+            )
         layout = BucketLayout.of(properties, self.options) if properties.record_key_fields else None
         if table is not None and layout is not None:
             check_layout(table, timeline, layout)
@@ -110,11 +115,13 @@ class Coordinator:
         check_ordering(columns, properties)
         KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
         now_ms = self.clock.now_ms()
+        creation_ms = now_ms if table is None else None
         if table is None:
-            table = create_table(self.storage, properties, now_ms)
-        elif properties.metadata_partitions:
-            table = drop_metadata_table(table, now_ms)
-        timeline = recover(table, self.clock)
+            table = Table(self.storage, properties)
+        else:
+            if properties.metadata_partitions:
+                table = drop_metadata_table(table, now_ms)
+            timeline = recover(table, self.clock)
         utc = table.properties.timeline_timezone == "UTC"
         return Batch(
             table=table,
@@ -126,6 +133,7 @@ class Coordinator:
             guard=ReplayGuard.load(self.storage, timeline),
             proposed_time=next_time(self.clock.now_ms(), utc, timeline.latest_time),
             owner=owner_text(query_id, self.ids.unique()),
+            creation_ms=creation_ms,
         )
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> None:
@@ -154,9 +162,10 @@ class Coordinator:
                 f"{missing} of {len(messages)} tasks did not report; nothing was committed"
             )
         written = [message for message in reported if message.instant_time is not None]
-        if not written:
-            return
-        complete(written)
+        if written:
+            complete(written)
+        elif reported and not reported[0].already_committed:
+            ensure_table(reported[0].batch, with_schema=True)
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Give a batch up, unless it is in the table already.
@@ -169,7 +178,7 @@ class Coordinator:
             From the tasks that had finished.
         """
         for message in messages:
-            if message is not None and message.batch is not None and not is_complete(message):
+            if message and message.instant_time is not None and not is_complete(message):
                 give_up(message)
                 return
 

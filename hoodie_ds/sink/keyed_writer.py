@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hoodie_ds.formats.base_file import iter_base_file
+from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.bucket import file_id
 from hoodie_ds.index.bucket_layout import by_bucket
@@ -95,7 +95,6 @@ class KeyedWriter:
             return
         key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
         with self._batch.table.storage.open_input(latest.base.path) as source:
-            stored = iter_base_file(source, key_column, None, latest.base.path)
-            for rows in stored:
+            rows = next(BaseFileReader(source, key_column, latest.base.path).pieces(), None)
+            if rows is not None:
                 self._batch.layout.check(latest, rows.column(RECORD_KEY).slice(0, 1000))
-                break

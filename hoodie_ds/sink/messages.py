@@ -62,10 +62,10 @@ class TaskCommitMessage:
 
     Parameters
     ----------
+    batch : Batch
+        What the task was given.
     batch_id : BatchId or None
         The micro-batch; None outside streaming.
-    batch : Batch or None
-        What the task was given; None if it had no rows.
     instant_time : str or None
         The instant that it wrote under; None if it had no rows.
     statuses : tuple of WriteStatus
@@ -78,8 +78,8 @@ class TaskCommitMessage:
         The batch was found committed; nothing was written.
     """
 
+    batch: Batch
     batch_id: BatchId | None = None
-    batch: Batch | None = None
     instant_time: str | None = None
     statuses: tuple[WriteStatus, ...] = ()
     staged: tuple[StagedRows, ...] = ()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.config.table_keys import CREATE_SCHEMA
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.opened import create_table
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import following
@@ -25,6 +27,7 @@ def open_instant(batch: Batch) -> str:
     str
         The instant's time.
     """
+    ensure_table(batch)
     storage = batch.table.storage
     body = CommitMetadata(
         operation_type=batch.operation.value.upper(), extra={OWNER_KEY: batch.owner}
@@ -42,6 +45,34 @@ def open_instant(batch: Batch) -> str:
                 time = following(time)
                 continue
         return time
+
+
+def ensure_table(batch: Batch, with_schema: bool = False) -> None:
+    """Create the table of a batch that found none.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    with_schema : bool
+        Whether the table is to record the batch's columns, since no commit of it will.
+
+    Raises
+    ------
+    WriteConflictError
+        Another writer created another table at the same time.
+    """
+    if batch.creation_ms is None:
+        return
+    properties = batch.table.properties
+    if with_schema:
+        properties = properties.with_changes({CREATE_SCHEMA: batch.avro_schema})
+    created = create_table(batch.table.storage, properties, batch.creation_ms)
+    if not created.properties.same_table(properties):
+        raise WriteConflictError(
+            f"{batch.table.storage.root}: another writer has just created table "
+            f"{created.properties.name!r} here with other properties; run the write again"
+        )
 
 
 def owner_of(storage: Storage, inflight: Instant) -> str | None:

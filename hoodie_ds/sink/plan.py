@@ -76,8 +76,9 @@ def stored_schema(
     needed = properties.record_key_fields + properties.partition_fields
     if operation is not Operation.DELETE:
         needed += properties.ordering_fields
-    _check_fields(user, needed)
+    check_fields(user, needed)
     _check_delete_mark(user)
+    _check_case(user)
     # Through Avro and back: what small integers become in the table, they become here.
     arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
     if operation is Operation.DELETE:
@@ -126,7 +127,8 @@ def check_layout(table: Table, timeline: Timeline, layout: BucketLayout) -> None
             return
 
 
-def _check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:
+def check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:
+    """Refuse a schema that lacks a field; names it and the fields there are."""
     empty = schema.empty_table()
     for path in needed:
         resolve(empty, path)
@@ -138,3 +140,15 @@ def _check_delete_mark(schema: pa.Schema) -> None:
             f"column {IS_DELETED!r} is {schema.field(IS_DELETED).type}; it marks deletes and "
             "must be boolean"
         )
+
+
+def _check_case(schema: pa.Schema) -> None:
+    """Refuse columns that engines which ignore case, Spark and Hive, cannot tell apart."""
+    seen: dict[str, str] = {}
+    for name in schema.names:
+        twin = seen.setdefault(name.lower(), name)
+        if twin != name:
+            raise SchemaError(
+                f"columns {twin!r} and {name!r} differ in nothing but case, which Spark and Hive "
+                "do not tell apart; rename one of them"
+            )

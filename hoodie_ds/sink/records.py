@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import Operation
+from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
@@ -48,7 +49,7 @@ def check_keys(batch: Batch, rows: pa.Table) -> None:
     """
     if batch.layout is not None:
         batch.key_generator.record_keys(rows)
-    batch.key_generator.partition_paths(rows)
+    _partitions(batch, rows)
 
 
 def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, pa.Table]]:
@@ -63,7 +64,7 @@ def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, p
     keys = batch.key_generator.record_keys(rows)
     buckets = batch.layout.buckets(keys)
     rows = rows.append_column(RECORD_KEY, keys)
-    paths = batch.key_generator.partition_paths(rows).combine_chunks().dictionary_encode()
+    paths = _partitions(batch, rows)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     codes = partitions * batch.layout.num_buckets + buckets
     for code, part in _split(rows, codes):
@@ -73,10 +74,23 @@ def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, p
 
 def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Part rows by partition path, keeping their order within each."""
-    paths = batch.key_generator.partition_paths(rows).combine_chunks().dictionary_encode()
+    paths = _partitions(batch, rows)
     codes = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     for code, part in _split(rows, codes):
         yield paths.dictionary[code].as_py(), part
+
+
+def _partitions(batch: Batch, rows: pa.Table) -> pa.DictionaryArray:
+    """The partition path of each row, refused where Hudi on the JVM could not open its folder."""
+    paths = batch.key_generator.partition_paths(rows).combine_chunks().dictionary_encode()
+    for path in paths.dictionary.to_pylist():
+        if ":" in path:
+            raise RecordKeyError(
+                f"partition path {path[:200]!r} holds a ':', which Hudi on the JVM cannot open; "
+                "create the table with hoodie.datasource.write.partitionpath.urlencode=true, or "
+                "format the value without it"
+            )
+    return paths
 
 
 def _split(rows: pa.Table, codes: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:

@@ -60,11 +60,11 @@ def write_task(
     """
     if batch_id is not None and batch.guard.holds(batch_id):
         num_rows = sum(part.num_rows for part in batches)
-        return TaskCommitMessage(batch_id, num_rows=num_rows, already_committed=True)
+        return TaskCommitMessage(batch, batch_id, num_rows=num_rows, already_committed=True)
     chunks = _chunks(batches)
     first = next(chunks, None)
     if first is None:
-        return TaskCommitMessage(batch_id)
+        return TaskCommitMessage(batch, batch_id)
     check_keys(batch, conform(first, batch.schema))
     context = write_context(batch, task, open_instant(batch))
     writer = (KeyedWriter if batch.layout else AppendWriter)(batch, context)
@@ -79,7 +79,7 @@ def write_task(
         writer.discard(error)
         raise
     return TaskCommitMessage(
-        batch_id, batch, context.instant_time, tuple(statuses), tuple(staged), num_rows
+        batch, batch_id, context.instant_time, tuple(statuses), tuple(staged), num_rows
     )
 
 

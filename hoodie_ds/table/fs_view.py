@@ -56,7 +56,8 @@ class FileSystemView:
         Raises
         ------
         CorruptFileError
-            A file that the latest slice needs is missing, or two base files claim one slice.
+            The base file below the log files of a slice is missing, or two base files claim one
+            slice.
         """
         replaced = self._replaced_ids(partition_path)
         groups: dict[str, list[FileStatus]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from hoodie_ds.config.table_keys import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.errors import (
     AlreadyExistsError,
@@ -20,10 +21,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, PROPERTIES, PROPERTIES_BACKUP
 
-_METADATA_KEYS = (
-    "hoodie.table.metadata.partitions",
-    "hoodie.table.metadata.partitions.inflight",
-)
+_METADATA_KEYS = (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)
 
 
 @dataclass(frozen=True, slots=True)

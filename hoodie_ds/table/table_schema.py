@@ -6,13 +6,12 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from hoodie_ds.config.table_keys import CREATE_SCHEMA
 from hoodie_ds.formats.avro_schema import avro_to_arrow
 from hoodie_ds.record.meta_columns import without_meta_columns
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
 from hoodie_ds.timeline.timeline import Timeline, read_commit
-
-_CREATE_SCHEMA = "hoodie.table.create.schema"
 
 
 def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
@@ -27,7 +26,7 @@ def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
         avro = read_commit(table.storage, instant).extra.get(SCHEMA_KEY)
         if avro:
             return _user_columns(avro)
-    created = table.properties.raw.get(_CREATE_SCHEMA)
+    created = table.properties.raw.get(CREATE_SCHEMA)
     return _user_columns(created) if created else None
 
 

@@ -44,6 +44,8 @@ TABLES = {
     "cow-partitioned": {**BASE, **PARTITIONED, **COW},
     "cow": {**BASE, **NONPARTITIONED, **COW},
     "mor-parquet-partitioned": {**BASE, **PARTITIONED, **MOR, **PARQUET},
+    "mor-parquet": {**BASE, **NONPARTITIONED, **MOR, **PARQUET},
+    "mor-avro-partitioned": {**BASE, **PARTITIONED, **MOR, **AVRO},
     "mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO},
 }
 

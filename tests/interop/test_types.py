@@ -87,7 +87,7 @@ def test_timestamps_without_zone(tmp_path: Path, kind: str) -> None:
         assert_same_rows(without_meta(written.read()), batch, ["id"])
 
 
-ORDERINGS = {
+ORDERINGS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int": (pa.int32(), [-1, 5, 7]),
     "long": (pa.int64(), [-1, 2**40, 2**41]),
     "float": (pa.float32(), [-1.0, 2.5, 2.75]),

@@ -11,9 +11,11 @@ import pytest
 from pyspark.sql import functions as sf
 
 from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.datasource.arrow_settings import prefer_large_arrow_batches
 from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
+from hoodie_ds.errors import SchemaError
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
@@ -127,3 +129,65 @@ def test_64_buckets_of_one_partition_are_even_on_8_tasks() -> None:
 def test_a_table_without_keys_is_not_shuffled(spark: Any, tmp_path: Any) -> None:
     df = spark.range(3)
     assert shuffle_by_file_group(df, {"path": str(tmp_path / "t"), "hoodie.table.name": "t"}) is df
+
+
+@pytest.mark.parametrize("key", ["cast(id as string)", "cast(id as decimal(12, 2))"])
+def test_rows_of_a_stream_sit_in_the_task_that_their_column_names(
+    spark: Any, tmp_path: Any, key: str
+) -> None:
+    """A text is hashed by the JVM, a decimal in Python."""
+    source = str(tmp_path / "source")
+    spark.range(500).selectExpr(f"{key} as id", "concat('c', id % 5) as city").write.parquet(source)
+    stream = spark.readStream.schema(spark.read.parquet(source).schema).parquet(source)
+    rows = shuffle_by_file_group(stream, _options(tmp_path / "t", 8))
+    name = f"shuffled_{'decimal' in key}"
+    query = (
+        rows.withColumn("here", sf.spark_partition_id())
+        .writeStream.format("memory")
+        .queryName(name)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    found = spark.table(name).toArrow()
+    assert found.num_rows == 500
+    assert found.column("here").to_pylist() == found.column(TASK_COLUMN).to_pylist()
+    assert set(found.column("here").to_pylist()) == {0, 1}
+
+
+def test_timestamps_of_one_path_share_a_task_per_bucket(spark: Any, tmp_path: Any) -> None:
+    """As text they end at the millisecond, so a thousand values share a partition path."""
+    options = _options(tmp_path / "t", 1) | {
+        "hoodie.datasource.write.partitionpath.field": "at",
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+    }
+    df = spark.range(1000).selectExpr("cast(id as string) id", "timestamp_micros(id) as at")
+    rows = shuffle_by_file_group(df, options).toArrow()
+    assert len(set(rows.column(TASK_COLUMN).to_pylist())) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "columns"), [("recordkey", ("city", "id")), ("partitionpath", ("id", "city"))]
+)
+def test_a_missing_column_is_refused_by_name(
+    spark: Any, tmp_path: Any, option: str, columns: tuple[str, str]
+) -> None:
+    there, missing = columns
+    df = spark.range(3).selectExpr(f"cast(id as string) as {there}")
+    assert option in next(k for k, v in _options(tmp_path / "t", 8).items() if v == missing)
+    with pytest.raises(SchemaError, match=f"'{missing}' does not exist"):
+        shuffle_by_file_group(df, _options(tmp_path / "t", 8))
+
+
+def test_a_byte_limit_of_the_user_stays(spark: Any) -> None:
+    key = "spark.sql.execution.arrow.maxBytesPerBatch"
+    session = spark.newSession()
+    default = session.conf.get(key)
+    session.conf.set(key, default)
+    prefer_large_arrow_batches(session)
+    assert session.conf.get(key) == default
+    session.conf.unset(key)
+    prefer_large_arrow_batches(session)
+    assert session.conf.get(key) == "2147483647"

@@ -100,9 +100,26 @@ def test_a_column_of_key_partition_or_ordering_is_missing(place: Path, column: s
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_a_null_or_empty_key(table: Path, value: str | None) -> None:
+def test_a_null_or_empty_key(place: Path, value: str | None) -> None:
     rows = ROWS.set_column(0, "id", pa.array(["a", value], pa.string()))
-    refused(table, RecordKeyError, "'id'", "row 1", f"id={value!r}", "filter", rows=rows)
+    refused(place, RecordKeyError, "'id'", "row 1", f"id={value!r}", "filter", rows=rows)
+
+
+def test_a_partition_that_hudi_on_the_jvm_cannot_open(place: Path) -> None:
+    rows = ROWS.set_column(1, "city", pa.array(["x", "10:30"]))
+    refused(place, RecordKeyError, "'10:30'", "urlencode=true", rows=rows)
+
+
+def test_columns_that_differ_only_in_case(place: Path) -> None:
+    rows = ROWS.append_column("City", pa.array(["x", "y"]))
+    refused(place, SchemaError, "'city'", "'City'", "rename", rows=rows)
+
+
+def test_a_delete_where_there_is_no_table(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    with pytest.raises(TableNotFoundError, match="delete from"):
+        HoodieTable(str(path), TRIPS).delete(ROWS.select(["id", "city"]))
+    assert tree(path) == {}
 
 
 def test_a_column_type_that_no_table_holds(place: Path) -> None:

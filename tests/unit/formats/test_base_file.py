@@ -15,12 +15,8 @@ import pytest
 
 from hoodie_ds.errors import CorruptFileError, SchemaError, StorageError
 from hoodie_ds.formats.avro_schema import arrow_to_avro, avro_to_arrow
-from hoodie_ds.formats.base_file import (
-    BaseFileFooter,
-    BaseFileWriter,
-    iter_base_file,
-    read_base_file,
-)
+from hoodie_ds.formats.base_file import BaseFileFooter, BaseFileWriter
+from hoodie_ds.formats.base_file_reader import BaseFileReader, read_base_file
 
 META = ["commit_time", "commit_seqno", "record_key", "partition_path", "file_name"]
 SCHEMA = pa.schema(
@@ -89,7 +85,7 @@ def test_an_empty_file_has_no_key_range() -> None:
     sink = written(rows(0, 0))
     assert set(pq.read_metadata(sink).metadata) == {b"parquet.avro.schema", b"writer.model.name"}
     assert read_base_file(sink, SCHEMA, None, "f").num_rows == 0
-    assert list(iter_base_file(sink, SCHEMA, None, "f")) == []
+    assert list(BaseFileReader(sink, SCHEMA, "f").pieces()) == []
 
 
 def test_small_tables_are_gathered_into_full_row_groups() -> None:
@@ -101,9 +97,30 @@ def test_small_tables_are_gathered_into_full_row_groups() -> None:
     assert sum(counts) == 5000
     assert 4 <= len(counts) <= 6
     assert min(counts[:-1]) >= 900
-    groups = list(iter_base_file(sink, SCHEMA, None, "f"))
-    assert [group.num_rows for group in groups] == counts
-    assert pa.concat_tables(groups) == pa.concat_tables(tables).cast(SCHEMA)
+    pieces = BaseFileReader(sink, SCHEMA, "f").pieces()
+    assert pa.concat_tables(pieces) == pa.concat_tables(tables).cast(SCHEMA)
+
+
+def test_a_large_file_comes_in_pieces_and_strings_that_repeat_as_dictionaries() -> None:
+    table = rows(0, 300_000)
+    reader = BaseFileReader(written(table), SCHEMA, "f", keep_dictionaries=True)
+    assert reader.num_rows == 300_000
+    constant = {f"_hoodie_{name}" for name in ("commit_time", "partition_path", "file_name")}
+    assert reader.dictionaries == {*constant, "city"}
+    pieces = list(reader.pieces(["city", "_hoodie_record_key"]))
+    assert [piece.num_rows for piece in pieces] == [131_072, 131_072, 37_856]
+    found = pa.concat_tables(pieces)
+    assert pa.types.is_dictionary(found.schema.field("city").type)
+    assert found.cast(pa.schema([SCHEMA.field("city"), SCHEMA.field("_hoodie_record_key")])) == (
+        table.select(["city", "_hoodie_record_key"])
+    )
+    again = io.BytesIO()
+    writer = BaseFileWriter(again, SCHEMA, AVRO, "snappy", 1 << 20, reader.dictionaries)
+    for piece in reader.pieces():
+        writer.write(piece)
+    writer.write(rows(300_000, 10))  # plain strings among the dictionaries
+    writer.close()
+    assert read_base_file(again, SCHEMA, None, "f") == rows(0, 300_010).cast(SCHEMA)
 
 
 def test_a_large_table_is_cut_into_row_groups() -> None:
@@ -197,7 +214,9 @@ def test_columns_that_the_file_lacks_have_as_many_nulls_as_it_has_rows() -> None
     schema = pa.schema([*SCHEMA, ("new", pa.int32())])
     table = read_base_file(written(rows(0, 7)), schema, ["new"], "f")
     assert table.column("new").null_count == table.num_rows == 7
-    assert [t.num_rows for t in iter_base_file(written(rows(0, 7)), schema, ["new"], "f")] == [7]
+    assert [
+        t.num_rows for t in BaseFileReader(written(rows(0, 7)), schema, "f").pieces(["new"])
+    ] == [7]
 
 
 def test_int96_timestamps_beyond_the_range_of_nanoseconds_are_read() -> None:
@@ -225,7 +244,7 @@ def test_a_truncated_file_is_corrupt() -> None:
         with pytest.raises(CorruptFileError, match="f:"):
             read_base_file(io.BytesIO(data[:length]), SCHEMA, None, "f")
         with pytest.raises(CorruptFileError, match="f:"):
-            list(iter_base_file(io.BytesIO(data[:length]), SCHEMA, None, "f"))
+            list(BaseFileReader(io.BytesIO(data[:length]), SCHEMA, "f").pieces())
 
 
 def test_an_error_of_the_storage_is_not_taken_for_damage() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoodie_ds.formats.avro_schema import arrow_to_avro, avro_to_arrow, normalise_schema
-from hoodie_ds.formats.base_file import BaseFileWriter, read_base_file
+from hoodie_ds.formats.base_file import BaseFileWriter
+from hoodie_ds.formats.base_file_reader import read_base_file
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.data_block import (
     decode_data_block,

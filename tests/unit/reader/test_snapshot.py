@@ -77,6 +77,8 @@ def test_a_table_without_a_commit_has_no_rows(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), TRIPS)
     table.upsert(OLD.slice(0, 0))
     assert table.read().num_rows == 0
+    assert table.read(columns=["id"]).schema == pa.schema({"id": pa.string()})
+    assert not table.timeline.completed
 
 
 def test_a_snapshot_stays_at_its_moment(table: HoodieTable, storage: Storage) -> None:

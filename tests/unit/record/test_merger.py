@@ -96,9 +96,12 @@ def test_merge_decides_key_by_key(mode: MergeMode, stored: list[Rec], later: lis
         else:
             deletes += key in old
     ours, theirs = records([*old.values()]), records([*new.values()])
-    merge = Merger(mode).merge(ours, theirs)
-    kept = ours.rows.filter(pa.array(merge.keep_old))["v"].to_pylist()
-    taken = theirs.rows.filter(pa.array(merge.take_new))["v"].to_pylist()
+    merge = Merger(mode).over(theirs)
+    half = ours.num_rows // 2
+    pieces = [ours.take(np.arange(half)), ours.take(np.arange(half, ours.num_rows))]
+    keep = np.concatenate([merge.keep(piece) for piece in pieces])
+    kept = ours.rows.filter(pa.array(keep))["v"].to_pylist()
+    taken = merge.new_rows()["v"].to_pylist()
     assert sorted(kept + taken) == sorted(r.value for r in expected.values())
     assert (merge.num_inserts, merge.num_updates, merge.num_deletes) == (inserts, updates, deletes)
     assert merge.changes_nothing == (inserts + updates + deletes == 0)

@@ -1,0 +1,162 @@
+"""Parquet base files of whatever engine, read into a table's schema; checksums are verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.base_file import REPEATED_STRING
+from hoodie_ds.formats.conform import conform
+
+_PIECE_ROWS: Final = 128 * 1024
+"""Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
+
+_DICTIONARY_BYTES: Final = 3
+"""Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
+
+
+class BaseFileReader:
+    """Reads one base file.
+
+    Parameters
+    ----------
+    source : BinaryIO
+        Seekable file.
+    schema : pyarrow.Schema
+        The table's columns; one that the file lacks is null, one of an older type is converted.
+    name : str
+        The file's path, for errors.
+    keep_dictionaries : bool
+        Whether `pieces` may hand out string columns as the dictionary arrays that they are stored
+        as; they are then cheaper to read, to filter and to write again.
+
+    Raises
+    ------
+    CorruptFileError
+        The file is no whole Parquet file. So do all methods, also where a page fails its checksum.
+    """
+
+    def __init__(
+        self, source: BinaryIO, schema: pa.Schema, name: str, keep_dictionaries: bool = False
+    ) -> None:
+        self.schema = schema
+        self._name = name
+        self.dictionaries: frozenset[str] = frozenset()
+        with self._reading():
+            self._file = _open(source)
+            if keep_dictionaries:
+                self.dictionaries = _repetitive_strings(self._file.metadata, schema)
+                self._file = _open(source, self.dictionaries, self._file.metadata)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows in the file."""
+        return int(self._file.metadata.num_rows)
+
+    def read(self, columns: list[str] | None = None) -> pa.Table:
+        """Read all rows.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Columns to read, in the order in which they are returned; all if None.
+
+        Raises
+        ------
+        SchemaError
+            A column cannot be converted; names it.
+        """
+        wanted = self._selection(columns)
+        with self._reading():
+            rows = self._file.read(columns=self._present(wanted))
+        return conform(_counted(rows, self.num_rows), wanted)
+
+    def pieces(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        """Read all rows piece by piece, in order; columns in `dictionaries` as dictionary arrays.
+
+        See `read`.
+        """
+        kinds = dict.fromkeys(self.dictionaries, REPEATED_STRING)
+        wanted = pa.schema(
+            [pa.field(f.name, kinds.get(f.name, f.type)) for f in self._selection(columns)]
+        )
+        present = self._present(wanted)
+        if not present:
+            yield conform(_counted(pa.table({}), self.num_rows), wanted)
+            return
+        batches = self._file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False)
+        while True:
+            with self._reading():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield conform(pa.Table.from_batches([batch]), wanted)
+
+    def _selection(self, columns: list[str] | None) -> pa.Schema:
+        return self.schema if columns is None else pa.schema(map(self.schema.field, columns))
+
+    def _present(self, wanted: pa.Schema) -> list[str]:
+        stored = set(self._file.schema_arrow.names)
+        return [name for name in wanted.names if name in stored]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        # Arrow reports a damaged page as OSError; errors of the storage itself are typed already.
+        except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+            raise CorruptFileError(
+                f"{self._name}: is not a readable Parquet file ({str(error)[:200]}); restore it "
+                "from a copy, or roll back the commit that wrote it"
+            ) from error
+
+
+def read_base_file(
+    source: BinaryIO, schema: pa.Schema, columns: list[str] | None, name: str
+) -> pa.Table:
+    """Read a base file into the table's schema; see `BaseFileReader`."""
+    return BaseFileReader(source, schema, name).read(columns)
+
+
+def _open(
+    source: BinaryIO,
+    dictionaries: frozenset[str] = frozenset(),
+    metadata: pq.FileMetaData | None = None,
+) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        read_dictionary=sorted(dictionaries),
+        page_checksum_verification=True,
+        coerce_int96_timestamp_unit="us",
+    )
+
+
+def _repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:
+    """String columns that the file stores as short references into a dictionary."""
+    strings = {field.name for field in schema if pa.types.is_string(field.type)}
+    values: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for at in range(group.num_columns):
+            column = group.column(at)
+            name = column.path_in_schema
+            if name in strings and column.has_dictionary_page:
+                values[name] = values.get(name, 0) + column.num_values
+                sizes[name] = sizes.get(name, 0) + column.total_uncompressed_size
+    return frozenset(
+        name for name, count in values.items() if sizes[name] <= _DICTIONARY_BYTES * count
+    )
+
+
+def _counted(rows: pa.Table, num_rows: int) -> pa.Table:
+    """Keep the number of rows where none of the wanted columns is in the file."""
+    if rows.num_columns:
+        return rows
+    return pa.table({"": pa.nulls(num_rows)})
