@@ -1,7 +1,8 @@
 """Exactly-once streaming into Apache Hudi tables from PySpark, in pure Python.
 
 `register` makes the data source ``hoodie_py`` known to a Spark session; `shuffle_by_file_group`
-sends each row to the task that owns its file group; `HoodieTable` works without Spark.
+sends each row to the task that owns its file group; `foreach_batch` writes where no data source
+can be registered; `HoodieTable` works without Spark.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.hoodie_table import HoodieTable
+from hoodie_ds.record.merge_hook import Merged, MergeHook
 
 if TYPE_CHECKING:
+    from hoodie_ds.datasource.foreach_batch import foreach_batch
     from hoodie_ds.datasource.registration import register
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
@@ -23,13 +26,17 @@ __all__ = [
     "HoodieDataSource",
     "HoodieError",
     "HoodieTable",
+    "MergeHook",
+    "Merged",
     "__version__",
+    "foreach_batch",
     "register",
     "shuffle_by_file_group",
 ]
 
 _FROM_SPARK = {
     "HoodieDataSource": "hoodie_ds.datasource.source",
+    "foreach_batch": "hoodie_ds.datasource.foreach_batch",
     "register": "hoodie_ds.datasource.registration",
     "shuffle_by_file_group": "hoodie_ds.datasource.shuffle",
 }

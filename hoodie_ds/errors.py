@@ -47,6 +47,10 @@ class SchemaError(HoodieError):
     """A batch's schema cannot be stored in, or does not fit, the table's schema."""
 
 
+class MergeHookError(HoodieError):
+    """A user's merge hook failed, or its answer cannot be used."""
+
+
 class RecordKeyError(HoodieError):
     """A row has no usable record key or partition value."""
 

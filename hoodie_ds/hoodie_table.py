@@ -6,6 +6,7 @@ It takes the same way as the Spark sink: the same coordinator, task writer, hand
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +14,11 @@ import pyarrow.compute as pc
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.ids import IdSource, RandomIds
 from hoodie_ds.config.kinds import Operation
+from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.record.merge_hook import MergeHook
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
@@ -25,6 +28,7 @@ from hoodie_ds.table.opened import open_table
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _OPERATION = "hoodie.datasource.write.operation"
+_PARTITIONS = "hoodie.datasource.write.partitions.to.delete"
 
 
 class HoodieTable:
@@ -40,6 +44,9 @@ class HoodieTable:
         Rooted at the base path, in place of the one that the path's scheme gives.
     clock, ids : Clock and IdSource, optional
         In place of the machine's.
+    merge_hook : MergeHook, optional
+        Merges rows with one key, in a table with merge mode CUSTOM; as the option
+        ``hoodie.py.merge.hook``, by which other processes name it.
 
     Examples
     --------
@@ -58,11 +65,13 @@ class HoodieTable:
         storage: Storage | None = None,
         clock: Clock | None = None,
         ids: IdSource | None = None,
+        merge_hook: MergeHook | None = None,
     ) -> None:
         self._options = {**(options or {}), "path": path}
         self._storage = storage
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
+        self._merge_hook = merge_hook
 
     def upsert(self, rows: pa.Table, options: Mapping[str, str] | None = None) -> None:
         """Update rows by record key, or insert them; creates the table if there is none.
@@ -84,16 +93,57 @@ class HoodieTable:
         self._write(rows, Operation.UPSERT, options)
 
     def insert(self, rows: pa.Table, options: Mapping[str, str] | None = None) -> None:
-        """Append rows to a table without record keys; creates it if there is none.
+        """Append rows, also such whose key is stored; creates the table if there is none.
 
         Parameters
         ----------
         rows : pyarrow.Table
             Columns of the table; new ones extend it.
         options : mapping of str to str, optional
-            Further options of this write.
+            Further options of this write, such as ``hoodie.datasource.insert.dup.policy``.
         """
         self._write(rows, Operation.INSERT, options)
+
+    def overwrite(
+        self,
+        rows: pa.Table,
+        options: Mapping[str, str] | None = None,
+        *,
+        partitions_only: bool = False,
+    ) -> None:
+        """Put rows in place of all that is there (``insert_overwrite_table``).
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            Columns of the table.
+        options : mapping of str to str, optional
+            Further options of this write.
+        partitions_only : bool
+            Whether partitions that `rows` have no row of stay (``insert_overwrite``).
+        """
+        operation = (
+            Operation.INSERT_OVERWRITE if partitions_only else Operation.INSERT_OVERWRITE_TABLE
+        )
+        self._write(rows, operation, options)
+
+    def delete_partitions(
+        self, partitions: Sequence[str], options: Mapping[str, str] | None = None
+    ) -> None:
+        """Delete whole partitions.
+
+        Parameters
+        ----------
+        partitions : sequence of str
+            Partition paths, in which ``*`` stands for any text; one that is not there is passed
+            over.
+        options : mapping of str to str, optional
+            Further options of this write.
+        """
+        chosen = {_PARTITIONS: ",".join(partitions)}
+        self._write(
+            self.schema.empty_table(), Operation.DELETE_PARTITION, {**(options or {}), **chosen}
+        )
 
     def delete(self, keys: pa.Table, options: Mapping[str, str] | None = None) -> None:
         """Delete rows by record key.
@@ -122,12 +172,12 @@ class HoodieTable:
         filter : pyarrow.compute.Expression, optional
             Which rows to return.
         """
-        return Snapshot.latest(self._open(for_write=False)).read(columns, filter)
+        return self._snapshot().read(columns, filter)
 
     @property
     def schema(self) -> pa.Schema:
         """Columns of the table, the five ``_hoodie_*`` columns first."""
-        return Snapshot.latest(self._open(for_write=False)).schema
+        return self._snapshot().schema
 
     @property
     def properties(self) -> TableProperties:
@@ -144,10 +194,18 @@ class HoodieTable:
     ) -> None:
         raw = {_OPERATION: operation.value, **self._options, **(options or {})}
         parsed = WriteOptions.parse(raw)
+        if self._merge_hook is not None:
+            parsed = replace(parsed, merge_hook=self._merge_hook)
         coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
         batch = coordinator.begin(rows.schema)
-        message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)
+        message = write_task(
+            batch, TaskId(), None, rows.to_batches(), sole_writer=True, clock=self._clock
+        )
         coordinator.commit([message])
+
+    def _snapshot(self) -> Snapshot:
+        hook = self._merge_hook or ReadOptions.parse(self._options).merge_hook
+        return Snapshot.latest(self._open(for_write=False), hook)
 
     def _open(self, for_write: bool) -> Storage:
         if self._storage is not None:

@@ -19,7 +19,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.record.size.estimation.threshold hoodie.copyonwrite.record.size.estimate
         hoodie.write.auto.upgrade hoodie.auto.commit hoodie.avro.schema.validate
         hoodie.write.complex.keygen.validation.enable
-        hoodie.datasource.write.streaming.checkpoint.identifier
         hoodie.datasource.write.streaming.retry.count
         hoodie.datasource.write.streaming.retry.interval.ms
         hoodie.datasource.write.streaming.disable.compaction

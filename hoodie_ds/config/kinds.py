@@ -91,6 +91,28 @@ class Operation(str, Enum):
     INSERT_OVERWRITE_TABLE = "insert_overwrite_table"
     DELETE_PARTITION = "delete_partition"
 
+    @property
+    def replaces(self) -> bool:
+        """Whether whole file groups make way (a replace commit)."""
+        return self in (
+            Operation.INSERT_OVERWRITE,
+            Operation.INSERT_OVERWRITE_TABLE,
+            Operation.DELETE_PARTITION,
+        )
+
+    @property
+    def merges(self) -> bool:
+        """Whether rows meet stored rows of the same key."""
+        return self in (Operation.UPSERT, Operation.DELETE)
+
+
+class DuplicatePolicy(str, Enum):
+    """What an insert does with rows whose key is stored already."""
+
+    NONE = "none"
+    DROP = "drop"
+    FAIL = "fail"
+
 
 class QueryType(str, Enum):
     """What a read returns (``hoodie.datasource.query.type``)."""

@@ -17,7 +17,7 @@ from hoodie_ds.config.key_generation import (
     partition_names,
 )
 from hoodie_ds.config.kinds import IndexType, KeyGeneratorType, MergeMode, TableType
-from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.config.write_options import WriteOptions, hook_name
 from hoodie_ds.errors import OptionError
 
 _DEFAULT_BUCKETS: Final = 4
@@ -102,6 +102,8 @@ def _check_time_format(
 def _merge_entries(options: WriteOptions) -> dict[str, str]:
     ordering = options.ordering_fields or ()
     mode = options.merge_mode
+    if mode is MergeMode.CUSTOM or options.merge_hook is not None:
+        return _custom_entries(options)
     if mode is MergeMode.EVENT_TIME_ORDERING and not ordering:
         raise OptionError(
             catalog.ORDERING_FIELDS.key, None, "EVENT_TIME_ORDERING needs an ordering field"
@@ -116,6 +118,28 @@ def _merge_entries(options: WriteOptions) -> dict[str, str]:
         keys.MERGER_STRATEGY: keys.EVENT_TIME_STRATEGY,
         keys.PRECOMBINE_FIELD: ",".join(ordering),
     }
+
+
+def _custom_entries(options: WriteOptions) -> dict[str, str]:
+    hook, payload = options.merge_hook, options.payload_class
+    if hook is None and payload is None:
+        raise OptionError(catalog.MERGE_HOOK.key, None, "merge mode CUSTOM needs it")
+    if hook is not None and payload is not None:
+        raise OptionError(catalog.PAYLOAD_CLASS.key, payload, "a merge hook takes its place")
+    if options.merge_mode not in (None, MergeMode.CUSTOM):
+        raise OptionError(
+            catalog.MERGE_MODE.key, options.merge_mode.value, "a merge hook needs CUSTOM"
+        )
+    entries = {
+        keys.MERGE_MODE: MergeMode.CUSTOM.value,
+        keys.PAYLOAD_CLASS: payload or keys.HOOK_PAYLOAD,
+        keys.MERGER_STRATEGY: keys.PAYLOAD_STRATEGY,
+    }
+    if hook is not None:
+        entries[keys.MERGE_HOOK] = hook_name(hook)
+    if options.ordering_fields:
+        entries[keys.PRECOMBINE_FIELD] = ",".join(options.ordering_fields)
+    return entries
 
 
 def _bucket_entries(options: WriteOptions) -> dict[str, str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hoodie_ds.config.catalog import GivenOptions, storage_options
 from hoodie_ds.config.kinds import QueryType
 from hoodie_ds.config.read_catalog import QUERY_TYPE
 from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED
-from hoodie_ds.config.write_catalog import PATH
+from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH
 from hoodie_ds.errors import OptionError
 
 
@@ -25,11 +25,14 @@ class ReadOptions:
         What to return; only snapshots in this release.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
+    merge_hook : str or callable, optional
+        What merges base and log files of a table with merge mode CUSTOM, or its import path.
     """
 
     base_path: str
     query_type: QueryType = QueryType.SNAPSHOT
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    merge_hook: str | Callable[..., object] | None = None
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> ReadOptions:
@@ -56,4 +59,9 @@ class ReadOptions:
         base_path = given.get(PATH)
         if base_path is None:
             raise OptionError(PATH.key, None, "give the table's folder")
-        return cls(base_path, given.get_or_default(QUERY_TYPE), storage_options(given))
+        return cls(
+            base_path,
+            given.get_or_default(QUERY_TYPE),
+            storage_options(given),
+            given.get(MERGE_HOOK),
+        )

@@ -29,6 +29,7 @@ def check_agreement(options: WriteOptions, table: TableProperties) -> None:
     table : TableProperties
         What the table says; where it is ``None`` nothing is contradicted.
     """
+    table.check_merge_hook(options.merge_hook)
     for key, given, stored in _pairs(options, table):
         if given is not None and stored is not None and given != stored:
             raise OptionError(
@@ -55,6 +56,8 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
     )
     for option, given, stored in fixed:
         yield option.key, given, stored
+    if options.merge_mode is MergeMode.CUSTOM and options.payload_class is not None:
+        yield catalog.PAYLOAD_CLASS.key, options.payload_class, table.partial_update_payload or ""
     yield from _partition_pairs(options, table)
     if options.bucket_hash_fields is not None and table.bucket_hash_fields is not None:
         yield (

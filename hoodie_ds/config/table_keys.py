@@ -37,6 +37,7 @@ MERGE_MODE: Final = "hoodie.record.merge.mode"
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 MERGER_STRATEGY: Final = "hoodie.compaction.record.merger.strategy"
 MERGE_STRATEGY_ID: Final = "hoodie.record.merge.strategy.id"
+MERGE_HOOK: Final = "hoodie.py.merge.hook"
 
 METADATA_PARTITIONS: Final = "hoodie.table.metadata.partitions"
 METADATA_PARTITIONS_INFLIGHT: Final = "hoodie.table.metadata.partitions.inflight"
@@ -56,6 +57,12 @@ EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 
 COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 """Merger of commit-time ordering."""
+
+PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
+"""Merger that leaves the merge to the payload class."""
+
+HOOK_PAYLOAD: Final = "hoodie_ds.record.merge_hook.MergeHook"
+"""Payload class of tables with a merge hook of the user's; no JVM has it, so that none merges."""
 
 STANDARD_STRATEGIES: Final = (EVENT_TIME_STRATEGY, COMMIT_TIME_STRATEGY)
 """Mergers that need no class of the user's."""

@@ -26,7 +26,7 @@ from hoodie_ds.config.property_reader import PropertyReader
 from hoodie_ds.config.table_agreement import check_agreement
 from hoodie_ds.config.write_catalog import PAYLOAD_MODES
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 
 _VERSION: Final = 6
 _LAYOUT: Final = 1
@@ -173,9 +173,6 @@ class TableProperties:
             "partition columns left out of the files": self.drop_partition_columns,
             "files without Hudi's meta columns": not self.populate_meta_fields,
             "bootstrapped base files": any(self.raw.get(key) for key in keys.BOOTSTRAP),
-            "a custom merge of base and log files": (
-                self.merge_mode is MergeMode.CUSTOM and self.table_type is TableType.MERGE_ON_READ
-            ),
         }
         self._refuse(reasons, "read")
 
@@ -183,8 +180,39 @@ class TableProperties:
         """Raise `UnsupportedTableError` if this release cannot write to the table rightly."""
         self.check_readable()
         cdc = self.raw.get(keys.CDC_ENABLED, "").strip().lower() == "true"
+        self._refuse({"change data capture": cdc}, "written to")
+
+    @property
+    def partial_update_payload(self) -> str | None:
+        """The Java class of partial updates by which rows are merged; None if by another rule."""
+        payload = self.raw.get(keys.PAYLOAD_CLASS, "").strip()
         custom = self.merge_mode is MergeMode.CUSTOM
-        self._refuse({"change data capture": cdc, "a custom merge of rows": custom}, "written to")
+        return payload if custom and PAYLOAD_MODES.get(payload) is MergeMode.CUSTOM else None
+
+    def check_merge_hook(self, hook: object) -> None:
+        """Raise `OptionError` if rows are to be merged and a hook is missing, or out of place.
+
+        Parameters
+        ----------
+        hook : object
+            What the user gave; None if nothing.
+        """
+        custom = self.merge_mode is MergeMode.CUSTOM and self.partial_update_payload is None
+        if custom and hook is None:
+            rule = self.raw.get(keys.MERGE_HOOK) or self.raw.get(keys.PAYLOAD_CLASS)
+            raise OptionError(
+                keys.MERGE_HOOK,
+                None,
+                f"table {self.name!r} merges rows by a rule of its own ({rule or 'not named'}); "
+                "name the Python function that implements it, package.module:callable",
+            )
+        if not custom and hook is not None:
+            raise OptionError(
+                keys.MERGE_HOOK,
+                hook,
+                f"table {self.name!r} merges rows by "
+                f"{self.partial_update_payload or self.merge_mode.value}; leave the hook out",
+            )
 
     def check_agrees(self, options: WriteOptions) -> None:
         """Raise `OptionError` if an option that the user gave contradicts the table.

@@ -6,10 +6,12 @@ that begin with ``hoodie.py.`` are this library's own.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from hoodie_ds.config.base_path import BASE_PATH
 from hoodie_ds.config.kinds import (
+    DuplicatePolicy,
     IndexType,
     KeyGeneratorType,
     LogBlockFormat,
@@ -40,21 +42,27 @@ OVERWRITE_PAYLOAD: Final = _PAYLOAD_PACKAGE + "OverwriteWithLatestAvroPayload"
 DEFAULT_PAYLOAD: Final = _PAYLOAD_PACKAGE + "DefaultHoodieRecordPayload"
 """Java payload class that stands for event-time ordering."""
 
+PARTIAL_UPDATE_PAYLOAD: Final = _PAYLOAD_PACKAGE + "PartialUpdateAvroPayload"
+"""Java payload class that fills nulls of the row with the greater ordering value."""
+
+NON_DEFAULTS_PAYLOAD: Final = _PAYLOAD_PACKAGE + "OverwriteNonDefaultsWithLatestAvroPayload"
+"""Java payload class that fills nulls of the later row."""
+
 PAYLOAD_MODES: Final = {
+    PARTIAL_UPDATE_PAYLOAD: MergeMode.CUSTOM,
+    NON_DEFAULTS_PAYLOAD: MergeMode.CUSTOM,
     OVERWRITE_PAYLOAD: MergeMode.COMMIT_TIME_ORDERING,
     DEFAULT_PAYLOAD: MergeMode.EVENT_TIME_ORDERING,
     _PAYLOAD_PACKAGE + "EventTimeAvroPayload": MergeMode.EVENT_TIME_ORDERING,
 }
 """What the payload classes of the Hudi tech spec mean; any other is a custom merge."""
 
-_MODES: Final = {
-    mode.value.lower(): mode
-    for mode in (MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING)
-}
 _TYPES: Final = {
     kind.value + flavour: kind for kind in KeyGeneratorType for flavour in ("", "_AVRO")
 }
 _BUCKETS_MAX: Final = 99_999_999  # eight digits of a file id name the bucket
+
+_IMPORT_PATH: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def _bucket_count(text: str) -> int | None:
@@ -64,6 +72,10 @@ def _bucket_count(text: str) -> int | None:
 
 def _codec(text: str) -> ParquetCodec | None:
     return choice(ParquetCodec).parse("none" if text.lower() == "uncompressed" else text)
+
+
+def _import_path(text: str) -> str | None:
+    return text if _IMPORT_PATH.fullmatch(text) else None
 
 
 PATH: Final = Option("path", BASE_PATH, "Base path of the table.")
@@ -82,6 +94,39 @@ OPERATION: Final = Option(
     choice(Operation),
     "What to do with the rows; upsert with record key fields, insert without.",
     aliases=("write.operation",),
+)
+PARTITIONS_TO_DELETE: Final = Option(
+    "hoodie.datasource.write.partitions.to.delete",
+    ONE_OR_MORE_NAMES,
+    "Partition paths that delete_partition removes; * stands for any text. Without it, those of "
+    "the rows.",
+)
+COMBINE_BEFORE_INSERT: Final = Option(
+    "hoodie.combine.before.insert",
+    BOOLEAN,
+    "Fold rows of one key in a batch for the inserting operations too.",
+    False,
+)
+INSERT_DROP_DUPLICATES: Final = Option(
+    "hoodie.datasource.write.insert.drop.duplicates",
+    BOOLEAN,
+    "Leave out inserted rows whose key is stored; the same as the policy drop.",
+)
+DUPLICATE_POLICY: Final = Option(
+    "hoodie.datasource.insert.dup.policy",
+    choice(DuplicatePolicy),
+    "What insert does with rows whose key is stored: none (add them), drop or fail.",
+)
+ALLOW_EMPTY_COMMIT: Final = Option(
+    "hoodie.allow.empty.commit",
+    BOOLEAN,
+    "Whether a batch without rows is a commit too.",
+    False,
+)
+CHECKPOINT_IDENTIFIER: Final = Option(
+    "hoodie.datasource.write.streaming.checkpoint.identifier",
+    TEXT,
+    "Name of the query in foreach_batch; the data source takes Spark's query id.",
 )
 RECORD_KEY_FIELDS: Final = Option(
     "hoodie.datasource.write.recordkey.field",
@@ -147,13 +192,16 @@ URL_ENCODE: Final = Option(
 )
 MERGE_MODE: Final = Option(
     "hoodie.write.record.merge.mode",
-    Kind(
-        "one of COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING (CUSTOM is not supported yet)",
-        lambda text: _MODES.get(text.lower()),
-    ),
-    "Which of two rows with one key survives; for a new table by event time if it has ordering "
-    "fields, else by commit time.",
+    choice(MergeMode),
+    "Which of two rows with one key survives; for a new table by a merge hook if there is one, by "
+    "event time if it has ordering fields, else by commit time.",
     aliases=("hoodie.record.merge.mode",),
+)
+MERGE_HOOK: Final = Option(
+    "hoodie.py.merge.hook",
+    Kind("an import path, package.module:callable", _import_path),
+    "The function that merges rows with one key, with merge mode CUSTOM; a table's own properties "
+    "never name the code that runs, so reads of merge-on-read tables need it too.",
 )
 PAYLOAD_CLASS: Final = Option(
     "hoodie.datasource.write.payload.class",
@@ -161,7 +209,7 @@ PAYLOAD_CLASS: Final = Option(
         f"one of {', '.join(PAYLOAD_MODES)} (other payloads are not supported yet)",
         PAYLOAD_MODES.get,
     ),
-    "The older way to say the merge mode.",
+    "The older way to say the merge mode; of CUSTOM the two payloads of partial updates.",
     aliases=(
         "hoodie.compaction.payload.class",
         "hoodie.table.compaction.payload.class",
@@ -278,6 +326,12 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     DATABASE_NAME,
     TABLE_TYPE,
     OPERATION,
+    PARTITIONS_TO_DELETE,
+    COMBINE_BEFORE_INSERT,
+    INSERT_DROP_DUPLICATES,
+    DUPLICATE_POLICY,
+    ALLOW_EMPTY_COMMIT,
+    CHECKPOINT_IDENTIFIER,
     RECORD_KEY_FIELDS,
     PARTITION_FIELDS,
     ORDERING_FIELDS,
@@ -288,6 +342,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     HIVE_STYLE,
     URL_ENCODE,
     MERGE_MODE,
+    MERGE_HOOK,
     PAYLOAD_CLASS,
     INDEX_TYPE,
     NUM_BUCKETS,

@@ -6,7 +6,7 @@ new table, decides elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -19,6 +19,7 @@ from hoodie_ds.config.catalog import (
 )
 from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.kinds import (
+    DuplicatePolicy,
     IndexType,
     KeyGeneratorType,
     LogBlockFormat,
@@ -50,6 +51,10 @@ class WriteOptions:
         ``hoodie.keygen.timebased.*`` under their full names.
     complex_keygen_new_encoding : bool
         COMPLEX keys of one field are the bare value rather than ``field:value``.
+    merge_hook : str or callable
+        What merges rows with merge mode CUSTOM, or its import path.
+    payload_class : str
+        Java class that says the merge mode.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
@@ -61,6 +66,11 @@ class WriteOptions:
     database_name: str | None = None
     table_type: TableType | None = None
     operation: Operation | None = None
+    partitions_to_delete: tuple[str, ...] | None = None
+    combine_before_insert: bool = False
+    duplicate_policy: DuplicatePolicy = DuplicatePolicy.NONE
+    allow_empty_commit: bool = False
+    checkpoint_identifier: str | None = None
     record_key_fields: tuple[str, ...] | None = None
     partition_fields: tuple[str, ...] | None = None
     ordering_fields: tuple[str, ...] | None = None
@@ -71,6 +81,8 @@ class WriteOptions:
     hive_style: bool | None = None
     url_encode: bool | None = None
     merge_mode: MergeMode | None = None
+    merge_hook: str | Callable[..., object] | None = None
+    payload_class: str | None = None
     index_type: IndexType | None = None
     num_buckets: int | None = None
     bucket_hash_fields: tuple[str, ...] | None = None
@@ -119,6 +131,14 @@ class WriteOptions:
         return options
 
 
+def hook_name(hook: str | Callable[..., object]) -> str:
+    """Return ``package.module:callable`` of a merge hook, as far as it has such a name."""
+    if isinstance(hook, str):
+        return hook
+    named = hook if hasattr(hook, "__qualname__") else type(hook)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
 def _build(given: GivenOptions, base_path: str) -> WriteOptions:
     return WriteOptions(
         base_path=base_path,
@@ -126,6 +146,11 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         database_name=given.get(catalog.DATABASE_NAME),
         table_type=given.get(catalog.TABLE_TYPE),
         operation=given.get(catalog.OPERATION),
+        partitions_to_delete=given.get(catalog.PARTITIONS_TO_DELETE),
+        combine_before_insert=given.get_or_default(catalog.COMBINE_BEFORE_INSERT),
+        duplicate_policy=_duplicate_policy(given),
+        allow_empty_commit=given.get_or_default(catalog.ALLOW_EMPTY_COMMIT),
+        checkpoint_identifier=given.get(catalog.CHECKPOINT_IDENTIFIER),
         record_key_fields=given.get(catalog.RECORD_KEY_FIELDS),
         partition_fields=given.get(catalog.PARTITION_FIELDS),
         ordering_fields=given.get(catalog.ORDERING_FIELDS),
@@ -136,6 +161,8 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         hive_style=given.get(catalog.HIVE_STYLE),
         url_encode=given.get(catalog.URL_ENCODE),
         merge_mode=_either(given, catalog.MERGE_MODE, catalog.PAYLOAD_CLASS),
+        merge_hook=given.get(catalog.MERGE_HOOK),
+        payload_class=next((t.strip() for _, t in given.written(catalog.PAYLOAD_CLASS)), None),
         index_type=given.get(catalog.INDEX_TYPE),
         num_buckets=given.get(catalog.NUM_BUCKETS),
         bucket_hash_fields=given.get(catalog.BUCKET_HASH_FIELDS),
@@ -165,6 +192,14 @@ def _either(given: GivenOptions, option: Option[T], other: Option[T]) -> T | Non
         key, text = given.written(other)[0]
         raise OptionError(key, text, f"contradicts {given.written(option)[0][0]}; give one")
     return value
+
+
+def _duplicate_policy(given: GivenOptions) -> DuplicatePolicy:
+    policy, drop = given.get(catalog.DUPLICATE_POLICY), given.get(catalog.INSERT_DROP_DUPLICATES)
+    if drop and policy not in (None, DuplicatePolicy.DROP):
+        key, text = given.written(catalog.INSERT_DROP_DUPLICATES)[0]
+        raise OptionError(key, text, f"contradicts {catalog.DUPLICATE_POLICY.key}; give one")
+    return policy or (DuplicatePolicy.DROP if drop else DuplicatePolicy.NONE)
 
 
 def _key_generator_options(given: GivenOptions) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -11,6 +13,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from hoodie_ds.config.kinds import Operation
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
@@ -43,15 +46,18 @@ class HoodieDataSource(DataSource):
         return HoodieReader(self._snapshot())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """Return the writer of ``df.write``."""
-        self._refuse_overwrite(overwrite)
-        return HoodieBatchWriter(self._write_options(), arrow_schema(schema))
+        """Return the writer of ``df.write``; mode ``overwrite`` is ``insert_overwrite_table``."""
+        options = self._write_options()
+        if overwrite and not (options.operation and options.operation.replaces):
+            options = replace(options, operation=Operation.INSERT_OVERWRITE_TABLE)
+        return HoodieBatchWriter(options, arrow_schema(schema))
 
     def streamWriter(  # noqa: N802
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamArrowWriter:
         """Return the writer of ``df.writeStream``; Spark asks for one in every micro-batch."""
-        self._refuse_overwrite(overwrite)
+        if overwrite:
+            raise OptionError("outputMode", "complete", "a stream is written in mode append")
         return HoodieStreamWriter(self._write_options(), arrow_schema(schema))
 
     def _write_options(self) -> WriteOptions:
@@ -59,10 +65,5 @@ class HoodieDataSource(DataSource):
 
     def _snapshot(self) -> Snapshot:
         options = ReadOptions.parse(self.options)
-        return Snapshot.latest(
-            open_storage(options.base_path, options.storage_options, for_write=False)
-        )
-
-    def _refuse_overwrite(self, overwrite: bool) -> None:
-        if overwrite:
-            raise OptionError("mode", "overwrite", "this release writes with mode 'append' only")
+        storage = open_storage(options.base_path, options.storage_options, for_write=False)
+        return Snapshot.latest(storage, options.merge_hook)

@@ -27,12 +27,21 @@ def run_task(
     batch: Batch, batches: Iterator[pa.RecordBatch], streaming: bool
 ) -> WriterCommitMessage:
     """Write the rows of the task that this process runs."""
+    batch_id = _batch_id(_context()) if streaming else None
+    return SparkMessage(write_task(batch, task_id(), batch_id, batches))
+
+
+def task_id() -> TaskId:
+    """Return the attempt that this process runs."""
+    context = _context()
+    return TaskId(context.partitionId(), context.stageId(), context.taskAttemptId())
+
+
+def _context() -> TaskContext:
     context = TaskContext.get()
     if context is None:
         raise TimelineError("a data writer was called outside a Spark task")
-    task = TaskId(context.partitionId(), context.stageId(), context.taskAttemptId())
-    batch_id = _batch_id(context) if streaming else None
-    return SparkMessage(write_task(batch, task, batch_id, batches))
+    return context
 
 
 def unwrap(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCommitMessage | None]:

@@ -82,7 +82,7 @@ class BaseFileWriter:
         self._footers = {AVRO_SCHEMA_FOOTER: avro_schema, "writer.model.name": "avro"}
         self._keys = KeyRange()
         self._pending: list[pa.Table] = []
-        self._pending_bytes = 0
+        self.pending_bytes = 0
         self._num_rows = 0
         self._writer = pq.ParquetWriter(
             sink,
@@ -118,9 +118,9 @@ class BaseFileWriter:
             self._keys.add(table.column(_RECORD_KEY))
         self._num_rows += table.num_rows
         self._pending.append(table)
-        self._pending_bytes += table.nbytes
-        if self._pending_bytes >= self._row_group_bytes:
-            self._flush()
+        self.pending_bytes += table.nbytes
+        if self.pending_bytes >= self._row_group_bytes:
+            self.flush()
 
     def close(self, footers: Mapping[str, str] | None = None) -> BaseFileFooter:
         """Write what is held back and the footer.
@@ -130,7 +130,7 @@ class BaseFileWriter:
         footers : mapping of str to str, optional
             Further footer entries, such as the bloom filter's.
         """
-        self._flush()
+        self.flush()
         entries = {**self._footers, **(footers or {})}
         if self._keys.min is not None and self._keys.max is not None:
             entries |= {MIN_KEY_FOOTER: self._keys.min, MAX_KEY_FOOTER: self._keys.max}
@@ -152,13 +152,14 @@ class BaseFileWriter:
         ]
         return pa.Table.from_arrays(columns, schema=self._schema)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what is held back as a row group, to free its memory."""
         if not self._pending:
             return
         rows = pa.concat_tables(self._pending).unify_dictionaries()
-        groups = max(1, round(self._pending_bytes / self._row_group_bytes))
+        groups = max(1, round(self.pending_bytes / self._row_group_bytes))
         self._pending = []
-        self._pending_bytes = 0
+        self.pending_bytes = 0
         self._writer.write_table(rows, row_group_size=-(-rows.num_rows // groups))
 
 

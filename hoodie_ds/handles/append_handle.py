@@ -88,18 +88,23 @@ class AppendHandle:
         return self._output.size
 
     def write(self, records: RecordSet) -> None:
-        """Add blocks: rows first, then deletes.
+        """Add blocks: rows first, then deletes; before both the deletes that rows came after.
 
         Parameters
         ----------
         records : RecordSet
             One record per key: user columns and ``_hoodie_record_key``.
         """
-        live = records.live_rows()
+        if records.replacing is not None:
+            # A delete of its own, lest the row be merged into what is stored under its key.
+            cleared = pa.array(records.replacing & ~records.deleted)
+            self._write_delete_block(records.rows.column(RECORD_KEY).filter(cleared), None)
+        live = records.changed_rows()
         for rows in _in_blocks(live, self._context.log_block_bytes):
             self._write_rows(rows)
         if records.deleted.any():
             self._write_deletes(records)
+            self._num_deletes += int(records.deleted.sum())
 
     def close(self) -> WriteStatus:
         """Finish the file and make it durable."""
@@ -167,7 +172,6 @@ class AppendHandle:
                 keys, partition, ordering, context.instant_time, context.avro_schema
             )
         )
-        self._num_deletes += len(keys)
         self._num_blocks += 1
 
 

@@ -46,6 +46,15 @@ class CreateHandle:
         """Bytes in the file so far; rows of the open row group are not in it yet."""
         return self._output.size
 
+    @property
+    def pending_bytes(self) -> int:
+        """Arrow bytes of the rows in the open row group."""
+        return self._writer.pending_bytes
+
+    def flush(self) -> None:
+        """Close the open row group, to free its memory."""
+        self._writer.flush()
+
     def write(self, rows: pa.Table) -> None:
         """Add rows (user columns, and ``_hoodie_record_key`` in a table with keys)."""
         self._writer.write(stamp(self._context, rows, self._group.partition_path, self._name))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.formats.base_file import BaseFileWriter
 from hoodie_ds.formats.base_file_reader import BaseFileReader
+from hoodie_ds.formats.conform import conform
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
 from hoodie_ds.handles.stamp import constant, stamp
-from hoodie_ds.record.merger import Mask, Merger, RecordSet
+from hoodie_ds.record.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merger import Mask, RecordSet
 from hoodie_ds.record.meta_columns import FILE_NAME, RECORD_KEY
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile
@@ -23,8 +27,9 @@ def merge_base_file(
     context: WriteContext,
     base: BaseFile,
     records: RecordSet,
-    merger: Merger,
+    merger: AnyMerger,
     ordering_fields: tuple[str, ...],
+    whole: Callable[[pa.Table], Iterable[pa.Table]],
 ) -> WriteStatus | None:
     """Write the next version of a base file (Hudi's ``HoodieMergeHandle``).
 
@@ -37,11 +42,13 @@ def merge_base_file(
     base : BaseFile
         The file group's latest base file.
     records : RecordSet
-        New records, one per key: user columns and ``_hoodie_record_key``.
-    merger : Merger
-        Decides between stored row and new record.
+        New records, one per key: ``_hoodie_record_key`` and what the merger compares at least.
+    merger : Merger or HookMerger
+        Merges stored rows and new records.
     ordering_fields : tuple of str
         Paths of the ordering fields in a stored row.
+    whole : callable
+        Gives the complete rows (user columns and ``_hoodie_record_key``) of rows of `records`.
 
     Returns
     -------
@@ -52,37 +59,65 @@ def merge_base_file(
         stored = BaseFileReader(source, context.schema, base.path, keep_dictionaries=True)
         compared = stored.read(_compared(context.schema, ordering_fields))
         merge = merger.over(records)
-        keep = merge.keep(RecordSet.of_rows(compared, ordering_fields))
+        if merger.needs_whole_rows:
+            keep = _keep_piecewise(stored, merge)
+        else:
+            keep = merge.keep(RecordSet.of_rows(compared, ordering_fields))
         if merge.changes_nothing:
             return None
-        name = str(BaseFileName(base.name.file_id, context.write_token, context.instant_time))
-        path = in_partition(base.partition_path, name)
-        with open_data_file(context, path, "MERGE") as output:
-            writer = BaseFileWriter(
-                output.file,
-                context.schema,
-                context.avro_schema,
-                context.codec,
-                context.row_group_bytes,
-                stored.dictionaries,
-            )
-            for rows in _kept_rows(stored, compared, keep):
-                writer.write(rows.append_column(FILE_NAME, constant(name, rows.num_rows)))
-            writer.write(stamp(context, merge.new_rows(), base.partition_path, name))
-            footer = writer.close()
+        kept = _kept_rows(stored, compared, keep)
+        new = whole(merge.new_rows())
+        written = _write(context, base, stored.dictionaries, kept, new)
+    counts = replace(
+        written.stat,
+        num_inserts=merge.num_inserts,
+        num_update_writes=merge.num_updates,
+        num_deletes=merge.num_deletes,
+    )
+    return WriteStatus(counts, written.checksum)
+
+
+def _write(
+    context: WriteContext,
+    base: BaseFile,
+    dictionaries: Collection[str],
+    kept: Iterable[pa.Table],
+    new: Iterable[pa.Table],
+) -> WriteStatus:
+    """Write the next version of a base file from the rows that stay and the new ones."""
+    name = str(BaseFileName(base.name.file_id, context.write_token, context.instant_time))
+    path = in_partition(base.partition_path, name)
+    with open_data_file(context, path, "MERGE") as output:
+        writer = BaseFileWriter(
+            output.file,
+            context.schema,
+            context.avro_schema,
+            context.codec,
+            context.row_group_bytes,
+            dictionaries,
+        )
+        for rows in kept:
+            writer.write(rows.append_column(FILE_NAME, constant(name, rows.num_rows)))
+        for rows in new:
+            writer.write(stamp(context, rows, base.partition_path, name))
+        footer = writer.close()
     stat = WriteStat(
         file_id=base.name.file_id,
         path=path,
         partition_path=base.partition_path,
         prev_commit=base.name.instant_time,
         num_writes=footer.num_rows,
-        num_inserts=merge.num_inserts,
-        num_update_writes=merge.num_updates,
-        num_deletes=merge.num_deletes,
         total_write_bytes=output.size,
         file_size_bytes=output.size,
     )
     return WriteStatus(stat, output.checksum)
+
+
+def _keep_piecewise(stored: BaseFileReader, merge: AnyMerge) -> Mask:
+    """Merge into whole stored rows, of which a piece at a time is in memory."""
+    pieces = (conform(rows, stored.schema) for rows in stored.pieces())
+    none = np.zeros(0, dtype=np.bool_)
+    return np.concatenate([none, *(merge.keep(RecordSet.of_rows(rows, ())) for rows in pieces)])
 
 
 def _compared(schema: pa.Schema, ordering_fields: tuple[str, ...]) -> list[str]:

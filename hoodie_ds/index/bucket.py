@@ -7,9 +7,10 @@ readers compute, because a row in another bucket is a row they do not find (RFC-
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +123,20 @@ def file_id(bucket: int, generation: int = 0) -> str:
     """
     assert 0 <= generation < 10**12, generation
     return f"{bucket_prefix(bucket)}-0000-0000-0000-{generation:012d}-0"
+
+
+def unused_file_id(bucket: int, taken: Collection[str]) -> str:
+    """Return the file id of a bucket's next generation.
+
+    Parameters
+    ----------
+    bucket : int
+        Number of the bucket.
+    taken : collection of str
+        File ids of its partition that are in use, or hidden since they were replaced: a new group
+        under such an id would be hidden too.
+    """
+    return next(name for name in (file_id(bucket, n) for n in count()) if name not in taken)
 
 
 def bucket_of(file_id: str) -> int | None:

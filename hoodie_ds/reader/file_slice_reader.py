@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.reader.log_reader import LogReader
-from hoodie_ds.record.merger import Merge, Merger, RecordSet
+from hoodie_ds.record.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -25,15 +26,15 @@ class FileSliceReader:
         The table at that moment.
     schema : pyarrow.Schema
         All columns of the table, meta columns first.
-    merger : Merger
-        Decides between base and log records.
+    merger : Merger or HookMerger
+        Merges base and log records.
     ordering_fields : tuple of str
         Fields that the merger compares.
     """
 
     view: FileSystemView
     schema: pa.Schema
-    merger: Merger
+    merger: AnyMerger
     ordering_fields: tuple[str, ...]
 
     def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -63,7 +64,7 @@ class FileSliceReader:
         if merge is not None:
             yield merge.new_rows().select(columns)
 
-    def _merge(self, slice_: FileSlice, columns: Sequence[str]) -> Merge | None:
+    def _merge(self, slice_: FileSlice, columns: Sequence[str]) -> AnyMerge | None:
         """The merge of the records in the log files; None if there are none."""
         if not slice_.logs:
             return None
@@ -73,6 +74,8 @@ class FileSliceReader:
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
         names = self.schema.names
+        if self.merger.needs_whole_rows:
+            return list(names)
         ordering = {p if p in names else p.partition(".")[0] for p in self.ordering_fields}
         needed = {*columns, RECORD_KEY, *ordering}
         return [name for name in names if name in needed]

@@ -79,7 +79,7 @@ class LogReader:
 
     def _records(self, log: LogFile, block: LogBlock) -> RecordSet:
         if block.block_type is BlockType.DELETE:
-            return self._deletes(decode_delete_block(block, log.path))
+            return self._deletes(decode_delete_block(block, log.path), log.path)
         if block.block_type not in _DATA:
             raise UnsupportedTableError(
                 f"{log.path} holds a block of kind {block.block_type}, which this release does "
@@ -92,7 +92,13 @@ class LogReader:
         rows = conform(rows, self.schema)
         return RecordSet(rows, deleted, tuple(resolve(rows, p) for p in self.ordering_fields))
 
-    def _deletes(self, entries: pa.Table) -> RecordSet:
+    def _deletes(self, entries: pa.Table, path: str) -> RecordSet:
+        if len(self.ordering_fields) > 1 and not pc.all(entries.column("unconditional")).as_py():
+            raise UnsupportedTableError(
+                f"{path}: its deletes have one ordering value each, the table has the ordering "
+                f"fields {', '.join(self.ordering_fields)}; compact the table with the engine "
+                "that wrote it"
+            )
         keys = {
             RECORD_KEY: entries.column("record_key"),
             PARTITION_PATH: entries.column("partition_path"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
@@ -11,9 +11,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.config.kinds import MergeMode
+from hoodie_ds.config.kinds import MergeMode, TableType
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
+from hoodie_ds.record.hook_merger import merger_of
 from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.storage.protocol import Storage
@@ -38,15 +39,27 @@ class Snapshot:
         The moment.
     schema : pyarrow.Schema
         Columns: the five meta columns, then the user's.
+    merge_hook : str or callable, optional
+        As in `latest`.
     """
 
     table: Table
     timeline: Timeline
     schema: pa.Schema
+    merge_hook: str | Callable[..., object] | None = None
 
     @classmethod
-    def latest(cls, storage: Storage) -> Snapshot:
+    def latest(
+        cls, storage: Storage, merge_hook: str | Callable[..., object] | None = None
+    ) -> Snapshot:
         """Open a table as it is now.
+
+        Parameters
+        ----------
+        storage : Storage
+            Rooted at the table's base path.
+        merge_hook : str or callable, optional
+            What merges the rows of a table with merge mode CUSTOM, or its import path.
 
         Raises
         ------
@@ -54,12 +67,16 @@ class Snapshot:
             There is no table.
         UnsupportedTableError
             The table has a version or feature that this release does not read.
+        OptionError
+            A merge-on-read table needs a merge hook and none is given, or it cannot be imported.
         """
         table = open_table(storage)
         table.properties.check_readable()
         timeline = load_timeline(storage)
         columns = table_schema(table, timeline) or pa.schema([])
-        return cls(table, timeline, with_meta_columns(columns))
+        snapshot = cls(table, timeline, with_meta_columns(columns), merge_hook)
+        snapshot.reader()  # refuses a merge hook that cannot be had
+        return snapshot
 
     def slices(self) -> Iterator[FileSlice]:
         """Every latest file slice, partition by partition."""
@@ -70,11 +87,12 @@ class Snapshot:
     def reader(self) -> FileSliceReader:
         """Return what reads the slices."""
         properties = self.table.properties
+        merges = properties.table_type is TableType.MERGE_ON_READ
         by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
         return FileSliceReader(
             FileSystemView(self.table.storage, self.timeline),
             self.schema,
-            Merger(properties.merge_mode),
+            merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
             properties.ordering_fields if by_event_time else (),
         )
 

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import MergeMode
 from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.merge_hook import HookCall
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.record.ordering import order_codes, unordered
 
@@ -46,11 +47,18 @@ class RecordSet:
         Which records are deletes.
     ordering : tuple of pyarrow.ChunkedArray
         One column of `rows.num_rows` ordering values per ordering field.
+    replacing : numpy.ndarray of bool, shape (rows.num_rows,), optional
+        Which rows replace what is stored rather than being merged into it, since their key was
+        deleted before them; none if None. Only a merge hook tells the two apart.
+    hook : HookCall, optional
+        What makes rows of a table of records under whose keys nothing is stored.
     """
 
     rows: pa.Table
     deleted: Mask
     ordering: tuple[pa.ChunkedArray, ...]
+    replacing: Mask | None = None
+    hook: HookCall | None = None
 
     @property
     def num_rows(self) -> int:
@@ -63,6 +71,8 @@ class RecordSet:
             self.rows.take(positions),
             self.deleted[positions],
             tuple(column.take(pa.array(positions)) for column in self.ordering),
+            None if self.replacing is None else self.replacing[positions],
+            self.hook,
         )
 
     @staticmethod
@@ -79,9 +89,14 @@ class RecordSet:
         deleted = np.zeros(rows.num_rows, dtype=np.bool_)
         return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in ordering_fields))
 
-    def live_rows(self) -> pa.Table:
-        """The rows (pyarrow.Table) that are not deletes."""
+    def changed_rows(self) -> pa.Table:
+        """The rows (pyarrow.Table) that are not deletes, to be merged into what is stored."""
         return self.rows.filter(pa.array(~self.deleted)) if self.deleted.any() else self.rows
+
+    def live_rows(self) -> pa.Table:
+        """The rows (pyarrow.Table) that are not deletes, where nothing is stored of their keys."""
+        rows = self.changed_rows()
+        return rows if self.hook is None else self.hook.inserted(rows)
 
     @staticmethod
     def concat(parts: Sequence[RecordSet]) -> RecordSet:
@@ -97,6 +112,8 @@ class RecordSet:
                 else columns[0]
                 for columns in zip(*(part.ordering for part in parts), strict=True)
             ),
+            _concat_masks([part.replacing for part in parts], [part.num_rows for part in parts]),
+            parts[0].hook,
         )
 
 
@@ -111,6 +128,11 @@ class Merger:
     """
 
     mode: MergeMode
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether merging needs more of a row than its key and ordering columns."""
+        return False
 
     def combine(self, records: RecordSet) -> RecordSet:
         """Fold records so that one is left of each key: the winner, delete or not.
@@ -248,6 +270,15 @@ class Merge:
     def new_rows(self) -> pa.Table:
         """Return the new records that are rows of the result beside those that stay."""
         return self._new.rows.filter(pa.array(self._take_new))
+
+
+def _concat_masks(masks: Sequence[Mask | None], lengths: Sequence[int]) -> Mask | None:
+    if all(mask is None for mask in masks):
+        return None
+    pairs = zip(masks, lengths, strict=True)
+    return np.concatenate(
+        [np.zeros(length, dtype=np.bool_) if mask is None else mask for mask, length in pairs]
+    )
 
 
 def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -5,7 +5,9 @@ codes, whole columns are compared by NumPy, whatever their type: numbers, dates,
 decimals, strings.
 
 Hudi takes the integer 0 for a null. Among integers, dates, timestamps and booleans it compares as
-such; a null among strings, decimals or floating point numbers has no order at all.
+such; a null among strings, decimals or floating point numbers has no order at all. Where several
+fields order, such a null is lower than any value of its field, and a record is without an order
+only if all its values are null.
 """
 
 from __future__ import annotations
@@ -67,15 +69,15 @@ def unordered(columns: Sequence[pa.ChunkedArray], deleted: Mask) -> Mask:
     columns : sequence of pyarrow.ChunkedArray
         One column per ordering field; at least one.
     deleted : numpy.ndarray of bool
-        Which records are deletes. For them the integer 0, with which Hudi's writers mark an
-        unconditional delete, is no value either.
+        Which records are deletes. For them the integer 0 of a single field, with which Hudi's
+        writers mark an unconditional delete, is no value either.
     """
     without = np.ones(len(deleted), dtype=np.bool_)
     for column in columns:
         none = _to_numpy(pc.is_null(column))
         if _is_integral(column.type):
             zero = np.zeros(len(deleted), dtype=np.bool_)
-            if column.type.bit_width <= 32 and deleted.any():
+            if len(columns) == 1 and column.type.bit_width <= 32 and deleted.any():
                 zero = _codes(column) == 0
             none = deleted & (none | zero)
         without &= none
@@ -109,7 +111,9 @@ def _float_codes(column: pa.ChunkedArray) -> Codes:
     values[np.isnan(values)] = np.nan
     bits = values.view(np.int64)
     # Two's complement orders negative doubles backwards; flipping their magnitude bits mends it.
-    return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+    codes = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+    codes[_to_numpy(pc.is_null(column))] = np.iinfo(np.int64).min  # no double has this code
+    return codes
 
 
 def _rank_codes(column: pa.ChunkedArray) -> Codes:
@@ -122,7 +126,7 @@ def _rank_codes(column: pa.ChunkedArray) -> Codes:
             f"a column of type {column.type} has no order; choose ordering fields of a numeric, "
             "date, timestamp, decimal or string type"
         ) from error
-    return _to_numpy(ranks).astype(np.int64)
+    return np.where(_to_numpy(pc.is_null(column)), 0, _to_numpy(ranks).astype(np.int64))
 
 
 def _to_numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:

@@ -22,9 +22,10 @@ from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path, manifest_path
+from hoodie_ds.timeline.replace_plan import is_clustering
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT)
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 def recover(table: Table, clock: Clock) -> Timeline:
@@ -40,16 +41,16 @@ def recover(table: Table, clock: Clock) -> Timeline:
     Raises
     ------
     TimelineError
-        Another engine's replace commit is pending, which only that engine can undo.
+        A clustering is pending, which only the engine that began it can undo.
     """
     left_over = left_over_times(table)
     timeline = load_timeline(table.storage)
     pending = [i for i in timeline.pending if i.action in (*_WRITES, Action.ROLLBACK)]
-    for instant in timeline.pending:
-        if instant.action is Action.REPLACE_COMMIT:
+    for instant in pending:
+        if instant.action is Action.REPLACE_COMMIT and _is_clustering(table, instant):
             raise TimelineError(
-                f"{table.storage.root}: replace commit {instant.time} is pending; finish it or "
-                "roll it back with the engine that began it"
+                f"{table.storage.root}: clustering {instant.time} is pending; finish it or roll "
+                "it back with the engine that began it"
             )
     for instant in pending:
         if instant.action is Action.ROLLBACK:
@@ -61,6 +62,13 @@ def recover(table: Table, clock: Clock) -> Timeline:
         timeline = load_timeline(table.storage)
     sweep(table, timeline, left_over)
     return timeline
+
+
+def _is_clustering(table: Table, instant: Instant) -> bool:
+    path = instant_path(instant.at(State.REQUESTED))
+    with suppress(NotFoundError):
+        return is_clustering(table.storage.read(path), path)
+    return False
 
 
 def _recommit(table: Table, instant: Instant) -> bool:

@@ -29,7 +29,7 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
 _COMMAND_ROLLBACK = "0"
-_UNDONE_HERE = (Action.COMMIT, Action.DELTA_COMMIT)
+_UNDONE_HERE = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 def roll_back(table: Table, instant: Instant, clock: Clock) -> None:

@@ -17,7 +17,7 @@ def left_over_times(table: Table) -> list[str]:
     """Instant times that have a temporary folder.
 
     To be taken before the timeline is loaded: an instant is on the timeline before its folder
-    exists, so one that is not on a timeline loaded later has been rolled back.
+    holds more than a claim, so one that is not on a timeline loaded later has been rolled back.
     """
     folders = table.storage.list(TEMP, folders=True)
     names = (status.path.rpartition("/")[2] for status in folders)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
 import xxhash
 
+from hoodie_ds.config.clock import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.flusher import Flusher
+from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import split_by_partition
 from hoodie_ds.table.file_slice import FileGroupId
 
-_QUEUE_LENGTH: Final = 2
-"""Row groups that may wait for the encoder: more would only hold memory."""
+_QUEUE_CHUNKS: Final = 1
+"""Chunks that may wait for the encoder beside the one at work: more would only hold memory."""
 
 
 class AppendWriter:
@@ -31,36 +34,40 @@ class AppendWriter:
         The batch.
     context : WriteContext
         Task and instant.
+    clock : Clock
+        For the time that encoding takes.
+    metrics : WriteMetrics
+        Where mini-batches and buffers are counted.
     """
 
-    def __init__(self, batch: Batch, context: WriteContext) -> None:
+    def __init__(
+        self, batch: Batch, context: WriteContext, clock: Clock, metrics: WriteMetrics
+    ) -> None:
         self._batch = batch
         self._context = context
         self._handles: dict[str, CreateHandle] = {}
         self._num_files: dict[str, int] = {}
         self._statuses: list[WriteStatus] = []
-        self._encoder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hoodie-encoder")
-        self._pending: deque[Future[None]] = deque()
+        self._metrics = metrics
+        self._budget = MemoryBudget.of(batch.options)
+        self._flusher = Flusher(clock, metrics)
 
     def write(self, rows: pa.Table) -> None:
         """Take rows of the table's user columns."""
-        while len(self._pending) >= _QUEUE_LENGTH:
-            self._pending.popleft().result()
-        self._pending.append(self._encoder.submit(self._encode, rows))
+        self._flusher.collect()
+        while self._flusher.in_flight_bytes > _QUEUE_CHUNKS * rows.nbytes:
+            self._flusher.wait_for_one()
+        self._flusher.submit(partial(self._encode, rows), rows.nbytes)
 
     def close(self, owns_groups: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Finish the files; file groups are always this task's own."""
-        try:
-            while self._pending:
-                self._pending.popleft().result()
-        finally:
-            self._encoder.shutdown()
+        self._flusher.close()
         self._statuses += [handle.close() for handle in self._handles.values()]
         return self._statuses, []
 
     def discard(self, cause: BaseException) -> None:
         """Give up all open files."""
-        self._encoder.shutdown(cancel_futures=True)
+        self._flusher.discard()
         for handle in self._handles.values():
             handle.discard(cause)
 
@@ -72,6 +79,16 @@ class AppendWriter:
             handle.write(part)
             if handle.bytes_written >= self._batch.options.parquet_max_file_bytes:
                 self._statuses.append(self._handles.pop(partition_path).close())
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Close the largest open row groups while all of them together hold too much."""
+        while True:
+            held = sum(handle.pending_bytes for handle in self._handles.values())
+            self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
+            if held <= self._budget.buffer_bytes:
+                return
+            max(self._handles.values(), key=lambda handle: handle.pending_bytes).flush()
 
     def _new_group(self, partition_path: str) -> CreateHandle:
         number = self._num_files.get(partition_path, 0)

@@ -17,6 +17,8 @@ from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro_schema import arrow_to_avro
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.record.concat import Concat
+from hoodie_ds.record.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import with_meta_columns
@@ -66,9 +68,15 @@ class Batch:
     owner: str
     creation_ms: int | None
 
+    def __post_init__(self) -> None:
+        """Refuse a merge hook that cannot be had, before anything is written."""
+        _ = self.merger
+
     @property
     def action(self) -> Action:
         """The action of the batch's instant."""
+        if self.operation.replaces:
+            return Action.REPLACE_COMMIT
         cow = self.table.properties.table_type is TableType.COPY_ON_WRITE
         return Action.COMMIT if cow else Action.DELTA_COMMIT
 
@@ -93,9 +101,16 @@ class Batch:
         return KeyGenerator.of(key_spec(self.table.properties, self.options))
 
     @property
-    def merger(self) -> Merger:
-        """Decides between records of one key."""
-        return Merger(self.table.properties.merge_mode)
+    def stored_merger(self) -> Merger | HookMerger:
+        """Merges what is stored in base and log files."""
+        return merger_of(self.table.properties, self.options.merge_hook)
+
+    @property
+    def merger(self) -> Merger | HookMerger | Concat:
+        """Merges records of the batch into what is stored; an insert puts them beside it."""
+        if self.operation.merges:
+            return self.stored_merger
+        return Concat(self.stored_merger if self.options.combine_before_insert else None)
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:

@@ -9,12 +9,13 @@ import pyarrow as pa
 from hoodie_ds.config.kinds import TableType
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
-from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.duplicates import apply_policy
+from hoodie_ds.sink.incoming import Incoming
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import to_records
-from hoodie_ds.sink.staging import read_staged, stage, write_merged
+from hoodie_ds.sink.staging import create_base_file, stage, write_merged
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 
@@ -57,23 +58,31 @@ class BucketWriter:
         self._buffer.append(rows)
         self.buffered_bytes += rows.nbytes
 
-    def flush(self) -> None:
-        """Write the buffer out before the batch ends, to free its memory.
+    def take_buffer(self) -> pa.Table:
+        """Hand the buffered rows over, for `flush`."""
+        rows = pa.concat_tables(self._buffer)
+        self._buffer.clear()
+        self.buffered_bytes = 0
+        return rows
+
+    def flush(self, rows: pa.Table) -> None:
+        """Write a mini-batch before the batch ends, to free its memory.
 
         Merge-on-read appends a log block. Copy-on-write cannot write a base file yet, as more rows
-        may come, and stages the rows.
+        may come, and stages the rows. Flushes of one writer come one after another, maybe in
+        another thread than the rest.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            What `take_buffer` gave; the caller keeps it until this returns.
         """
-        if not self._buffer:
-            return
-        rows = pa.concat_tables(self._buffer)
         if self._cow:
             part = stage(self._context, self._group, rows, len(self._staged))
             self._staged.append(part)
         else:
-            self._append(self._batch.merger.combine(to_records(self._batch, rows)))
-        # Let go only now: had the write failed, nothing would have been lost.
-        self._buffer.clear()
-        self.buffered_bytes = 0
+            records = apply_policy(self._batch, to_records(self._batch, rows), self._latest)
+            self._append(self._batch.merger.combine(records))
 
     def close(self, owns_group: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Write what is left and finish the files.
@@ -84,14 +93,14 @@ class BucketWriter:
             Whether all rows of the group in this batch came to this task.
         """
         if self._cow and not owns_group:
-            self.flush()
+            self._flush_rest()
             return self._statuses, self._staged
         if self._cow:
-            self._write_base(self._drain())
+            self._write_base(self._rest())
         elif self._latest is None and owns_group and self._log is None:
-            self._begin_slice(self._batch.merger.combine(self._drain()))
+            self._begin_slice(self._rest())
         else:
-            self.flush()
+            self._flush_rest()
         if self._log is not None:
             self._statuses.append(self._log.close())
             self._log = None
@@ -102,26 +111,27 @@ class BucketWriter:
         if self._log is not None:
             self._log.discard(cause)
 
-    def _drain(self) -> RecordSet:
-        staged = [read_staged(self._context, part) for part in self._staged]
-        rows = pa.concat_tables([*staged, *self._buffer])
-        self._buffer.clear()
-        self.buffered_bytes = 0
-        return to_records(self._batch, rows)
+    def _flush_rest(self) -> None:
+        if self._buffer:
+            self.flush(self.take_buffer())
 
-    def _write_base(self, records: RecordSet) -> None:
-        status = write_merged(self._batch, self._context, self._group, records, self._latest)
+    def _rest(self) -> Incoming:
+        parts: list[StagedRows | pa.Table] = [*self._staged]
+        if self._buffer:
+            parts.append(self.take_buffer())
+        return Incoming(self._batch, parts)
+
+    def _write_base(self, incoming: Incoming) -> None:
+        status = write_merged(self._batch, self._context, self._group, incoming, self._latest)
         if status is not None:
             self._statuses.append(status)
 
-    def _begin_slice(self, combined: RecordSet) -> None:
+    def _begin_slice(self, incoming: Incoming) -> None:
         """Start a merge-on-read group with a base file; deletes follow in a log, as tombstones."""
-        live = combined.live_rows()
+        combined = self._batch.merger.combine(incoming.records())
+        status = create_base_file(self._context, self._group, combined, incoming)
         base_file = ""
-        if live.num_rows:
-            handle = CreateHandle(self._context, self._group)
-            handle.write(live)
-            status = handle.close()
+        if status is not None:
             self._statuses.append(status)
             base_file = status.stat.path.rpartition("/")[2]
         if combined.deleted.any():

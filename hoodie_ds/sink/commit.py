@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -28,7 +29,9 @@ from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
+from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of
+from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
 from hoodie_ds.sink.staging import commit_context, merge_staged
 from hoodie_ds.sink.task_writer import write_context
@@ -94,9 +97,12 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     _check_no_group_twice(statuses, staged)
     statuses += _merge_all_staged(batch, time, staged)
     _delete_unnamed(storage, time, statuses)
-    _check_conflicts(batch, timeline, statuses)
+    partitions = {path for message in messages for path in message.partitions}
+    partitions |= {status.stat.partition_path for status in statuses}
+    replaced = replaced_groups(batch, partitions)
+    _check_conflicts(batch, timeline, statuses, replaced)
     guard = ReplayGuard.load(storage, timeline)
-    body = _metadata(batch, messages, statuses, guard).to_bytes()
+    body = replace(_metadata(batch, messages, statuses, guard), replaced=replaced).to_bytes()
     _put_whole(storage, manifest_path(time), body)
     _put_completed(storage, inflight.at(State.COMPLETED), body)
     storage.delete(temp_folder(time))
@@ -189,16 +195,26 @@ def _delete_unnamed(storage: Storage, time: str, statuses: Sequence[WriteStatus]
             storage.delete(path)
 
 
-def _check_conflicts(batch: Batch, timeline: Timeline, statuses: Sequence[WriteStatus]) -> None:
-    """Refuse if a commit that this batch did not see touched the same file groups."""
+def _check_conflicts(
+    batch: Batch,
+    timeline: Timeline,
+    statuses: Sequence[WriteStatus],
+    replaced: Mapping[str, Sequence[str]],
+) -> None:
+    """Refuse if a commit that this batch did not see touched the same file groups.
+
+    To what a batch replaces also belongs what has since been added to the same partitions.
+    """
     touched = {FileGroupId(s.stat.partition_path, s.stat.file_id) for s in statuses}
+    touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
     for instant in timeline.commits:
         if batch.timeline.is_committed(instant.time):
             continue
         commit = read_commit(batch.table.storage, instant)
         others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
         others |= {FileGroupId(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
-        if common := sorted(touched & others):
+        common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
+        if common:
             raise WriteConflictError(
                 f"{batch.table.storage.root}: commit {instant.time} changed file group "
                 f"{common[0]} while this batch was written; the batch is not committed and can "
@@ -220,6 +236,7 @@ def _metadata(
         **batch.options.extra_metadata,
         SCHEMA_KEY: batch.avro_schema,
         CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
+        METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
         ROWS_KEY: str(sum(message.num_rows for message in messages)),
     }
     if guard.committed:

@@ -10,7 +10,7 @@ Before it nothing of the batch is visible; after it nothing can take it away.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from hoodie_ds.services.recovery import recover
 from hoodie_ds.sink.batch import Batch, key_spec
 from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.messages import TaskCommitMessage
-from hoodie_ds.sink.open_instant import ensure_table, owner_text
+from hoodie_ds.sink.open_instant import ensure_table, open_instant, owner_text
 from hoodie_ds.sink.plan import (
     check_layout,
     check_ordering,
@@ -35,6 +35,7 @@ from hoodie_ds.sink.plan import (
     resolve_operation,
     stored_schema,
 )
+from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
@@ -103,7 +104,7 @@ class Coordinator:
         timeline = load_timeline(self.storage) if table else Timeline()
         check_timeline(timeline, properties)
         operation = resolve_operation(self.options, properties)
-        if table is None and operation is Operation.DELETE:
+        if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise TableNotFoundError(
                 f"{self.storage.root} holds no Hudi table to delete from; check the path"
             )
@@ -165,7 +166,7 @@ class Coordinator:
         if written:
             complete(written)
         elif reported and not reported[0].already_committed:
-            ensure_table(reported[0].batch, with_schema=True)
+            self._commit_without_rows(reported)
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Give a batch up, unless it is in the table already.
@@ -181,6 +182,15 @@ class Coordinator:
             if message and message.instant_time is not None and not is_complete(message):
                 give_up(message)
                 return
+
+    def _commit_without_rows(self, messages: Sequence[TaskCommitMessage]) -> None:
+        """Commit a batch of which no task opened the instant, if there is a reason to."""
+        batch = messages[0].batch
+        ensure_table(batch, with_schema=True)
+        partitions = {path for message in messages for path in message.partitions}
+        if batch.options.allow_empty_commit or replaced_groups(batch, partitions):
+            time = open_instant(batch)
+            complete([replace(message, instant_time=time) for message in messages])
 
     def _properties(self, table: Table | None) -> TableProperties:
         if table is None:

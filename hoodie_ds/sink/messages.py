@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.file_slice import FileGroupId
 
@@ -74,6 +75,10 @@ class TaskCommitMessage:
         Rows left for the commit to merge.
     num_rows : int
         Rows received.
+    partitions : tuple of str
+        Partition paths of the rows, where a partition delete takes no more of them.
+    metrics : WriteMetrics
+        What writing cost.
     already_committed : bool
         The batch was found committed; nothing was written.
     """
@@ -84,4 +89,6 @@ class TaskCommitMessage:
     statuses: tuple[WriteStatus, ...] = ()
     staged: tuple[StagedRows, ...] = ()
     num_rows: int = 0
+    partitions: tuple[str, ...] = ()
+    metrics: WriteMetrics = field(default_factory=WriteMetrics)
     already_committed: bool = False

@@ -11,9 +11,10 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import create_table
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import claim_path, instant_path
+from hoodie_ds.timeline.replace_plan import empty_plan
 
 
 def open_instant(batch: Batch) -> str:
@@ -32,11 +33,15 @@ def open_instant(batch: Batch) -> str:
     body = CommitMetadata(
         operation_type=batch.operation.value.upper(), extra={OWNER_KEY: batch.owner}
     ).to_bytes()
+    plan = empty_plan() if batch.action is Action.REPLACE_COMMIT else b""
     time = batch.proposed_time
     while True:
+        if not _claim(storage, time, batch.owner):
+            time = following(time)
+            continue
         instant = Instant(time, batch.action, State.REQUESTED)
         with suppress(AlreadyExistsError):
-            storage.put_if_absent(instant_path(instant), b"")
+            storage.put_if_absent(instant_path(instant), plan)
         inflight = instant.at(State.INFLIGHT)
         try:
             storage.put_if_absent(instant_path(inflight), body)
@@ -45,6 +50,17 @@ def open_instant(batch: Batch) -> str:
                 time = following(time)
                 continue
         return time
+
+
+def _claim(storage: Storage, time: str, owner: str) -> bool:
+    """Take an instant time; the names on the timeline alone would let another action share it."""
+    path = claim_path(time)
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(path, owner.encode())
+        return True
+    with suppress(NotFoundError):
+        return storage.read(path) == owner.encode()
+    return False
 
 
 def ensure_table(batch: Batch, with_schema: bool = False) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import Operation, TableType
+from hoodie_ds.config.kinds import MergeMode, Operation, TableType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
@@ -21,8 +21,6 @@ from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _OPERATION = "hoodie.datasource.write.operation"
-_KEYED = (Operation.UPSERT, Operation.DELETE)
-_KEYLESS = (Operation.INSERT, Operation.BULK_INSERT)
 
 
 def resolve_operation(options: WriteOptions, properties: TableProperties) -> Operation:
@@ -31,19 +29,22 @@ def resolve_operation(options: WriteOptions, properties: TableProperties) -> Ope
     Raises
     ------
     OptionError
-        The operation does not fit the table, or is not supported yet.
+        The operation does not fit the table.
     """
     keyed = bool(properties.record_key_fields)
     if options.operation is None:
         return Operation.UPSERT if keyed else Operation.INSERT
-    allowed = _KEYED if keyed else _KEYLESS
+    if options.operation is Operation.DELETE_PARTITION and not properties.partition_fields:
+        raise OptionError(
+            _OPERATION, options.operation.value, f"table {properties.name!r} has no partitions"
+        )
+    allowed = [operation for operation in Operation if keyed or not operation.merges]
     if options.operation not in allowed:
-        names = " and ".join(operation.value for operation in allowed)
-        kind = "with" if keyed else "without"
+        names = ", ".join(operation.value for operation in allowed)
         raise OptionError(
             _OPERATION,
             options.operation.value,
-            f"this release does {names} on a table {kind} record keys",
+            f"table {properties.name!r} is without record keys; it can do {names}",
         )
     return options.operation
 
@@ -73,6 +74,10 @@ def stored_schema(
     """
     user = pa.schema([field for field in without_meta_columns(batch) if field.name != TASK_COLUMN])
     user = normalise_schema(user)
+    if operation is Operation.DELETE_PARTITION and stored is not None:
+        if options.partitions_to_delete is None:
+            check_fields(user, properties.partition_fields)
+        return stored
     needed = properties.record_key_fields + properties.partition_fields
     if operation is not Operation.DELETE:
         needed += properties.ordering_fields
@@ -89,13 +94,15 @@ def stored_schema(
 
 
 def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:
-    """Refuse ordering fields that Hudi's readers cannot compare."""
+    """Refuse ordering fields that Hudi's readers cannot compare, or log files cannot hold."""
     fields = properties.ordering_fields
-    if len(fields) > 1:
+    by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
+    if len(fields) > 1 and by_event_time and properties.table_type is TableType.MERGE_ON_READ:
         raise OptionError(
             "hoodie.datasource.write.precombine.field",
             ",".join(fields),
-            "this release orders by one field",
+            "a delete in a log file carries the value of one ordering field in this release; name "
+            "one field, or create the table as COPY_ON_WRITE",
         )
     for path in fields:
         column = resolve(schema.empty_table(), path)

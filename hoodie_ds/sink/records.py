@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import Operation
 from hoodie_ds.errors import RecordKeyError
+from hoodie_ds.formats.conform import conform
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
@@ -50,6 +51,13 @@ def check_keys(batch: Batch, rows: pa.Table) -> None:
     if batch.layout is not None:
         batch.key_generator.record_keys(rows)
     _partitions(batch, rows)
+
+
+def distinct_partitions(batch: Batch, rows: pa.Table) -> set[str]:
+    """Return the partition paths of rows, of which no more than the partition fields are needed."""
+    names = {path.partition(".")[0] for path in batch.table.properties.partition_fields}
+    fields = [f for f in batch.schema if f.name in names and f.name in rows.column_names]
+    return set(_partitions(batch, conform(rows, pa.schema(fields))).dictionary.to_pylist())
 
 
 def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, pa.Table]]:
@@ -101,8 +109,8 @@ def _split(rows: pa.Table, codes: npt.NDArray[np.int64]) -> Iterator[tuple[int, 
         return
     order = np.argsort(codes, kind="stable")
     sorted_codes = codes[order]
-    arranged = rows.take(order)
     starts = np.flatnonzero(np.diff(sorted_codes, prepend=sorted_codes[0] - 1))
     ends = np.append(starts[1:], len(codes))
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield int(sorted_codes[start]), arranged.slice(start, end - start)
+        # A copy for each: slices of one copy would all stay in memory until the last is flushed.
+        yield int(sorted_codes[start]), rows.take(order[start:end])

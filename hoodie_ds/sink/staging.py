@@ -12,14 +12,14 @@ from dataclasses import replace
 import pyarrow as pa
 import xxhash
 
-from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.handles.merge_handle import merge_base_file
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.duplicates import apply_policy
+from hoodie_ds.sink.incoming import Incoming
 from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.records import to_records
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.paths import staged_path
 
@@ -52,17 +52,6 @@ def stage(context: WriteContext, group: FileGroupId, rows: pa.Table, sequence: i
     return StagedRows(group, path, context.task_partition, sequence)
 
 
-def read_staged(context: WriteContext, staged: StagedRows) -> pa.Table:
-    """Read staged rows back."""
-    with context.storage.open_input(staged.path) as source:
-        try:
-            return pa.ipc.open_file(source).read_all()
-        except pa.ArrowInvalid as error:
-            raise CorruptFileError(
-                f"{staged.path}: staged rows cannot be read ({error}); the batch will be retried"
-            ) from error
-
-
 def merge_staged(
     batch: Batch,
     context: WriteContext,
@@ -83,15 +72,14 @@ def merge_staged(
         The group's latest slice; None for a new group.
     """
     ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
-    rows = pa.concat_tables([read_staged(context, part) for part in ordered])
-    return write_merged(batch, context, staged[0].group, to_records(batch, rows), latest)
+    return write_merged(batch, context, staged[0].group, Incoming(batch, ordered), latest)
 
 
 def write_merged(
     batch: Batch,
     context: WriteContext,
     group: FileGroupId,
-    records: RecordSet,
+    incoming: Incoming,
     latest: FileSlice | None,
 ) -> WriteStatus | None:
     """Write the next base file of a file group, or its first.
@@ -101,14 +89,37 @@ def write_merged(
     WriteStatus or None
         None if there is nothing to write.
     """
+    records = apply_policy(batch, incoming.records(), latest)
     combined = batch.merger.combine(records)
     if latest is not None and latest.base is not None:
-        return merge_base_file(context, latest.base, combined, batch.merger, batch.ordering_fields)
+        return merge_base_file(
+            context, latest.base, combined, batch.merger, batch.ordering_fields, incoming.whole
+        )
+    return create_base_file(context, group, combined, incoming)
+
+
+def create_base_file(
+    context: WriteContext, group: FileGroupId, combined: RecordSet, incoming: Incoming
+) -> WriteStatus | None:
+    """Write the first base file of a file group; None if there is no row for it.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The file group.
+    combined : RecordSet
+        One record per key, of `incoming`.
+    incoming : Incoming
+        Has the rows.
+    """
     live = combined.live_rows()
     if not live.num_rows:
         return None
     handle = CreateHandle(context, group)
-    handle.write(live)
+    for rows in incoming.whole(live):
+        handle.write(rows)
     return handle.close()
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.config.clock import Clock, SystemClock
+from hoodie_ds.config.kinds import Operation
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.append_writer import AppendWriter
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.keyed_writer import KeyedWriter
+from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import open_instant
-from hoodie_ds.sink.records import check_keys
+from hoodie_ds.sink.records import check_keys, distinct_partitions
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_column import TASK_COLUMN
 
@@ -29,6 +34,7 @@ def write_task(
     batch_id: BatchId | None,
     batches: Iterable[pa.RecordBatch],
     sole_writer: bool = False,
+    clock: Clock | None = None,
 ) -> TaskCommitMessage:
     """Write one task's rows.
 
@@ -48,6 +54,8 @@ def write_task(
         ``shuffle_by_file_group`` sent each row.
     sole_writer : bool
         Whether there is no other task.
+    clock : Clock, optional
+        For the times among the metrics; the machine's by default.
 
     Returns
     -------
@@ -61,31 +69,58 @@ def write_task(
     if batch_id is not None and batch.guard.holds(batch_id):
         num_rows = sum(part.num_rows for part in batches)
         return TaskCommitMessage(batch, batch_id, num_rows=num_rows, already_committed=True)
-    chunks = _chunks(batches)
+    if batch.operation is Operation.DELETE_PARTITION:
+        return _take_partitions(batch, batch_id, batches)
+    clock, metrics = clock or SystemClock(), WriteMetrics()
+    started = clock.now_ms()
+    chunks = _chunks(batches, min(_CHUNK_BYTES, MemoryBudget.of(batch.options).chunk_bytes))
     first = next(chunks, None)
     if first is None:
         return TaskCommitMessage(batch, batch_id)
     check_keys(batch, conform(first, batch.schema))
     context = write_context(batch, task, open_instant(batch))
-    writer = (KeyedWriter if batch.layout else AppendWriter)(batch, context)
+    writer = (KeyedWriter if batch.layout else AppendWriter)(batch, context, clock, metrics)
     num_rows, owns_groups = 0, True
-    try:
+    with _discarding(writer):
         for chunk in _with_first(first, chunks):
             num_rows += chunk.num_rows
             owns_groups = owns_groups and (sole_writer or _is_here(chunk, task))
             writer.write(conform(chunk, batch.schema))
+        taken = clock.now_ms()
         statuses, staged = writer.close(owns_groups)
+    metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
+    written = tuple(statuses), tuple(staged)
+    return TaskCommitMessage(
+        batch, batch_id, context.instant_time, *written, num_rows, metrics=metrics
+    )
+
+
+@contextmanager
+def _discarding(writer: KeyedWriter | AppendWriter) -> Iterator[None]:
+    """Give a writer's files up where it fails, whatever the reason."""
+    try:
+        yield
     except BaseException as error:
         writer.discard(error)
         raise
-    return TaskCommitMessage(
-        batch, batch_id, context.instant_time, tuple(statuses), tuple(staged), num_rows
-    )
+
+
+def _take_partitions(
+    batch: Batch, batch_id: BatchId | None, batches: Iterable[pa.RecordBatch]
+) -> TaskCommitMessage:
+    """Take of the rows of a partition delete no more than their partitions."""
+    seen: set[str] = set()
+    num_rows = 0
+    for part in batches:
+        num_rows += part.num_rows
+        if batch.options.partitions_to_delete is None:
+            seen |= distinct_partitions(batch, pa.Table.from_batches([part]))
+    return TaskCommitMessage(batch, batch_id, num_rows=num_rows, partitions=tuple(sorted(seen)))
 
 
 def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext:
     """Return what a task's handles share."""
-    options = batch.options
+    options, budget = batch.options, MemoryBudget.of(batch.options)
     return WriteContext(
         storage=batch.table.storage,
         instant_time=instant_time,
@@ -94,13 +129,13 @@ def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext
         schema=batch.stored_schema,
         avro_schema=batch.stored_avro_schema,
         codec=options.parquet_codec.value,
-        row_group_bytes=options.parquet_block_bytes,
-        log_block_bytes=options.log_block_max_bytes,
+        row_group_bytes=min(options.parquet_block_bytes, budget.encode_bytes),
+        log_block_bytes=min(options.log_block_max_bytes, budget.encode_bytes),
         log_block_format=options.log_block_format,
     )
 
 
-def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _chunks(batches: Iterable[pa.RecordBatch], chunk_bytes: int) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
     size = 0
     for part in batches:
@@ -108,7 +143,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             continue
         held.append(part)
         size += part.nbytes
-        if size >= _CHUNK_BYTES:
+        if size >= chunk_bytes:
             yield pa.Table.from_batches(held)
             held, size = [], 0
     if held:

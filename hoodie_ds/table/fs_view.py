@@ -59,7 +59,7 @@ class FileSystemView:
             The base file below the log files of a slice is missing, or two base files claim one
             slice.
         """
-        replaced = self._replaced_ids(partition_path)
+        replaced = self.replaced_ids(partition_path)
         groups: dict[str, list[FileStatus]] = {}
         for status in self.storage.list(partition_path):
             name = _parse(status)
@@ -76,7 +76,8 @@ class FileSystemView:
         instant = self.timeline.commit_at(instant_time)
         return instant is None or path in _named_files(self.storage, instant)
 
-    def _replaced_ids(self, partition_path: str) -> frozenset[str]:
+    def replaced_ids(self, partition_path: str) -> frozenset[str]:
+        """File ids of a partition that replace commits of the active timeline have hidden."""
         return frozenset(
             file_id
             for instant in self.timeline.commits

@@ -26,6 +26,11 @@ def temp_folder(time: str) -> str:
     return f"{TEMP}/{time}"
 
 
+def claim_path(time: str) -> str:
+    """Path of the file by which a writer takes an instant time, whatever its action."""
+    return f"{temp_folder(time)}/claim"
+
+
 def manifest_path(time: str) -> str:
     """Path of the pending-commit manifest: the completed file's bytes, before they count."""
     return f"{temp_folder(time)}/manifest.json"

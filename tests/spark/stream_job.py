@@ -40,14 +40,13 @@ def main() -> None:
     )
     if job.get("shuffle"):
         rows = hoodie_ds.shuffle_by_file_group(rows, job["options"])
-    query = (
-        rows.writeStream.format("hoodie_py")
-        .options(**job["options"])
-        .option("checkpointLocation", job["checkpoint"])
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    if job.get("foreach_batch"):
+        name = {"hoodie.datasource.write.streaming.checkpoint.identifier": "job"}
+        writer = rows.writeStream.foreachBatch(hoodie_ds.foreach_batch({**job["options"], **name}))
+    else:
+        writer = rows.writeStream.format("hoodie_py").options(**job["options"])
+    writer = writer.option("checkpointLocation", job["checkpoint"])
+    writer.trigger(availableNow=True).start().awaitTermination()
     print(spark.read.format("hoodie_py").load(job["options"]["path"]).count())
 
 

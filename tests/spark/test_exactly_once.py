@@ -132,8 +132,13 @@ def delete_newest_commit_log_entry(checkpoint: Path) -> None:
     (commits / f".{newest}.crc").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("job", ["cow", "mor", "append"], indirect=True)
-def test_a_replayed_batch_changes_nothing(job: Job) -> None:
+@pytest.mark.parametrize(
+    ("job", "foreach_batch"),
+    [("cow", ""), ("mor", ""), ("append", ""), ("append", "yes")],
+    indirect=["job"],
+)
+def test_a_replayed_batch_changes_nothing(job: Job, foreach_batch: str) -> None:
+    job.extra = {"foreach_batch": foreach_batch}
     job.run()
     before = [str(instant) for instant in job.table.timeline.completed]
     assert len(before) == FILES
@@ -144,8 +149,11 @@ def test_a_replayed_batch_changes_nothing(job: Job) -> None:
     assert job.actual() == job.expected()
 
 
-@pytest.mark.parametrize("job", ["mor", "append"], indirect=True)
-def test_a_driver_killed_in_the_middle_of_a_batch(job: Job) -> None:
+@pytest.mark.parametrize(
+    ("job", "foreach_batch"), [("mor", ""), ("append", ""), ("append", "yes")], indirect=["job"]
+)
+def test_a_driver_killed_in_the_middle_of_a_batch(job: Job, foreach_batch: str) -> None:
+    job.extra = {"foreach_batch": foreach_batch}
     process = job.start()
     hoodie = job.folder / "table" / ".hoodie"
     seen: set[str] = set()
@@ -177,8 +185,9 @@ def test_local_cluster(job: Job) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["cow", "mor"], indirect=True)
-def test_spark_connect(job: Job) -> None:
-    job.extra = {"remote": "local[2]", "shuffle": "yes"}
+@pytest.mark.parametrize("foreach_batch", ["", "yes"])
+def test_spark_connect(job: Job, foreach_batch: str) -> None:
+    job.extra = {"remote": "local[2]", "shuffle": "yes", "foreach_batch": foreach_batch}
     out = job.run()
     assert job.actual() == job.expected()
     assert int(out.split()[-1]) == len(job.expected())

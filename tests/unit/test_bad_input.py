@@ -77,10 +77,13 @@ def test_another_table_version_as_option(place: Path) -> None:
     refused(place, OptionError, "hoodie.write.table.version", "'9'", "6", options=options)
 
 
-def test_an_operation_that_is_not_done_here(place: Path) -> None:
-    key = "hoodie.datasource.write.operation"
-    options = {**TRIPS, key: "insert_overwrite"}
-    refused(place, OptionError, key, "insert_overwrite", "upsert", options=options)
+def test_a_partition_delete_without_partitions(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, PARTITION: ""})
+    table.upsert(ROWS)
+    before = tree(tmp_path)
+    with pytest.raises(OptionError, match=r"delete_partition.*no partitions"):
+        table.delete_partitions(["x"])
+    assert tree(tmp_path) == before
 
 
 def test_a_metadata_table_is_asked_for(place: Path) -> None:

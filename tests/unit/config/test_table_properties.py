@@ -212,7 +212,6 @@ def test_what_is_unknown_here_is_refused(changes: dict[str, str | None]) -> None
         ({"hoodie.datasource.write.drop.partition.columns": "true"}, "partition columns"),
         ({"hoodie.populate.meta.fields": "false"}, "meta columns"),
         ({"hoodie.bootstrap.base.path": "/elsewhere"}, "bootstrap"),
-        ({"hoodie.record.merge.mode": "CUSTOM"}, "custom merge"),
     ],
 )
 def test_tables_that_cannot_be_read(changes: dict[str, str | None], reason: str) -> None:
@@ -224,10 +223,6 @@ def test_tables_that_cannot_be_read(changes: dict[str, str | None], reason: str)
     ("changes", "reason"),
     [
         ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
-        (
-            {"hoodie.record.merge.mode": "CUSTOM", "hoodie.table.type": "COPY_ON_WRITE"},
-            "custom merge",
-        ),
     ],
 )
 def test_tables_that_can_only_be_read(changes: dict[str, str | None], reason: str) -> None:

@@ -142,6 +142,8 @@ def test_key_generators(raw: dict[str, str], generator: KeyGeneratorType) -> Non
         ("OverwriteWithLatestAvroPayload", MergeMode.COMMIT_TIME_ORDERING),
         ("DefaultHoodieRecordPayload", MergeMode.EVENT_TIME_ORDERING),
         ("EventTimeAvroPayload", MergeMode.EVENT_TIME_ORDERING),
+        ("PartialUpdateAvroPayload", MergeMode.CUSTOM),
+        ("OverwriteNonDefaultsWithLatestAvroPayload", MergeMode.CUSTOM),
     ],
 )
 def test_payload_classes_stand_for_merge_modes(payload: str, mode: MergeMode) -> None:
@@ -162,7 +164,10 @@ def test_payload_classes_stand_for_merge_modes(payload: str, mode: MergeMode) ->
             "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING",
             "payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
         },
-        {"hoodie.write.record.merge.mode": "CUSTOM"},
+        {"hoodie.write.record.merge.mode": "MINE"},
+        {"hoodie.py.merge.hook": "mine.merge"},
+        {"hoodie.py.merge.hook": "mine:merge()"},
+        {"hoodie.py.merge.hook": ":merge"},
         {"hoodie.write.table.version": "9"},
         {"hoodie.bucket.index.num.buckets": "0"},
         {"hoodie.bucket.index.num.buckets": "100000000"},

@@ -72,7 +72,9 @@ def create(storage: Storage) -> BaseFile:
 
 
 def merge(storage: Storage, base: BaseFile, new: RecordSet) -> WriteStatus | None:
-    return merge_base_file(context(storage, SECOND), base, new, MERGER, ("ts",))
+    return merge_base_file(
+        context(storage, SECOND), base, new, MERGER, ("ts",), lambda rows: [rows]
+    )
 
 
 def check_file(storage: Storage, status: WriteStatus) -> bytes:

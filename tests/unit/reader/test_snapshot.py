@@ -110,6 +110,22 @@ def test_a_block_that_its_commit_does_not_name_does_not_count(
     assert found(table) == expected
 
 
+def test_deletes_of_one_field_are_refused_where_several_order(
+    table: HoodieTable, storage: Storage
+) -> None:
+    path = ".hoodie/hoodie.properties"
+    text = storage.read(path)
+    several = text.replace(b"precombine.field=ts", b"precombine.field=ts,fare")
+    assert several != text
+    storage.replace(path, several)
+    assert found(table) == MERGED
+    storage.replace(path, text)
+    table.delete(OLD.select(["id", "city", "ts"]))
+    storage.replace(path, several)
+    with pytest.raises(UnsupportedTableError, match=r"\.log\.2_.* ordering fields ts, fare"):
+        table.read()
+
+
 def test_a_rolled_back_block_does_not_count(table: HoodieTable, storage: Storage) -> None:
     newest = load_timeline(storage).commits[-1].time
     command: dict[int, str] = {

@@ -85,3 +85,19 @@ def test_records_without_order(
 ) -> None:
     column = pa.chunked_array([pa.array(values, kind)])
     assert list(unordered([column], np.array(deleted, np.bool_))) == [bool(x) for x in expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "low"), [(pa.string(), ""), (pa.float64(), float("-inf")), (pa.decimal128(9, 2), -9)]
+)
+def test_among_several_fields_a_null_is_lower_than_any_value(kind: pa.DataType, low: Any) -> None:
+    first = pa.chunked_array([pa.array([1, 1, 0, 2])])
+    second = pa.chunked_array([pa.array([None, low, low, None], kind)])
+    assert np.argsort(order_codes([first, second], 4)).tolist() == [2, 0, 1, 3]
+
+
+def test_of_several_fields_all_are_null_where_there_is_no_order() -> None:
+    numbers = pa.chunked_array([pa.array([0, None, None, 0], pa.int32())])
+    texts = pa.chunked_array([pa.array(["", "", None, None])])
+    deleted = np.ones(4, np.bool_)
+    assert unordered([numbers, texts], deleted).tolist() == [False, False, True, False]

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.formats.avro_container import write_record
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, read_blocks
 from hoodie_ds.services.recovery import recover
 from hoodie_ds.services.rollback import roll_back
@@ -15,6 +16,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import TEMP, instant_path, manifest_path, tombstone_path
+from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA, empty_plan
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from tests.unit.services.failed_tables import (
     DONE,
@@ -190,13 +192,32 @@ def test_an_instant_that_came_no_further_than_requested_is_rolled_back(storage: 
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_a_pending_replace_commit_is_refused_and_nothing_is_touched(storage: Storage) -> None:
+def test_a_pending_clustering_is_refused_and_nothing_is_touched(storage: Storage) -> None:
     table = _ours_died(storage)
-    begin(table, "20250103000000000", Action.REPLACE_COMMIT, ours=False)
+    plan = {"inputGroups": [], "strategy": None, "extraMetadata": None, "version": 1}
+    plan["preserveHoodieMetadata"] = True
+    request = {"operationType": "CLUSTER", "clusteringPlan": plan, "extraMetadata": None}
+    instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
+    storage.put_if_absent(
+        instant_path(instant), write_record(PLAN_SCHEMA, {**request, "version": 1})
+    )
     before = files(storage)
     with pytest.raises(TimelineError, match="20250103000000000"):
         recover(table, _CLOCK)
     assert files(storage) == before
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_pending_overwrite_is_rolled_back(storage: Storage, state: State) -> None:
+    table = _ours_died(storage)
+    instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
+    storage.put_if_absent(instant_path(instant), empty_plan())
+    if state is State.INFLIGHT:
+        storage.put_if_absent(instant_path(instant.at(state)), commit_body())
+    timeline = recover(table, _CLOCK)
+    assert not timeline.pending
+    assert [i.time for i in timeline.commits] == [DONE]
+    assert data_files(storage) == [OLD_BASE]
 
 
 @pytest.mark.parametrize("action", [Action.COMPACTION, Action.CLEAN, Action.INDEXING])

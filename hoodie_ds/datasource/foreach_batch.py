@@ -1,0 +1,88 @@
+"""The same sink for ``writeStream.foreachBatch``, where a Python data source cannot be registered.
+
+RFC-24 keeps a pipeline for engines without an operator coordinator; this is its counterpart. The
+function that Spark calls begins the batch, runs the tasks as a job of its own, and commits.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.compat import arrow_schema
+from hoodie_ds.datasource.task import task_id
+from hoodie_ds.errors import OptionError
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
+
+_IDENTIFIER: Final = "hoodie.datasource.write.streaming.checkpoint.identifier"
+_MESSAGES: Final = StructType([StructField("message", BinaryType(), nullable=False)])
+
+
+def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
+    """Return a function for ``writeStream.foreachBatch`` that writes each micro-batch once.
+
+    A batch that Spark runs again, after a failure or a restart from the checkpoint, is recognised
+    by the query's identity and the batch id, and dropped. The identity is the option
+    ``hoodie.datasource.write.streaming.checkpoint.identifier``; give every query of a table one of
+    its own, and keep it as long as the checkpoint.
+
+    What the data source does and this cannot: overlap a batch's commit with the next batch (a
+    mini-batch cannot outlive the function's call), or write from a session whose data frames
+    cannot run Python on Arrow data. Rows must not depend on how often they are computed, as Spark
+    may compute them again within a batch; cache them where they do.
+
+    Parameters
+    ----------
+    opts : mapping of str to str
+        Options of the write, ``path`` and the identifier among them.
+
+    Returns
+    -------
+    callable
+        Takes a data frame and a batch id. Raises `HoodieError` where the write is refused.
+
+    Raises
+    ------
+    OptionError
+        An option is unknown or malformed, or the identifier is missing.
+
+    Examples
+    --------
+    >>> writer = hoodie_ds.foreach_batch(opts)  # doctest: +SKIP
+    >>> stream.writeStream.foreachBatch(writer).start()  # doctest: +SKIP
+    """
+    options = WriteOptions.parse(opts)
+    identifier = options.checkpoint_identifier
+    if identifier is None:
+        raise OptionError(
+            _IDENTIFIER, None, "foreach_batch needs a name that this query keeps over restarts"
+        )
+
+    def write(rows: DataFrame, number: int) -> None:
+        coordinator = Coordinator.of(options)
+        batch = coordinator.begin(arrow_schema(rows.schema), identifier)
+        if batch.guard.holds(BatchId(identifier, number)):
+            return
+        sent = rows.mapInArrow(_task(batch, BatchId(identifier, number)), _MESSAGES).collect()
+        coordinator.commit([pickle.loads(row.message) for row in sent])  # noqa: S301  our own
+
+    return write
+
+
+def _task(
+    batch: Batch, batch_id: BatchId
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        message = write_task(batch, task_id(), batch_id, batches)
+        yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(message)]})
+
+    return run

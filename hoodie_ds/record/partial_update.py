@@ -1,0 +1,109 @@
+"""Partial updates: merge hooks of our own, where a value that a row lacks comes from the other row.
+
+They do what Hudi's payload classes and partial update modes of the same names do. Whole columns are
+chosen from by position, whatever their type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.merge_hook import Merged
+from hoodie_ds.record.ordering import order_codes
+
+Mask = npt.NDArray[np.bool_]
+
+DEBEZIUM_UNAVAILABLE: Final = "__debezium_unavailable_value"
+"""What Debezium puts where a large value of Postgres did not change and is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class FillNulls:
+    """A null in the newer row keeps the older row's value (Hudi's mode ``IGNORE_DEFAULTS``).
+
+    A column's default is null here, as it is in every table that this library writes.
+
+    Parameters
+    ----------
+    ordering_fields : tuple of str
+        What tells which row is newer (Hudi's ``PartialUpdateAvroPayload``); with equal or null
+        values, and without fields (``OverwriteNonDefaultsWithLatestAvroPayload``), the later row.
+        Updates of one key that come in another order than that of these fields are not associative
+        in Hudi either: of two older rows that lie apart, the one that is merged first prevails.
+    """
+
+    ordering_fields: tuple[str, ...] = ()
+
+    def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        """Merge rows; see `hoodie_ds.record.merge_hook.MergeHook`."""
+        old_newer = self._old_newer(old, new)
+        columns = []
+        for name in new.column_names:
+            stored, later = old.column(name), new.column(name)
+            from_old = np.where(old_newer, _valid(stored), ~_valid(later))
+            columns.append(_choose(from_old, stored, later))
+        return Merged(pa.Table.from_arrays(columns, schema=new.schema))
+
+    def _old_newer(self, old: pa.Table, new: pa.Table) -> Mask:
+        newer = np.full(new.num_rows, bool(self.ordering_fields))
+        pairs = []
+        for path in self.ordering_fields:
+            stored, later = resolve(old, path), resolve(new, path)
+            newer &= _valid(stored) & _valid(later)
+            pairs.append(pa.chunked_array([*stored.chunks, *later.chunks], stored.type))
+        codes = order_codes(pairs, 2 * new.num_rows)
+        result: Mask = newer & (codes[: old.num_rows] > codes[old.num_rows :])
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class FillUnavailable:
+    """A marker in the later row keeps the earlier row's value (Hudi's mode ``FILL_UNAVAILABLE``).
+
+    Parameters
+    ----------
+    marker : str
+        The text, in columns of text and bytes, that says that the value is not known.
+    """
+
+    marker: str = DEBEZIUM_UNAVAILABLE
+
+    def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        """Merge rows; see `hoodie_ds.record.merge_hook.MergeHook`."""
+        has_old = ~np.asarray(no_old, dtype=np.bool_)
+        columns = []
+        for name in new.column_names:
+            stored, later = old.column(name), new.column(name)
+            if pa.types.is_string(later.type) or pa.types.is_binary(later.type):
+                marked = pc.equal(later, pa.scalar(self.marker).cast(later.type))
+                unknown = np.asarray(pc.fill_null(marked, False), dtype=np.bool_)
+                later = _choose(unknown & has_old, stored, later)
+            columns.append(later)
+        return Merged(pa.Table.from_arrays(columns, schema=new.schema))
+
+
+fill_nulls: Final = FillNulls()
+"""`FillNulls` by commit order, to be named as ``hoodie_ds.record.partial_update:fill_nulls``."""
+
+fill_unavailable: Final = FillUnavailable()
+"""`FillUnavailable` with Debezium's marker, to be named in the same way."""
+
+
+def _valid(column: pa.ChunkedArray) -> Mask:
+    result: Mask = np.asarray(pc.is_valid(column), dtype=np.bool_)
+    return result
+
+
+def _choose(from_old: Mask, old: pa.ChunkedArray, new: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not from_old.any():
+        return new
+    both = pa.chunked_array([*old.chunks, *new.chunks], new.type)
+    positions = np.arange(len(new)) + np.where(from_old, 0, len(old))
+    return both.take(pa.array(positions))

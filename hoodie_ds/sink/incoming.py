@@ -1,0 +1,103 @@
+"""The rows that a batch has for one file group, of which merging holds no more than it compares.
+
+A file group's rows may be more than a task may hold, which is why some were set aside. Which of
+them survive depends on keys, ordering fields and delete marks alone, so those columns are merged;
+the survivors then pass through memory piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.record.merger import RecordSet
+from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.records import to_records
+from hoodie_ds.storage.protocol import Storage
+
+_POSITION: Final = "_hoodie_ds_position"
+"""Column that says where a compared row is among all of them."""
+
+
+class Incoming:
+    """Rows of one file group, in order of arrival.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    parts : sequence of StagedRows and pyarrow.Table
+        Rows set aside, and rows in memory: user columns and ``_hoodie_record_key``.
+    """
+
+    def __init__(self, batch: Batch, parts: Sequence[StagedRows | pa.Table]) -> None:
+        self._batch = batch
+        self._storage = batch.table.storage
+        self._parts = list(parts)
+        self._in_memory = batch.merger.needs_whole_rows
+        self._num_rows = 0
+
+    def records(self) -> RecordSet:
+        """Return the rows as records, complete only where merging needs all columns."""
+        if self._in_memory:
+            return to_records(self._batch, pa.concat_tables(self._pieces(None)))
+        fields = {path.partition(".")[0] for path in self._batch.ordering_fields}
+        names = self._batch.schema.names
+        wanted = {RECORD_KEY, IS_DELETED, *fields, *(set(self._batch.ordering_fields) & set(names))}
+        rows = pa.concat_tables(self._pieces(wanted))
+        self._num_rows = rows.num_rows
+        position = pa.array(np.arange(rows.num_rows))
+        return to_records(self._batch, rows.append_column(_POSITION, position))
+
+    def whole(self, chosen: pa.Table) -> Iterator[pa.Table]:
+        """Yield the complete rows of some of the records, and forget them all.
+
+        Parameters
+        ----------
+        chosen : pyarrow.Table
+            Rows of what `records` gave, or of what became of it.
+        """
+        if self._in_memory:
+            self._parts.clear()
+            yield chosen
+            return
+        wanted = np.zeros(self._num_rows, dtype=np.bool_)
+        wanted[chosen.column(_POSITION).to_numpy()] = True
+        start = 0
+        while self._parts:
+            for rows in _read(self._storage, self._parts.pop(0), None):
+                here = wanted[start : start + rows.num_rows]
+                start += rows.num_rows
+                yield rows if here.all() else rows.filter(pa.array(here))
+
+    def _pieces(self, wanted: set[str] | None) -> Iterator[pa.Table]:
+        for part in self._parts:
+            yield from _read(self._storage, part, wanted)
+
+
+def _read(
+    storage: Storage, part: StagedRows | pa.Table, wanted: set[str] | None
+) -> Iterator[pa.Table]:
+    """Yield the rows of a part, piece by piece; all columns if `wanted` is None."""
+    if isinstance(part, pa.Table):
+        yield part.select([n for n in part.column_names if wanted is None or n in wanted])
+        return
+    with storage.open_input(part.path) as source:
+        try:
+            file = pa.ipc.open_file(source)
+            if wanted is not None:
+                fields = [n for n, name in enumerate(file.schema.names) if name in wanted]
+                options = pa.ipc.IpcReadOptions(included_fields=fields)
+                file = pa.ipc.open_file(source, options=options)
+            for number in range(file.num_record_batches):
+                yield pa.Table.from_batches([file.get_batch(number)])
+        except pa.ArrowInvalid as error:
+            raise CorruptFileError(
+                f"{part.path}: staged rows cannot be read ({error}); the batch will be retried"
+            ) from error
