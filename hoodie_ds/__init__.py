@@ -15,6 +15,7 @@ from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.record.merge_hook import Merged, MergeHook
 
 if TYPE_CHECKING:
+    from hoodie_ds.datasource.commit_listener import CommitListener
     from hoodie_ds.datasource.foreach_batch import foreach_batch
     from hoodie_ds.datasource.registration import register
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CommitListener",
     "HoodieDataSource",
     "HoodieError",
     "HoodieTable",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _FROM_SPARK = {
+    "CommitListener": "hoodie_ds.datasource.commit_listener",
     "HoodieDataSource": "hoodie_ds.datasource.source",
     "foreach_batch": "hoodie_ds.datasource.foreach_batch",
     "register": "hoodie_ds.datasource.registration",

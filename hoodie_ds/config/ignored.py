@@ -13,7 +13,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.datasource.write.row.writer.enable
         hoodie.upsert.shuffle.parallelism hoodie.insert.shuffle.parallelism
         hoodie.bulkinsert.shuffle.parallelism hoodie.delete.shuffle.parallelism
-        hoodie.bulkinsert.sort.mode hoodie.bulkinsert.user.defined.partitioner.sort.columns
         hoodie.embed.timeline.server hoodie.write.markers.type hoodie.markers.delete.parallelism
         hoodie.rollback.parallelism hoodie.finalize.write.parallelism
         hoodie.record.size.estimation.threshold hoodie.copyonwrite.record.size.estimate
@@ -41,8 +40,7 @@ _KEYS_BY_REASON: Final = {
         write.parquet.page.size
     """,
     "tunes an index on the JVM; the index here is exact by itself": """
-        hoodie.index.bloom.num_entries hoodie.index.bloom.fpp hoodie.bloom.index.filter.type
-        hoodie.bloom.index.filter.dynamic.max.entries hoodie.bloom.index.prune.by.ranges
+        hoodie.bloom.index.prune.by.ranges
         hoodie.bloom.index.use.metadata hoodie.bloom.index.parallelism
         hoodie.bloom.index.use.caching hoodie.bloom.index.update.partition.path
         hoodie.simple.index.update.partition.path hoodie.parquet.bloom.filter.enabled

@@ -106,6 +106,14 @@ class Operation(str, Enum):
         return self in (Operation.UPSERT, Operation.DELETE)
 
 
+class SortMode(str, Enum):
+    """In which order appended rows reach files (``hoodie.bulkinsert.sort.mode``)."""
+
+    NONE = "NONE"
+    GLOBAL_SORT = "GLOBAL_SORT"
+    PARTITION_SORT = "PARTITION_SORT"
+
+
 class DuplicatePolicy(str, Enum):
     """What an insert does with rows whose key is stored already."""
 
@@ -127,6 +135,13 @@ class LogBlockFormat(str, Enum):
 
     PARQUET = "parquet"
     AVRO = "avro"
+
+
+class BloomFilterType(str, Enum):
+    """Form of the bloom filter in a base file's footer (``hoodie.bloom.index.filter.type``)."""
+
+    DYNAMIC_V0 = "DYNAMIC_V0"
+    SIMPLE = "SIMPLE"
 
 
 class ParquetCodec(str, Enum):

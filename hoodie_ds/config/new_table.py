@@ -146,7 +146,7 @@ def _bucket_entries(options: WriteOptions) -> dict[str, str]:
     record_keys = options.record_key_fields or ()
     index_type = options.index_type or (IndexType.BUCKET if record_keys else None)
     if index_type is not IndexType.BUCKET:
-        return {}
+        return {keys.INDEX_TYPE: index_type.value} if index_type and record_keys else {}
     if not record_keys:
         raise OptionError(
             catalog.RECORD_KEY_FIELDS.key, None, "the BUCKET index needs record key fields"

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hoodie_ds.config import index_catalog
 from hoodie_ds.config import write_catalog as catalog
 from hoodie_ds.config.key_generation import partition_names
-from hoodie_ds.config.kinds import MergeMode
+from hoodie_ds.config.kinds import IndexType, MergeMode
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -51,17 +52,19 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
         (catalog.HIVE_STYLE, options.hive_style, table.hive_style),
         (catalog.URL_ENCODE, options.url_encode, table.url_encode),
         (catalog.MERGE_MODE, options.merge_mode, table.merge_mode),
-        (catalog.INDEX_TYPE, options.index_type, table.index_type),
-        (catalog.NUM_BUCKETS, options.num_buckets, table.num_buckets),
+        (index_catalog.NUM_BUCKETS, options.num_buckets, table.num_buckets),
     )
     for option, given, stored in fixed:
         yield option.key, given, stored
     if options.merge_mode is MergeMode.CUSTOM and options.payload_class is not None:
         yield catalog.PAYLOAD_CLASS.key, options.payload_class, table.partial_update_payload or ""
     yield from _partition_pairs(options, table)
+    # Indexes that look keys up share one layout; a bucket index has another.
+    if IndexType.BUCKET in (options.index_type, table.index_type):
+        yield index_catalog.INDEX_TYPE.key, options.index_type, table.index_type
     if options.bucket_hash_fields is not None and table.bucket_hash_fields is not None:
         yield (
-            catalog.BUCKET_HASH_FIELDS.key,
+            index_catalog.BUCKET_HASH_FIELDS.key,
             sorted(options.bucket_hash_fields),
             sorted(table.bucket_hash_fields),
         )

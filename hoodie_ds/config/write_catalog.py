@@ -10,14 +10,15 @@ import re
 from typing import Final
 
 from hoodie_ds.config.base_path import BASE_PATH
+from hoodie_ds.config.index_catalog import INDEX_OPTIONS
 from hoodie_ds.config.kinds import (
     DuplicatePolicy,
-    IndexType,
     KeyGeneratorType,
     LogBlockFormat,
     MergeMode,
     Operation,
     ParquetCodec,
+    SortMode,
     TableType,
 )
 from hoodie_ds.config.option import (
@@ -60,14 +61,8 @@ PAYLOAD_MODES: Final = {
 _TYPES: Final = {
     kind.value + flavour: kind for kind in KeyGeneratorType for flavour in ("", "_AVRO")
 }
-_BUCKETS_MAX: Final = 99_999_999  # eight digits of a file id name the bucket
 
 _IMPORT_PATH: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-
-
-def _bucket_count(text: str) -> int | None:
-    number = POSITIVE_INT.parse(text)
-    return number if number is not None and number <= _BUCKETS_MAX else None
 
 
 def _codec(text: str) -> ParquetCodec | None:
@@ -116,6 +111,24 @@ DUPLICATE_POLICY: Final = Option(
     "hoodie.datasource.insert.dup.policy",
     choice(DuplicatePolicy),
     "What insert does with rows whose key is stored: none (add them), drop or fail.",
+)
+SORT_MODE: Final = Option(
+    "hoodie.bulkinsert.sort.mode",
+    choice(SortMode),
+    "How shuffle_by_file_group sorts rows for a table without record keys: all, within each "
+    "task, or not.",
+    SortMode.NONE,
+)
+SORT_COLUMNS: Final = Option(
+    "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+    ONE_OR_MORE_NAMES,
+    "Columns to sort by after those of the partition.",
+)
+TASKS_PER_PARTITION: Final = Option(
+    "hoodie.py.append.tasks.per.partition",
+    POSITIVE_INT,
+    "Tasks over which shuffle_by_file_group scatters each partition of a table without record "
+    "keys; by default rows stay where they are.",
 )
 ALLOW_EMPTY_COMMIT: Final = Option(
     "hoodie.allow.empty.commit",
@@ -217,23 +230,6 @@ PAYLOAD_CLASS: Final = Option(
         "write.payload.class",
     ),
 )
-INDEX_TYPE: Final = Option(
-    "hoodie.index.type",
-    choice(IndexType),
-    "How a key's file group is found; BUCKET for a new table with record keys.",
-    aliases=("index.type",),
-)
-NUM_BUCKETS: Final = Option(
-    "hoodie.bucket.index.num.buckets",
-    Kind(f"a whole number from 1 to {_BUCKETS_MAX}", _bucket_count),
-    "Buckets per partition, fixed at creation; 4 for a new table.",
-)
-BUCKET_HASH_FIELDS: Final = Option(
-    "hoodie.bucket.index.hash.field",
-    ONE_OR_MORE_NAMES,
-    "Record key fields that choose the bucket; all of them by default.",
-    aliases=("hoodie.index.bucket.hash.field",),
-)
 TABLE_VERSION: Final = Option(
     "hoodie.write.table.version",
     Kind("6 (other table versions are not supported yet)", {"6": 6}.get),
@@ -330,6 +326,9 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     COMBINE_BEFORE_INSERT,
     INSERT_DROP_DUPLICATES,
     DUPLICATE_POLICY,
+    SORT_MODE,
+    SORT_COLUMNS,
+    TASKS_PER_PARTITION,
     ALLOW_EMPTY_COMMIT,
     CHECKPOINT_IDENTIFIER,
     RECORD_KEY_FIELDS,
@@ -344,9 +343,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     MERGE_MODE,
     MERGE_HOOK,
     PAYLOAD_CLASS,
-    INDEX_TYPE,
-    NUM_BUCKETS,
-    BUCKET_HASH_FIELDS,
+    *INDEX_OPTIONS,
     TABLE_VERSION,
     METADATA_ENABLE,
     LOG_BLOCK_FORMAT,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from hoodie_ds.config import index_catalog
 from hoodie_ds.config import write_catalog as catalog
 from hoodie_ds.config.catalog import (
     KEYGEN_PREFIX,
@@ -19,6 +20,7 @@ from hoodie_ds.config.catalog import (
 )
 from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.kinds import (
+    BloomFilterType,
     DuplicatePolicy,
     IndexType,
     KeyGeneratorType,
@@ -26,6 +28,7 @@ from hoodie_ds.config.kinds import (
     MergeMode,
     Operation,
     ParquetCodec,
+    SortMode,
     TableType,
 )
 from hoodie_ds.config.option import Option
@@ -69,6 +72,9 @@ class WriteOptions:
     partitions_to_delete: tuple[str, ...] | None = None
     combine_before_insert: bool = False
     duplicate_policy: DuplicatePolicy = DuplicatePolicy.NONE
+    sort_mode: SortMode = SortMode.NONE
+    sort_columns: tuple[str, ...] | None = None
+    tasks_per_partition: int | None = None
     allow_empty_commit: bool = False
     checkpoint_identifier: str | None = None
     record_key_fields: tuple[str, ...] | None = None
@@ -86,6 +92,11 @@ class WriteOptions:
     index_type: IndexType | None = None
     num_buckets: int | None = None
     bucket_hash_fields: tuple[str, ...] | None = None
+    bloom_num_entries: int = 60_000
+    bloom_false_positives: float = 1e-9
+    bloom_filter_type: BloomFilterType = BloomFilterType.DYNAMIC_V0
+    bloom_max_entries: int = 100_000
+    state_max_bytes: int = 512 * _MB
     table_version: int | None = None
     metadata_enable: bool | None = None
     log_block_format: LogBlockFormat = LogBlockFormat.PARQUET
@@ -149,6 +160,9 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         partitions_to_delete=given.get(catalog.PARTITIONS_TO_DELETE),
         combine_before_insert=given.get_or_default(catalog.COMBINE_BEFORE_INSERT),
         duplicate_policy=_duplicate_policy(given),
+        sort_mode=given.get_or_default(catalog.SORT_MODE),
+        sort_columns=given.get(catalog.SORT_COLUMNS),
+        tasks_per_partition=given.get(catalog.TASKS_PER_PARTITION),
         allow_empty_commit=given.get_or_default(catalog.ALLOW_EMPTY_COMMIT),
         checkpoint_identifier=given.get(catalog.CHECKPOINT_IDENTIFIER),
         record_key_fields=given.get(catalog.RECORD_KEY_FIELDS),
@@ -163,9 +177,14 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         merge_mode=_either(given, catalog.MERGE_MODE, catalog.PAYLOAD_CLASS),
         merge_hook=given.get(catalog.MERGE_HOOK),
         payload_class=next((t.strip() for _, t in given.written(catalog.PAYLOAD_CLASS)), None),
-        index_type=given.get(catalog.INDEX_TYPE),
-        num_buckets=given.get(catalog.NUM_BUCKETS),
-        bucket_hash_fields=given.get(catalog.BUCKET_HASH_FIELDS),
+        index_type=given.get(index_catalog.INDEX_TYPE),
+        num_buckets=given.get(index_catalog.NUM_BUCKETS),
+        bucket_hash_fields=given.get(index_catalog.BUCKET_HASH_FIELDS),
+        bloom_num_entries=given.get_or_default(index_catalog.BLOOM_NUM_ENTRIES),
+        bloom_false_positives=given.get_or_default(index_catalog.BLOOM_FALSE_POSITIVES),
+        bloom_filter_type=given.get_or_default(index_catalog.BLOOM_FILTER_TYPE),
+        bloom_max_entries=given.get_or_default(index_catalog.BLOOM_MAX_ENTRIES),
+        state_max_bytes=given.get_or_default(index_catalog.STATE_MAX_BYTES),
         table_version=given.get(catalog.TABLE_VERSION),
         metadata_enable=given.get(catalog.METADATA_ENABLE),
         log_block_format=given.get_or_default(catalog.LOG_BLOCK_FORMAT),
@@ -231,7 +250,7 @@ def _check_together(options: WriteOptions) -> None:
     keys, hashed = options.record_key_fields, options.bucket_hash_fields
     if keys is not None and hashed is not None and not set(hashed) <= set(keys):
         raise OptionError(
-            catalog.BUCKET_HASH_FIELDS.key,
+            index_catalog.BUCKET_HASH_FIELDS.key,
             ",".join(hashed),
             f"each field must be one of the record key fields {','.join(keys)}",
         )

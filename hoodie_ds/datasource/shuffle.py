@@ -22,23 +22,30 @@ from pyspark.sql.types import (
 from hoodie_ds.config.kinds import KeyGeneratorType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.append_layout import lay_out
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
+from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeySpec
 from hoodie_ds.record.partition_path import DEFAULT_PARTITION
 from hoodie_ds.sink.batch import key_spec
+from hoodie_ds.sink.index_choice import choose_index
 from hoodie_ds.sink.plan import check_fields
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.storage.connect import open_storage
-from hoodie_ds.table.opened import find_table
+from hoodie_ds.table.opened import Table, find_table
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _TASKS_MAX_REMOTE = 8
 
 
 def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     """Send all rows of a file group to one task, file groups spread evenly over the tasks.
+
+    With an index that looks keys up (BLOOM, SIMPLE), all rows of a key go to one task: which file
+    group they belong to is found out there.
 
     The buckets of a partition go round the tasks, beginning at one that its path decides: a
     partition of 64 buckets puts 8 on each of 8 tasks. Without this the sink writes the same rows,
@@ -54,7 +61,8 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     Returns
     -------
     DataFrame
-        To be written as it is; a table without record keys gets `df` back.
+        To be written as it is; a table without record keys gets `df` back, laid out as options
+        say (``hoodie.bulkinsert.sort.mode``, ``hoodie.py.append.tasks.per.partition``).
 
     Raises
     ------
@@ -63,12 +71,15 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         `df` does not have.
     """
     options = WriteOptions.parse(opts)
-    properties = _properties(options)
+    table = _table(options)
+    properties = table.properties if table else TableProperties.create(options)
     if not properties.record_key_fields:
-        return df
-    layout = BucketLayout.of(properties, options)
-    spec = key_spec(properties, options)
+        wanted = [*properties.partition_fields, *(options.sort_columns or ())]
+        check_fields(arrow_schema(df.schema), wanted)
+        return lay_out(df, properties, options, _num_tasks(df))
     num_tasks = _num_tasks(df)
+    layout = _layout(table, properties, options, num_tasks)
+    spec = key_spec(properties, options)
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
     bucket = native_bucket(df, layout, spec)
     if bucket is None:
@@ -80,15 +91,26 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 
 
-def _properties(options: WriteOptions) -> TableProperties:
+def _table(options: WriteOptions) -> Table | None:
     storage = open_storage(
         options.base_path, options.storage_options, options.allow_non_atomic_storage
     )
     table = find_table(storage)
-    if table is None:
-        return TableProperties.create(options)
-    table.properties.check_agrees(options)
-    return table.properties
+    if table is not None:
+        table.properties.check_agrees(options)
+    return table
+
+
+def _layout(
+    table: Table | None, properties: TableProperties, options: WriteOptions, num_tasks: int
+) -> BucketLayout:
+    """The table's buckets; of keys that are looked up, one bucket for each task."""
+    timeline = load_timeline(table.storage) if table else Timeline()
+    _, layout = choose_index(properties, options, table, timeline)
+    if layout is not None:
+        return layout
+    keys = properties.record_key_fields
+    return BucketLayout(num_tasks, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
 
 
 def _first_task(df: DataFrame, spec: KeySpec, num_tasks: int) -> Column:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.formats.avro_schema import META_COLUMNS
+from hoodie_ds.formats.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.conform import conform, conform_column
 from hoodie_ds.formats.key_range import KeyRange
 
@@ -65,6 +66,8 @@ class BaseFileWriter:
         Arrow bytes at which a row group is closed; one has at most one and a half times as many.
     dictionaries : collection of str
         Further string columns that mostly come as dictionary arrays, and need not be expanded.
+    bloom : BloomParams, optional
+        Of the bloom filter of the record keys, which a bloom index needs in the footer.
     """
 
     def __init__(
@@ -75,12 +78,14 @@ class BaseFileWriter:
         codec: str,
         row_group_bytes: int,
         dictionaries: Collection[str] = (),
+        bloom: BloomParams | None = None,
     ) -> None:
         self._repetitive = frozenset({*_REPETITIVE, *dictionaries} & set(schema.names))
         self._schema = pa.schema([self._stored_field(field) for field in schema])
         self._row_group_bytes = max(1, row_group_bytes)
         self._footers = {AVRO_SCHEMA_FOOTER: avro_schema, "writer.model.name": "avro"}
         self._keys = KeyRange()
+        self._bloom = BloomFilterBuilder(bloom) if bloom else None
         self._pending: list[pa.Table] = []
         self.pending_bytes = 0
         self._num_rows = 0
@@ -116,6 +121,8 @@ class BaseFileWriter:
         table = self._as_stored(table)
         if _RECORD_KEY in self._schema.names:
             self._keys.add(table.column(_RECORD_KEY))
+            if self._bloom is not None:
+                self._bloom.add(table.column(_RECORD_KEY))
         self._num_rows += table.num_rows
         self._pending.append(table)
         self.pending_bytes += table.nbytes
@@ -128,10 +135,12 @@ class BaseFileWriter:
         Parameters
         ----------
         footers : mapping of str to str, optional
-            Further footer entries, such as the bloom filter's.
+            Further footer entries.
         """
         self.flush()
         entries = {**self._footers, **(footers or {})}
+        if self._bloom is not None:
+            entries |= self._bloom.footers()
         if self._keys.min is not None and self._keys.max is not None:
             entries |= {MIN_KEY_FOOTER: self._keys.min, MAX_KEY_FOOTER: self._keys.max}
         self._writer.add_key_value_metadata(entries)

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.base_file import REPEATED_STRING
+from hoodie_ds.formats.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
+from hoodie_ds.formats.bloom_filter import BloomFilter
 from hoodie_ds.formats.conform import conform
 
 _PIECE_ROWS: Final = 128 * 1024
@@ -57,6 +58,19 @@ class BaseFileReader:
     def num_rows(self) -> int:
         """Number of rows in the file."""
         return int(self._file.metadata.num_rows)
+
+    def key_range(self) -> tuple[str, str] | None:
+        """Return the smallest and largest record key, by Java's order; None if not recorded."""
+        footers = self._file.metadata.metadata or {}
+        low, high = footers.get(MIN_KEY_FOOTER.encode()), footers.get(MAX_KEY_FOOTER.encode())
+        if low is None or high is None:
+            return None
+        with self._reading():
+            return low.decode(), high.decode()
+
+    def bloom_filter(self) -> BloomFilter | None:
+        """Return the bloom filter of the record keys; None if there is none that can be used."""
+        return BloomFilter.from_footers(self._file.metadata.metadata or {}, self._name)
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
         """Read all rows.

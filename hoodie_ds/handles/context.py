@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from hoodie_ds.config.kinds import LogBlockFormat
+from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import WriteStat
 
@@ -48,6 +49,8 @@ class WriteContext:
         Sizes at which a row group and a log block are closed.
     log_block_format : LogBlockFormat
         How rows are encoded in log files.
+    bloom : BloomParams or None
+        Of the bloom filters in base files.
     """
 
     storage: Storage
@@ -60,6 +63,7 @@ class WriteContext:
     row_group_bytes: int
     log_block_bytes: int
     log_block_format: LogBlockFormat
+    bloom: BloomParams | None = None
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
 
 

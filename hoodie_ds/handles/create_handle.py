@@ -39,6 +39,7 @@ class CreateHandle:
             context.avro_schema,
             context.codec,
             context.row_group_bytes,
+            bloom=context.bloom,
         )
 
     @property

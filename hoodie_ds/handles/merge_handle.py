@@ -95,6 +95,7 @@ def _write(
             context.codec,
             context.row_group_bytes,
             dictionaries,
+            context.bloom,
         )
         for rows in kept:
             writer.write(rows.append_column(FILE_NAME, constant(name, rows.num_rows)))

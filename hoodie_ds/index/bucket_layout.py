@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import IndexType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
@@ -20,7 +19,6 @@ from hoodie_ds.index.bucket import BucketIds, KeyParsing, bucket_ids, bucket_of
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 _NUM_BUCKETS = "hoodie.bucket.index.num.buckets"
-_INDEX_TYPE = "hoodie.index.type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +50,7 @@ class BucketLayout:
         ------
         OptionError
             Neither the table nor an option says how many buckets there are.
-        UnsupportedTableError
-            The table has, or the options name, another index.
         """
-        index = options.index_type or properties.index_type or IndexType.BUCKET
-        if index is not IndexType.BUCKET:
-            raise OptionError(
-                _INDEX_TYPE, index.value, "this release upserts through the BUCKET index only"
-            )
         num_buckets = properties.num_buckets or options.num_buckets
         if num_buckets is None:
             raise OptionError(

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final
 
 import pyarrow as pa
-import xxhash
 
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
@@ -16,8 +15,8 @@ from hoodie_ds.sink.flusher import Flusher
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.new_group import new_group
 from hoodie_ds.sink.records import split_by_partition
-from hoodie_ds.table.file_slice import FileGroupId
 
 _QUEUE_CHUNKS: Final = 1
 """Chunks that may wait for the encoder beside the one at work: more would only hold memory."""
@@ -59,7 +58,9 @@ class AppendWriter:
             self._flusher.wait_for_one()
         self._flusher.submit(partial(self._encode, rows), rows.nbytes)
 
-    def close(self, owns_groups: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
+    def close(
+        self, is_alone: bool, is_shuffled: bool
+    ) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Finish the files; file groups are always this task's own."""
         self._flusher.close()
         self._statuses += [handle.close() for handle in self._handles.values()]
@@ -93,18 +94,4 @@ class AppendWriter:
     def _new_group(self, partition_path: str) -> CreateHandle:
         number = self._num_files.get(partition_path, 0)
         self._num_files[partition_path] = number + 1
-        return CreateHandle(
-            self._context, FileGroupId(partition_path, self._file_id(partition_path, number))
-        )
-
-    def _file_id(self, partition_path: str, number: int) -> str:
-        """A file id that a second attempt at the same work gives again."""
-        identity = (
-            self._context.instant_time,
-            partition_path,
-            str(self._context.task_partition),
-            str(number),
-        )
-        digits = xxhash.xxh3_128_hexdigest("\0".join(identity).encode())
-        parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
-        return "-".join(parts) + "-0"
+        return CreateHandle(self._context, new_group(self._context, partition_path, number))

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import MergeMode, Operation, TableType
+from hoodie_ds.config.kinds import IndexType, MergeMode, Operation, TableType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro_schema import arrow_to_avro
@@ -40,8 +40,10 @@ class Batch:
         How to write.
     operation : Operation
         What to do with the rows.
+    index : IndexType or None
+        How the file group of a key is found; None in a table without record keys.
     layout : BucketLayout or None
-        Where keys belong; None in a table without record keys.
+        The buckets of a bucket index.
     schema : pyarrow.Schema
         The table's user columns once this batch is in.
     timeline : Timeline
@@ -60,6 +62,7 @@ class Batch:
     table: Table
     options: WriteOptions
     operation: Operation
+    index: IndexType | None
     layout: BucketLayout | None
     schema: pa.Schema
     timeline: Timeline

@@ -15,6 +15,7 @@ from hoodie_ds.sink.duplicates import apply_policy
 from hoodie_ds.sink.incoming import Incoming
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import to_records
+from hoodie_ds.sink.row_buffer import RowBuffer
 from hoodie_ds.sink.staging import create_base_file, stage, write_merged
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
@@ -42,28 +43,15 @@ class BucketWriter:
         self._group = group
         self._latest = latest
         self._cow = batch.table.properties.table_type is TableType.COPY_ON_WRITE
-        self._buffer: list[pa.Table] = []
+        self.buffer = RowBuffer()
         self._log: AppendHandle | None = None
         self._statuses: list[WriteStatus] = []
         self._staged: list[StagedRows] = []
-        self.buffered_bytes = 0
 
     @property
     def holds_until_close(self) -> bool:
         """Whether rows are best kept until the batch ends, for a base file to be written once."""
         return self._cow or (self._latest is None and self._log is None)
-
-    def add(self, rows: pa.Table) -> None:
-        """Buffer rows: user columns and ``_hoodie_record_key``."""
-        self._buffer.append(rows)
-        self.buffered_bytes += rows.nbytes
-
-    def take_buffer(self) -> pa.Table:
-        """Hand the buffered rows over, for `flush`."""
-        rows = pa.concat_tables(self._buffer)
-        self._buffer.clear()
-        self.buffered_bytes = 0
-        return rows
 
     def flush(self, rows: pa.Table) -> None:
         """Write a mini-batch before the batch ends, to free its memory.
@@ -75,7 +63,7 @@ class BucketWriter:
         Parameters
         ----------
         rows : pyarrow.Table
-            What `take_buffer` gave; the caller keeps it until this returns.
+            Taken from `buffer`; the caller keeps them until this returns.
         """
         if self._cow:
             part = stage(self._context, self._group, rows, len(self._staged))
@@ -112,14 +100,11 @@ class BucketWriter:
             self._log.discard(cause)
 
     def _flush_rest(self) -> None:
-        if self._buffer:
-            self.flush(self.take_buffer())
+        for rows in self.buffer.take():
+            self.flush(rows)
 
     def _rest(self) -> Incoming:
-        parts: list[StagedRows | pa.Table] = [*self._staged]
-        if self._buffer:
-            parts.append(self.take_buffer())
-        return Incoming(self._batch, parts)
+        return Incoming(self._batch, [*self._staged, *self.buffer.take()])
 
     def _write_base(self, incoming: Incoming) -> None:
         status = write_merged(self._batch, self._context, self._group, incoming, self._latest)

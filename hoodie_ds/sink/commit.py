@@ -32,7 +32,7 @@ from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of
 from hoodie_ds.sink.replacement import replaced_groups
-from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
+from hoodie_ds.sink.replay_guard import BATCH_KEY, CHECKPOINT_KEY, ReplayGuard
 from hoodie_ds.sink.staging import commit_context, merge_staged
 from hoodie_ds.sink.task_writer import write_context
 from hoodie_ds.storage.protocol import Storage
@@ -161,7 +161,7 @@ def _merge_all_staged(batch: Batch, time: str, staged: list[StagedRows]) -> list
             ),
             enumerate(groups),
         )
-        return [status for status in merged if status is not None]
+        return [status for statuses in merged for status in statuses]
 
 
 @lru_cache(maxsize=1024)
@@ -229,11 +229,14 @@ def _metadata(
     guard: ReplayGuard,
 ) -> CommitMetadata:
     batch_id = messages[0].batch_id
+    identity = {}
     if batch_id is not None:
         guard = guard.with_batch(batch_id)
+        identity = {BATCH_KEY: batch_id.to_json()}
     checksums = {status.stat.path: status.checksum for status in statuses}
     extra = {
         **batch.options.extra_metadata,
+        **identity,
         SCHEMA_KEY: batch.avro_schema,
         CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
         METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),

@@ -21,15 +21,14 @@ from hoodie_ds.config.kinds import Operation
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
-from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeyGenerator
 from hoodie_ds.services.recovery import recover
 from hoodie_ds.sink.batch import Batch, key_spec
 from hoodie_ds.sink.commit import complete, give_up, is_complete
+from hoodie_ds.sink.index_choice import choose_index
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.open_instant import ensure_table, open_instant, owner_text
 from hoodie_ds.sink.plan import (
-    check_layout,
     check_ordering,
     check_timeline,
     resolve_operation,
@@ -108,9 +107,9 @@ class Coordinator:
             raise TableNotFoundError(
                 f"{self.storage.root} holds no Hudi table to delete from; check the path"
             )
-        layout = BucketLayout.of(properties, self.options) if properties.record_key_fields else None
-        if table is not None and layout is not None:
-            check_layout(table, timeline, layout)
+        index, layout = None, None
+        if properties.record_key_fields:
+            index, layout = choose_index(properties, self.options, table, timeline)
         stored = table_schema(table, timeline) if table else None
         columns = stored_schema(schema, stored, properties, operation, self.options)
         check_ordering(columns, properties)
@@ -128,6 +127,7 @@ class Coordinator:
             table=table,
             options=self.options,
             operation=operation,
+            index=index,
             layout=layout,
             schema=columns,
             timeline=timeline,

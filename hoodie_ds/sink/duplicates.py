@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,7 +44,7 @@ def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> 
     wanted = batch.operation is Operation.INSERT and policy is not DuplicatePolicy.NONE
     if latest is None or not wanted:
         return records
-    stored = _stored_keys(batch, latest)
+    stored = stored_keys(batch, latest)
     keys = records.rows.column(RECORD_KEY)
     known = pc.is_in(keys, value_set=stored).combine_chunks()
     if policy is DuplicatePolicy.FAIL and pc.any(known).as_py():
@@ -54,9 +56,20 @@ def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> 
     return records.take(np.flatnonzero(~known.to_numpy(zero_copy_only=False)))
 
 
-def _stored_keys(batch: Batch, latest: FileSlice) -> pa.Array:
+def stored_keys(batch: Batch, latest: FileSlice) -> pa.Array:
+    """Return the record keys (string) of the rows of a slice, its log files merged."""
     view = FileSystemView(batch.table.storage, batch.timeline)
     reader = FileSliceReader(view, batch.stored_schema, batch.stored_merger, batch.ordering_fields)
     pieces = [rows.column(RECORD_KEY) for rows in reader.read(latest, [RECORD_KEY])]
     chunks = [chunk for piece in pieces for chunk in piece.chunks]
     return pa.chunked_array(chunks, pa.string()).combine_chunks()
+
+
+def known_keys(batch: Batch, latest: FileSlice) -> pa.Array:
+    """Return the record keys (string) that a slice is the place of; some may come twice.
+
+    A key that was deleted in a log file is still in the base file: what comes later of it belongs
+    there too, where its delete is remembered.
+    """
+    base = replace(latest, logs=())
+    return pa.concat_arrays([stored_keys(batch, base), stored_keys(batch, latest)])

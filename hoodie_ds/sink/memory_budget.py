@@ -25,15 +25,18 @@ class MemoryBudget:
         Rows that are encoded as one row group or log block.
     chunk_bytes : int
         Rows that are taken at once.
+    lookup_bytes : int
+        Stored record keys that an index keeps for the next rows.
     """
 
     buffer_bytes: int
     flush_bytes: int
     encode_bytes: int
     chunk_bytes: int
+    lookup_bytes: int
 
     @classmethod
     def of(cls, options: WriteOptions) -> MemoryBudget:
         """Share out the cap of a write."""
         cap = options.task_max_bytes
-        return cls(cap // 2, min(options.batch_bytes, cap // 4), cap // 8, cap // 16)
+        return cls(cap // 2, min(options.batch_bytes, cap // 4), cap // 8, cap // 16, cap // 8)

@@ -11,14 +11,11 @@ from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro_schema import arrow_to_avro, avro_to_arrow, normalise_schema
-from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.meta_columns import IS_DELETED, without_meta_columns
 from hoodie_ds.record.schema import evolve
 from hoodie_ds.sink.task_column import TASK_COLUMN
-from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.table.opened import Table
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _OPERATION = "hoodie.datasource.write.operation"
 
@@ -121,17 +118,6 @@ def check_timeline(timeline: Timeline, properties: TableProperties) -> None:
             f"table {properties.name!r} has a pending compaction ({times}), under which log files "
             "change their names; let the engine that scheduled it run or cancel it first"
         )
-
-
-def check_layout(table: Table, timeline: Timeline, layout: BucketLayout) -> None:
-    """Refuse a table whose newest commit wrote file groups that belong to no bucket."""
-    for instant in reversed(timeline.commits):
-        stats = read_commit(table.storage, instant).stats
-        groups = [FileGroupId(stat.partition_path, stat.file_id) for stat in stats]
-        for group in groups:
-            layout.check_name(group)
-        if groups:
-            return
 
 
 def check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:

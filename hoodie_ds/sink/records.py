@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from hoodie_ds.config.kinds import Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.formats.conform import conform
+from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
@@ -48,7 +49,7 @@ def check_keys(batch: Batch, rows: pa.Table) -> None:
     Only a task's first rows can be looked at that early; later ones fail the batch as well, whose
     instant is then rolled back.
     """
-    if batch.layout is not None:
+    if batch.index is not None:
         batch.key_generator.record_keys(rows)
     _partitions(batch, rows)
 
@@ -60,7 +61,9 @@ def distinct_partitions(batch: Batch, rows: pa.Table) -> set[str]:
     return set(_partitions(batch, conform(rows, pa.schema(fields))).dictionary.to_pylist())
 
 
-def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, pa.Table]]:
+def split_by_bucket(
+    batch: Batch, layout: BucketLayout, rows: pa.Table
+) -> Iterator[tuple[BucketKey, pa.Table]]:
     """Give rows their record keys and part them by bucket, keeping their order within each.
 
     Yields
@@ -68,15 +71,14 @@ def split_by_bucket(batch: Batch, rows: pa.Table) -> Iterator[tuple[BucketKey, p
     tuple of BucketKey and pyarrow.Table
         User columns and ``_hoodie_record_key``.
     """
-    assert batch.layout is not None
     keys = batch.key_generator.record_keys(rows)
-    buckets = batch.layout.buckets(keys)
+    buckets = layout.buckets(keys)
     rows = rows.append_column(RECORD_KEY, keys)
     paths = _partitions(batch, rows)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    codes = partitions * batch.layout.num_buckets + buckets
-    for code, part in _split(rows, codes):
-        partition, bucket = divmod(code, batch.layout.num_buckets)
+    codes = partitions * layout.num_buckets + buckets
+    for code, part in split(rows, codes):
+        partition, bucket = divmod(code, layout.num_buckets)
         yield BucketKey(paths.dictionary[partition].as_py(), bucket), part
 
 
@@ -84,7 +86,7 @@ def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.T
     """Part rows by partition path, keeping their order within each."""
     paths = _partitions(batch, rows)
     codes = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    for code, part in _split(rows, codes):
+    for code, part in split(rows, codes):
         yield paths.dictionary[code].as_py(), part
 
 
@@ -101,7 +103,8 @@ def _partitions(batch: Batch, rows: pa.Table) -> pa.DictionaryArray:
     return paths
 
 
-def _split(rows: pa.Table, codes: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
+def split(rows: pa.Table, codes: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
+    """Part rows by a number for each, keeping their order within each."""
     if len(codes) == 0:
         return
     if (codes == codes[0]).all():

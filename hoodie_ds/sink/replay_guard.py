@@ -21,12 +21,20 @@ CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
 """Key in a commit's extra metadata: JSON object of writer identifier to batch id, as text."""
 
 
+BATCH_KEY: Final = "_hoodie_ds_batch"
+"""Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class BatchId:
     """Identity of a micro-batch: a streaming query and the number of the batch in it."""
 
     query_id: str
     batch_id: int
+
+    def to_json(self) -> str:
+        """Return the identity as a commit carries it."""
+        return json.dumps({"query": self.query_id, "batch": self.batch_id}, sort_keys=True)
 
     def __str__(self) -> str:
         return f"batch {self.batch_id} of query {self.query_id}"

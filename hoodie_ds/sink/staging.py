@@ -20,6 +20,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.duplicates import apply_policy
 from hoodie_ds.sink.incoming import Incoming
 from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.new_group import new_group
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.paths import staged_path
 
@@ -57,8 +58,8 @@ def merge_staged(
     context: WriteContext,
     staged: Sequence[StagedRows],
     latest: FileSlice | None,
-) -> WriteStatus | None:
-    """Merge all staged rows of one file group into its next base file.
+) -> list[WriteStatus]:
+    """Merge all staged rows of one file group into its next base file, or begin new groups.
 
     Parameters
     ----------
@@ -72,7 +73,11 @@ def merge_staged(
         The group's latest slice; None for a new group.
     """
     ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
-    return write_merged(batch, context, staged[0].group, Incoming(batch, ordered), latest)
+    group, incoming = staged[0].group, Incoming(batch, ordered)
+    if not group.file_id:
+        return create_base_files(batch, context, group.partition_path, incoming)
+    status = write_merged(batch, context, group, incoming, latest)
+    return [] if status is None else [status]
 
 
 def write_merged(
@@ -121,6 +126,37 @@ def create_base_file(
     for rows in incoming.whole(live):
         handle.write(rows)
     return handle.close()
+
+
+def create_base_files(
+    batch: Batch, context: WriteContext, partition_path: str, incoming: Incoming
+) -> list[WriteStatus]:
+    """Begin as many file groups as rows need, each up to the largest size of a base file.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    partition_path : str
+        Partition of the groups.
+    incoming : Incoming
+        Rows whose keys are stored nowhere.
+    """
+    combined = batch.merger.combine(incoming.records())
+    statuses: list[WriteStatus] = []
+    handle: CreateHandle | None = None
+    for rows in incoming.whole(combined.live_rows()):
+        if not rows.num_rows:
+            continue
+        if handle is None:
+            handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
+        handle.write(rows)
+        if handle.bytes_written >= batch.options.parquet_max_file_bytes:
+            statuses.append(handle.close())
+            handle = None
+    return statuses if handle is None else [*statuses, handle.close()]
 
 
 def commit_context(context: WriteContext, number: int) -> WriteContext:

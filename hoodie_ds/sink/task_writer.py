@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.kinds import Operation
+from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.append_writer import AppendWriter
@@ -79,15 +80,15 @@ def write_task(
         return TaskCommitMessage(batch, batch_id)
     check_keys(batch, conform(first, batch.schema))
     context = write_context(batch, task, open_instant(batch))
-    writer = (KeyedWriter if batch.layout else AppendWriter)(batch, context, clock, metrics)
-    num_rows, owns_groups = 0, True
+    writer = (KeyedWriter if batch.index else AppendWriter)(batch, context, clock, metrics)
+    num_rows, is_shuffled = 0, True
     with _discarding(writer):
         for chunk in _with_first(first, chunks):
             num_rows += chunk.num_rows
-            owns_groups = owns_groups and (sole_writer or _is_here(chunk, task))
+            is_shuffled = is_shuffled and _is_here(chunk, task)
             writer.write(conform(chunk, batch.schema))
         taken = clock.now_ms()
-        statuses, staged = writer.close(owns_groups)
+        statuses, staged = writer.close(sole_writer, is_shuffled)
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
@@ -132,6 +133,20 @@ def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext
         row_group_bytes=min(options.parquet_block_bytes, budget.encode_bytes),
         log_block_bytes=min(options.log_block_max_bytes, budget.encode_bytes),
         log_block_format=options.log_block_format,
+        bloom=_bloom_params(batch),
+    )
+
+
+def _bloom_params(batch: Batch) -> BloomParams | None:
+    """Base files that an index looks keys up in carry the bloom filter that Hudi needs there."""
+    options = batch.options
+    if batch.index is None or batch.layout is not None:
+        return None
+    return BloomParams(
+        options.bloom_num_entries,
+        options.bloom_false_positives,
+        options.bloom_filter_type,
+        options.bloom_max_entries,
     )
 
 

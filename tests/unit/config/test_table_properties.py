@@ -287,9 +287,10 @@ def test_a_new_table_without_keys() -> None:
         _new(record_key_fields=None, index_type=IndexType.BUCKET)
 
 
-def test_another_index_than_buckets_is_not_written() -> None:
+def test_an_index_without_buckets_is_recorded_too() -> None:
     table = _new(index_type=IndexType.BLOOM)
-    assert (table.index_type, table.num_buckets, table.bucket_hash_fields) == (None, None, None)
+    assert (table.index_type, table.num_buckets) == (IndexType.BLOOM, None)
+    assert table.bucket_hash_fields is None
 
 
 def test_hash_fields_are_kept_in_the_order_of_the_key() -> None:

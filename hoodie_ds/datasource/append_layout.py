@@ -1,0 +1,52 @@
+"""How the rows of a table without record keys are laid out over tasks, and so over files.
+
+Nothing has to come together there, so rows stay where they are unless an option says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from hoodie_ds.config.kinds import SortMode
+from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError
+
+_SORT_MODE: Final = "hoodie.bulkinsert.sort.mode"
+_SORT_COLUMNS: Final = "hoodie.bulkinsert.user.defined.partitioner.sort.columns"
+
+
+def lay_out(
+    df: DataFrame, properties: TableProperties, options: WriteOptions, num_tasks: int
+) -> DataFrame:
+    """Scatter and sort rows as the options say.
+
+    Rows of a partition are scattered over so many tasks by their content, so a task that is
+    computed again gets the same rows (the hot spot scattering of AnalyticDB's writer). The number
+    of tasks is given to Spark, which would else put small ones together.
+
+    Raises
+    ------
+    OptionError
+        A stream is to be sorted, or nothing says by which columns.
+    """
+    partition = [sf.col(field) for field in properties.partition_fields]
+    if options.tasks_per_partition is not None and partition:
+        salt = sf.pmod(sf.xxhash64(*df.columns), sf.lit(options.tasks_per_partition))
+        df = df.repartition(num_tasks, *partition, salt)
+    order = [*partition, *(sf.col(name) for name in options.sort_columns or ())]
+    if options.sort_mode is not SortMode.NONE and not order:
+        raise OptionError(_SORT_COLUMNS, None, "the table has no partitions; name what to sort by")
+    match options.sort_mode:
+        case SortMode.GLOBAL_SORT | SortMode.PARTITION_SORT if df.isStreaming:
+            raise OptionError(
+                _SORT_MODE, options.sort_mode.value, "Spark does not sort streams; leave it out"
+            )
+        case SortMode.GLOBAL_SORT:
+            return df.repartitionByRange(num_tasks, *order).sortWithinPartitions(*order)
+        case SortMode.PARTITION_SORT:
+            return df.sortWithinPartitions(*order)
+    return df

@@ -1,0 +1,239 @@
+"""Bloom filters of record keys, as base files carry them in their footers (Hudi tech spec).
+
+Invariant: the same keys in the same order give the bytes that Hudi writes, and a key that was
+added is never denied.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hoodie_ds.config.kinds import BloomFilterType
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.murmur import Murmur
+
+BLOOM_FILTER_FOOTER: Final = "org.apache.hudi.bloomfilter"
+BLOOM_TYPE_FOOTER: Final = "hoodie_bloom_filter_type_code"
+_OLD_FOOTER: Final = "com.uber.hoodie.bloomfilter"
+
+_HEADER: Final = struct.Struct(">iibi")
+_GROWTH: Final = struct.Struct(">iii")
+_VERSION: Final = -1
+_MURMUR: Final = 1
+_KEYS_AT_ONCE: Final = 1 << 16
+"""Keys whose positions are in memory together: thirty positions of eight bytes for each."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class BloomParams:
+    """How the filter of a base file is made.
+
+    Parameters
+    ----------
+    num_entries : int
+        Keys that one filter is made for.
+    false_positives : float
+        Share of other keys that such a filter does not deny.
+    kind : BloomFilterType
+        ``DYNAMIC_V0`` adds filters as keys come, ``SIMPLE`` is a single one.
+    max_entries : int
+        Keys from which on a dynamic filter grows no more.
+    """
+
+    num_entries: int
+    false_positives: float
+    kind: BloomFilterType
+    max_entries: int
+
+    @property
+    def num_bits(self) -> int:
+        """Bits of one filter."""
+        return math.ceil(self.num_entries * -math.log(self.false_positives) / math.log(2) ** 2)
+
+    @property
+    def num_hashes(self) -> int:
+        """Bits that each key sets."""
+        return math.ceil(math.log(2) * self.num_bits / self.num_entries)
+
+
+class BloomFilterBuilder:
+    """A filter that is being filled.
+
+    Parameters
+    ----------
+    params : BloomParams
+        Size and kind.
+    """
+
+    def __init__(self, params: BloomParams) -> None:
+        self._params = params
+        self._rows = [np.zeros(params.num_bits, dtype=np.bool_)]
+        self._in_last_row = 0
+        self._next_row = 0
+
+    def add(self, keys: pa.ChunkedArray) -> None:
+        """Add a column of keys (string, without nulls)."""
+        for chunk in keys.chunks:
+            while len(chunk):
+                count, rows = self._room()
+                self._set(chunk.slice(0, min(count, _KEYS_AT_ONCE)), rows)
+                chunk = chunk.slice(min(count, _KEYS_AT_ONCE))
+
+    def footers(self) -> dict[str, str]:
+        """Return the footer entries of the filter and its kind."""
+        params = self._params
+        body = b"".join(_row_bytes(params, row) for row in self._rows)
+        if params.kind is BloomFilterType.DYNAMIC_V0:
+            head = _HEADER.pack(_VERSION, params.num_hashes, _MURMUR, params.num_bits)
+            counts = (params.num_entries, self._in_last_row, len(self._rows))
+            body = head + _GROWTH.pack(*counts) + body
+        return {
+            BLOOM_FILTER_FOOTER: base64.b64encode(body).decode(),
+            BLOOM_TYPE_FOOTER: params.kind.value,
+        }
+
+    def _room(self) -> tuple[int, int]:
+        """How many keys the last filter still takes; and how many filters share those after."""
+        params = self._params
+        if params.kind is BloomFilterType.SIMPLE:
+            return _KEYS_AT_ONCE, 1
+        if self._in_last_row >= params.num_entries:
+            if len(self._rows) * params.num_entries >= params.max_entries:
+                return _KEYS_AT_ONCE, len(self._rows)
+            self._rows.append(np.zeros(params.num_bits, dtype=np.bool_))
+            self._in_last_row = 0
+        return params.num_entries - self._in_last_row, 1
+
+    def _set(self, keys: pa.Array, sharing: int) -> None:
+        positions = _positions(keys, self._params.num_hashes, self._params.num_bits)
+        if sharing == 1:
+            self._rows[-1][positions.ravel()] = True
+            self._in_last_row += len(keys)
+            return
+        # Full: keys go round the filters.
+        turns = (self._next_row + np.arange(len(keys))) % sharing
+        for number, row in enumerate(self._rows):
+            row[positions[:, turns == number].ravel()] = True
+        self._next_row += len(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class BloomFilter:
+    """A filter that was read.
+
+    Parameters
+    ----------
+    num_hashes : int
+        Bits that each key has set.
+    rows : tuple of numpy.ndarray of bool
+        The bits of each filter; a key is in if it is in one of them.
+    """
+
+    num_hashes: int
+    rows: tuple[Mask, ...]
+
+    @classmethod
+    def from_footers(cls, footers: Mapping[bytes, bytes], name: str) -> BloomFilter | None:
+        """Read the filter of a base file.
+
+        Parameters
+        ----------
+        footers : mapping of bytes to bytes
+            The file's footer entries.
+        name : str
+            The file's path, for errors.
+
+        Returns
+        -------
+        BloomFilter or None
+            None if the file has none, or one of the ancient form, which uses another hash.
+
+        Raises
+        ------
+        CorruptFileError
+            The entry is no bloom filter.
+        """
+        text = footers.get(BLOOM_FILTER_FOOTER.encode()) or footers.get(_OLD_FOOTER.encode())
+        if text is None:
+            return None
+        try:
+            data = base64.b64decode(text, validate=True)
+            version, num_hashes, hash_kind, _ = _HEADER.unpack_from(data)
+            if version != _VERSION or hash_kind != _MURMUR:
+                return None
+            kind = footers.get(BLOOM_TYPE_FOOTER.encode(), BloomFilterType.SIMPLE.value.encode())
+            start, count = 0, 1
+            if kind.decode() == BloomFilterType.DYNAMIC_V0.value:
+                *_, count = _GROWTH.unpack_from(data, _HEADER.size)
+                start = _HEADER.size + _GROWTH.size
+            return cls(num_hashes, _rows(memoryview(data)[start:], count))
+        except (binascii.Error, struct.error, UnicodeDecodeError, ValueError) as error:
+            raise CorruptFileError(
+                f"{name}: the footer {BLOOM_FILTER_FOOTER} holds no bloom filter ({error}); "
+                "rewrite the file, or use an index of type SIMPLE"
+            ) from error
+
+    def may_contain(self, keys: pa.Array) -> Mask:
+        """Say which keys may be in the file.
+
+        Parameters
+        ----------
+        keys : pyarrow.Array of string, without nulls
+
+        Returns
+        -------
+        numpy.ndarray of bool, shape (keys,)
+            False only for keys that were never added.
+        """
+        found = [np.zeros(0, dtype=np.bool_)]
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            some = keys.slice(start, _KEYS_AT_ONCE)
+            hit = np.zeros(len(some), dtype=np.bool_)
+            for bits in self.rows:
+                hit |= bits[_positions(some, self.num_hashes, len(bits))].all(axis=0)
+            found.append(hit)
+        return np.concatenate(found)
+
+
+def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
+    """Bits of each key, shape (num_hashes, keys): each hash is the seed of the next."""
+    murmur = Murmur(keys)
+    seeds = np.zeros(len(keys), np.uint32)
+    positions = np.empty((num_hashes, len(keys)), np.int64)
+    for number in range(num_hashes):
+        seeds = murmur.hashes(seeds)
+        positions[number] = np.abs(seeds.view(np.int32).astype(np.int64)) % num_bits
+    return positions
+
+
+def _row_bytes(params: BloomParams, row: Mask) -> bytes:
+    head = _HEADER.pack(_VERSION, params.num_hashes, _MURMUR, params.num_bits)
+    return head + np.packbits(row, bitorder="little").tobytes()
+
+
+def _rows(data: memoryview, count: int) -> tuple[Mask, ...]:
+    rows = []
+    for _ in range(count):
+        _, _, _, num_bits = _HEADER.unpack_from(data)
+        length = -(-num_bits // 8)
+        body = data[_HEADER.size : _HEADER.size + length]
+        if num_bits <= 0 or len(body) != length:
+            raise ValueError(f"{len(body)} bytes where {num_bits} bits should be")
+        bits = np.unpackbits(np.frombuffer(body, np.uint8), count=num_bits, bitorder="little")
+        rows.append(bits.view(np.bool_))
+        data = data[_HEADER.size + length :]
+    if not rows:
+        raise ValueError("no filter at all")
+    return tuple(rows)

@@ -1,0 +1,116 @@
+"""Hadoop's MurmurHash2 of many strings at once.
+
+Invariant: every hash equals that of ``org.apache.hadoop.util.hash.MurmurHash``, whose tail differs
+from the original's: it is read from the end, each byte with its sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+UInts = npt.NDArray[np.uint32]
+
+_M = np.uint32(0x5BD1E995)
+
+
+@dataclass(frozen=True, slots=True)
+class _SameLength:
+    """Strings of one length, taken apart.
+
+    Attributes
+    ----------
+    at : numpy.ndarray of int64, shape (strings,)
+        Their positions among all strings.
+    length : numpy.uint32
+        Bytes of each.
+    words : numpy.ndarray of uint32, shape (length // 4, strings)
+        Their four-byte words, mixed already, as that does not depend on the seed.
+    tail : numpy.ndarray of uint32 or None, shape (strings,)
+        What is left over; None where nothing is.
+    """
+
+    at: npt.NDArray[np.int64]
+    length: np.uint32
+    words: UInts
+    tail: UInts | None
+
+    def hashes(self, seeds: UInts) -> UInts:
+        found = seeds ^ self.length
+        for words in self.words:
+            found *= _M
+            found ^= words
+        if self.tail is not None:
+            found ^= self.tail
+            found *= _M
+        found ^= found >> np.uint32(13)
+        found *= _M
+        found ^= found >> np.uint32(15)
+        return found
+
+
+class Murmur:
+    """Strings to be hashed with one seed after another, as a bloom filter does.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array of string
+        Without nulls.
+    """
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._count = len(texts)
+        self._parts = _by_length(texts) if len(texts) else []
+
+    def hashes(self, seeds: UInts) -> UInts:
+        """Hash every string with a seed of its own.
+
+        Parameters
+        ----------
+        seeds : numpy.ndarray of uint32, shape (strings,)
+
+        Returns
+        -------
+        numpy.ndarray of uint32, shape (strings,)
+        """
+        found = np.empty(self._count, np.uint32)
+        for part in self._parts:
+            found[part.at] = part.hashes(seeds[part.at])
+        return found
+
+
+def _by_length(texts: pa.Array) -> list[_SameLength]:
+    texts = pa.concat_arrays([texts.cast(pa.large_string())])  # of a slice, no more than it shows
+    offsets, data = texts.buffers()[1:]
+    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    raw = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    lengths = np.diff(bounds)
+    order = np.argsort(lengths, kind="stable")
+    firsts = np.flatnonzero(np.diff(lengths[order], prepend=-1))
+    # A loop over distinct lengths, of which keys have few.
+    return [
+        _same_length(raw, bounds[at], at, int(lengths[at[0]])) for at in np.split(order, firsts[1:])
+    ]
+
+
+def _same_length(
+    raw: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.int64],
+    at: npt.NDArray[np.int64],
+    length: int,
+) -> _SameLength:
+    text = raw[starts[:, None] + np.arange(length)] if length else np.empty((len(at), 0), np.uint8)
+    whole = length & ~3
+    words = np.ascontiguousarray(text[:, :whole]).view("<u4").T.astype(np.uint32)
+    words *= _M
+    words ^= words >> np.uint32(24)
+    words *= _M
+    tail = None
+    for back in range(1, length - whole + 1):
+        # Each byte with its sign, as Java's are.
+        byte = text[:, length - back].view(np.int8).astype(np.int32) << (8 * (back - 1))
+        tail = byte.view(np.uint32) if tail is None else tail ^ byte.view(np.uint32)
+    return _SameLength(at, np.uint32(length), words, tail)

@@ -1,0 +1,73 @@
+"""Routes the rows of a bucket-indexed table to the file groups of their buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from hoodie_ds.formats.base_file_reader import BaseFileReader
+from hoodie_ds.index.bucket import unused_file_id
+from hoodie_ds.index.bucket_layout import BucketLayout, by_bucket
+from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.records import BucketKey, split_by_bucket
+from hoodie_ds.sink.target import Target
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+
+
+class BucketRouter:
+    """A bucket of a partition is one file group, whoever began it.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    layout : BucketLayout
+        The table's buckets.
+    """
+
+    def __init__(self, batch: Batch, layout: BucketLayout) -> None:
+        self._batch = batch
+        self._layout = layout
+        self._view = FileSystemView(batch.table.storage, batch.timeline)
+        self._slices: dict[str, dict[int, FileSlice]] = {}
+        self._targets: dict[BucketKey, Target] = {}
+
+    def route(self, rows: pa.Table) -> Iterator[tuple[Target, pa.Table]]:
+        """Part rows by bucket; see `Router`."""
+        for key, part in split_by_bucket(self._batch, self._layout, rows):
+            target = self._targets.get(key)
+            if target is None:
+                target = self._targets[key] = self._target(key)
+            yield target, part
+
+    def _target(self, key: BucketKey) -> Target:
+        latest = self._latest(key)
+        if latest is not None and not self._batch.operation.replaces:
+            return Target(latest.group, latest)
+        # What this batch replaces is in use until its commit.
+        live = {latest.group.file_id} if latest else set()
+        taken = self._view.replaced_ids(key.partition_path) | live
+        return Target(FileGroupId(key.partition_path, unused_file_id(key.bucket, taken)), None)
+
+    def _latest(self, key: BucketKey) -> FileSlice | None:
+        known = self._slices.get(key.partition_path)
+        if known is None:
+            slices = self._view.latest_slices(key.partition_path)
+            known = self._slices[key.partition_path] = by_bucket(self._layout, slices)
+        latest = known.get(key.bucket)
+        if latest is not None and self._batch.table.properties.num_buckets is None:
+            self._check_hash(latest)
+        return latest
+
+    def _check_hash(self, latest: FileSlice) -> None:
+        """Look at stored keys, in a table whose properties do not say how they were hashed."""
+        if latest.base is None:
+            return
+        key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
+        with self._batch.table.storage.open_input(latest.base.path) as source:
+            rows = next(BaseFileReader(source, key_column, latest.base.path).pieces(), None)
+            if rows is not None:
+                self._layout.check(latest, rows.column(RECORD_KEY).slice(0, 1000))

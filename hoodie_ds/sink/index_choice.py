@@ -1,0 +1,95 @@
+"""Which index a write uses: what the user or the table says, else what file groups are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hoodie_ds.config.kinds import IndexType
+from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, UnsupportedTableError
+from hoodie_ds.index.bucket import bucket_of
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+_INDEX_TYPE: Final = "hoodie.index.type"
+_LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE)
+_BUCKETS_EXPECTED: Final = 10_000
+"""A random id seldom begins like a bucket's below this number: one time in half a million."""
+
+
+def choose_index(
+    properties: TableProperties, options: WriteOptions, table: Table | None, timeline: Timeline
+) -> tuple[IndexType, BucketLayout | None]:
+    """Choose the index of a table with record keys.
+
+    Parameters
+    ----------
+    properties : TableProperties
+        Of the table, or of the one to be created.
+    options : WriteOptions
+        What the user said.
+    table : Table or None
+        The table; None if it is to be created.
+    timeline : Timeline
+        Its commits.
+
+    Returns
+    -------
+    IndexType
+        BUCKET, or one that looks keys up.
+    BucketLayout or None
+        The buckets of a bucket index.
+
+    Raises
+    ------
+    OptionError
+        The index is not supported, or the number of buckets is not known.
+    UnsupportedTableError
+        The table's file groups do not fit the index.
+    """
+    groups = _newest_groups(table, timeline) if table is not None else []
+    index = options.index_type or properties.index_type or _by_names(properties, options, groups)
+    if index is IndexType.BUCKET:
+        layout = BucketLayout.of(properties, options)
+        for group in groups:
+            layout.check_name(group)
+        return index, layout
+    if index not in _LOOK_UP:
+        raise OptionError(
+            _INDEX_TYPE,
+            index.value,
+            "this release has BUCKET, BLOOM, SIMPLE and FLINK_STATE",
+        )
+    if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
+        raise UnsupportedTableError(
+            f"the file groups of table {properties.name!r} are named after buckets, so every "
+            f"writer has to use the index BUCKET and not {index.value}"
+        )
+    return index, None
+
+
+def _by_names(
+    properties: TableProperties, options: WriteOptions, groups: Sequence[FileGroupId]
+) -> IndexType:
+    if groups:
+        return IndexType.BUCKET if _are_buckets(groups) else IndexType.BLOOM
+    known = properties.num_buckets or options.num_buckets
+    return IndexType.BUCKET if known is not None else IndexType.BLOOM
+
+
+def _are_buckets(groups: Sequence[FileGroupId]) -> bool:
+    buckets = [bucket_of(group.file_id) for group in groups]
+    return bool(buckets) and all(b is not None and b < _BUCKETS_EXPECTED for b in buckets)
+
+
+def _newest_groups(table: Table, timeline: Timeline) -> list[FileGroupId]:
+    """File groups of the newest commit that wrote any."""
+    for instant in reversed(timeline.commits):
+        stats = read_commit(table.storage, instant).stats
+        if stats:
+            return [FileGroupId(stat.partition_path, stat.file_id) for stat in stats]
+    return []

@@ -1,0 +1,169 @@
+"""Bloom filters against those that Apache Hudi wrote, and against the algorithm told key by key."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoodie_ds.config.kinds import BloomFilterType
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.bloom_filter import (
+    BLOOM_FILTER_FOOTER,
+    BLOOM_TYPE_FOOTER,
+    BloomFilter,
+    BloomFilterBuilder,
+    BloomParams,
+)
+from hoodie_ds.formats.murmur import Murmur
+from tests.golden.golden_tables import golden_names, needs_golden, unzip_table
+
+DYNAMIC, SIMPLE = BloomFilterType.DYNAMIC_V0, BloomFilterType.SIMPLE
+DEFAULT = BloomParams(60_000, 1e-9, DYNAMIC, 100_000)
+# Java's hashes with seed 0, of Hadoop's MurmurHash.
+HASHES = {
+    "a": -1838653602,
+    "ab": 1525573013,
+    "abc": 1775488903,
+    "abcd": 646393889,
+    "abcdefg": -14544559,
+    "TXN-001": -1349093075,
+    "é": -384040333,
+    "日本語": -343686998,
+    "ключ-1": -1463505529,
+}
+
+
+def hashed(texts: list[str], seed: int = 0) -> list[int]:
+    seeds = np.full(len(texts), seed, np.uint32)
+    return Murmur(pa.array(texts, pa.string())).hashes(seeds).view(np.int32).tolist()
+
+
+def murmur(data: bytes, seed: int) -> int:
+    """One string, byte by byte."""
+    m, n = 0x5BD1E995, len(data)
+    h = (seed ^ n) & 0xFFFFFFFF
+    for (word,) in struct.iter_unpack("<I", data[: n & ~3]):
+        k = word * m & 0xFFFFFFFF
+        k = (k ^ k >> 24) * m & 0xFFFFFFFF
+        h = (h * m & 0xFFFFFFFF) ^ k
+    if n & 3:
+        for back in range(n & 3, 0, -1):
+            byte = struct.unpack("b", data[n - back : n - back + 1])[0]
+            h ^= (byte << 8 * (back - 1)) & 0xFFFFFFFF
+        h = h * m & 0xFFFFFFFF
+    h = (h ^ h >> 13) * m & 0xFFFFFFFF
+    h ^= h >> 15
+    return h - (1 << 32) if h >> 31 else h
+
+
+def positions(key: str, num_hashes: int, num_bits: int) -> Iterator[int]:
+    seed = 0
+    for _ in range(num_hashes):
+        seed = murmur(key.encode(), seed)
+        yield abs(seed) % num_bits
+
+
+def built(keys: list[str], params: BloomParams, chunk: int = 7) -> dict[str, str]:
+    builder = BloomFilterBuilder(params)
+    for start in range(0, len(keys), chunk):
+        builder.add(pa.chunked_array([pa.array(keys[start : start + chunk], pa.string())]))
+    return builder.footers()
+
+
+def read(footers: dict[str, str]) -> BloomFilter:
+    found = BloomFilter.from_footers({k.encode(): v.encode() for k, v in footers.items()}, "f")
+    assert found is not None
+    return found
+
+
+def test_hashes_of_the_jvm() -> None:
+    assert dict(zip(HASHES, hashed(list(HASHES)), strict=True)) == HASHES
+
+
+@given(st.lists(st.text(max_size=20), max_size=30), st.integers(0, 2**32 - 1))
+def test_many_at_once_hash_as_each_alone(texts: list[str], seed: int) -> None:
+    assert hashed(texts, seed) == [murmur(text.encode(), seed) for text in texts]
+
+
+def test_the_usual_sizes() -> None:
+    assert (DEFAULT.num_bits, DEFAULT.num_hashes) == (2_587_966, 30)
+
+
+@needs_golden
+@pytest.mark.parametrize("name", [name for name in golden_names() if "_v6_" in name])
+def test_footers_of_apache_hudi_byte_for_byte(name: str, tmp_path: Path) -> None:
+    compared = 0
+    for path in unzip_table(name, tmp_path).rglob("*.parquet"):
+        if ".hoodie" in path.parts:
+            continue
+        file = pq.ParquetFile(path)
+        footers = file.metadata.metadata
+        if BLOOM_FILTER_FOOTER.encode() not in footers:
+            continue
+        keys = file.read(columns=["_hoodie_record_key"]).column(0)
+        builder = BloomFilterBuilder(DEFAULT)
+        builder.add(keys)
+        found = {key.encode(): value.encode() for key, value in builder.footers().items()}
+        assert {key: footers[key] for key in found} == found
+        read_back = BloomFilter.from_footers(footers, path.name)
+        assert read_back is not None
+        assert read_back.may_contain(keys.combine_chunks()).all()
+        compared += 1
+    assert compared or name.startswith("mor_parquet_v6_nonpartitioned_rollback")
+
+
+@given(st.lists(st.text(max_size=12), max_size=60), st.sampled_from([DYNAMIC, SIMPLE]))
+def test_bits_are_those_of_the_algorithm(keys: list[str], kind: BloomFilterType) -> None:
+    """Four keys a filter, twelve at most before keys go round."""
+    params = BloomParams(4, 0.01, kind, 12)
+    rows: list[set[int]] = [set()]
+    count = turn = 0
+    for key in keys:
+        row = rows[-1]
+        if kind is DYNAMIC and count >= 4 and len(rows) * 4 < 12:
+            rows.append(set())
+            row, count = rows[-1], 0
+        if kind is DYNAMIC and count >= 4:
+            row = rows[turn % len(rows)]
+            turn += 1
+        else:
+            count += 1
+        row |= set(positions(key, params.num_hashes, params.num_bits))
+    found = read(built(keys, params))
+    assert [set(np.flatnonzero(bits).tolist()) for bits in found.rows] == rows
+    assert found.may_contain(pa.array(keys, pa.string())).all()
+
+
+def test_growth_is_recorded_as_hadoop_does() -> None:
+    """Capacity four, keys k0 to k10: three filters, three keys in the last."""
+    footers = built([f"k{i}" for i in range(11)], BloomParams(4, 0.01, DYNAMIC, 100))
+    assert footers[BLOOM_TYPE_FOOTER] == "DYNAMIC_V0"
+    data = base64.b64decode(footers[BLOOM_FILTER_FOOTER])
+    assert struct.unpack_from(">iii", data, 13) == (4, 3, 3)
+
+
+def test_few_other_keys_pass() -> None:
+    found = read(built([f"k{i}" for i in range(2000)], BloomParams(2000, 0.01, SIMPLE, 1)))
+    others = pa.array([f"other{i}" for i in range(20_000)])
+    assert 50 < found.may_contain(others).sum() < 400
+
+
+@pytest.mark.parametrize("text", ["###", "AAAA", "/////wAAAB4BACd9Xg=="])
+def test_a_damaged_filter_names_its_file(text: str) -> None:
+    with pytest.raises(CorruptFileError, match="dir/f"):
+        BloomFilter.from_footers({BLOOM_FILTER_FOOTER.encode(): text.encode()}, "dir/f")
+
+
+def test_a_file_without_filter_or_with_the_ancient_one_has_none() -> None:
+    assert BloomFilter.from_footers({}, "f") is None
+    ancient = base64.b64encode(struct.pack(">iibi", 30, 1, 0, 8) + b"\xff")
+    assert BloomFilter.from_footers({BLOOM_FILTER_FOOTER.encode(): ancient}, "f") is None

@@ -1,0 +1,45 @@
+"""The cache of record keys: bounded, by slice and moment, the last used kept longest."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+
+KEYS = pa.array(["a" * 100])
+
+
+def place(name: str, as_of: str = "", root: str = "/t") -> Place:
+    return Place(root, FileSlice(FileGroupId("p", name), "1", None, ()), as_of)
+
+
+def test_what_was_not_used_for_longest_goes_first() -> None:
+    cache = KeyCache(3 * KEYS.nbytes)
+    for name in "abc":
+        cache.put(place(name), KEYS)
+    assert cache.get(place("a")) is not None
+    cache.put(place("d"), KEYS)
+    assert [name for name in "abcd" if cache.get(place(name)) is not None] == ["a", "c", "d"]
+
+
+def test_a_slice_put_again_counts_once() -> None:
+    cache = KeyCache(2 * KEYS.nbytes)
+    for name in "aaab":
+        cache.put(place(name), KEYS)
+    assert cache.get(place("a")) is not None
+    assert cache.get(place("b")) is not None
+
+
+def test_keys_of_another_table_or_moment_are_others() -> None:
+    cache = KeyCache(10 * KEYS.nbytes)
+    cache.put(place("a", "2025"), KEYS)
+    assert cache.get(place("a", "2026")) is None
+    assert cache.get(place("a", "2025", "/u")) is None
+    assert cache.get(place("a", "2025")) is KEYS
+
+
+def test_what_is_larger_than_all_room_is_not_kept() -> None:
+    cache = KeyCache(KEYS.nbytes - 1)
+    cache.put(place("a"), KEYS)
+    assert cache.get(place("a")) is None

@@ -1,0 +1,215 @@
+"""Tables whose index looks keys up: however rows come, each key is stored once."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import OptionError, UnsupportedTableError
+from hoodie_ds.formats.base_file_reader import BaseFileReader
+from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.index.key_lookup import KeyLookup
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_column import TASK_COLUMN
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.timeline import read_commit
+from tests.interop.hudi_rs import read_with_hudi_rs
+from tests.rows import assert_same_rows
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
+
+INDEX = "hoodie.index.type"
+LOOKUP = {k: v for k, v in TRIPS.items() if k != BUCKETS}
+
+
+def options(kind: str, index: str, **more: str) -> dict[str, str]:
+    return {**{k.replace("__", "."): v for k, v in more.items()}, TYPE: kind, INDEX: index}
+
+
+def write(path: Path, rows: pa.Table, opts: dict[str, str], tasks: int, shuffled: bool) -> None:
+    writer = coordinator(path, **{k.replace(".", "__"): v for k, v in opts.items()})
+    batch = writer.begin(rows.schema)
+    owners = np.array([hash(key) % tasks for key in rows["id"].to_pylist()])
+    if not shuffled:
+        owners = np.arange(rows.num_rows) % tasks
+    messages = []
+    for number in range(tasks):
+        part = rows.filter(pa.array(owners == number))
+        if shuffled:
+            column = pa.array(np.full(part.num_rows, number, np.int32))
+            part = part.append_column(TASK_COLUMN, column)
+        chunks = part.to_batches(16)
+        messages.append(write_task(batch, TaskId(number, 1, number), None, chunks, tasks == 1))
+    writer.commit(messages)
+
+
+@pytest.fixture(autouse=True)
+def no_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.tables.TRIPS", LOOKUP)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("index", ["BLOOM", "SIMPLE", "FLINK_STATE"])
+@pytest.mark.parametrize(("tasks", "shuffled"), [(1, False), (3, False), (3, True)])
+@pytest.mark.parametrize("memory", ["1g", "4k"])
+def test_random_batches_give_the_model(
+    tmp_path: Path,
+    kind: str,
+    index: str,
+    tasks: int,
+    shuffled: bool,
+    memory: str,
+) -> None:
+    draw = random.Random(5)
+    model: dict[str, tuple[str, str, int, float]] = {}
+    for number in range(5):
+        rows = [
+            (f"k{i}", f"c{i % 2}", draw.randrange(5), 100.0 * number + n)
+            for n, i in enumerate(draw.choices(range(60), k=50))
+        ]
+        for row in rows:
+            if row[0] not in model or row[2] >= model[row[0]][2]:
+                model[row[0]] = row
+        # Rows of one key stay in order only within a task: let ordering values decide.
+        distinct = {(row[0], row[2]): row for row in rows}
+        chosen = [row for row in rows if distinct[row[0], row[2]] == row]
+        more = {"write.task.max.size": memory}
+        write(tmp_path, trips(*chosen), {**options(kind, index), **more}, tasks, shuffled)
+        table = HoodieTable(str(tmp_path))
+        assert found(table) == sorted(model.values())
+        assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_deletes_and_what_comes_after_them(tmp_path: Path, kind: str) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, **options(kind, "BLOOM")})
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 2.0), ("c", "y", 1, 3.0)))
+    table.delete(pa.table({"id": ["a", "none"], "city": ["x", "x"]}))
+    assert [row[0] for row in found(table)] == ["b", "c"]
+    marked = trips(("c", "y", 2, 0.0), ("d", "y", 2, 0.0))
+    table.upsert(marked.append_column("_hoodie_is_deleted", pa.array([True, True])))
+    assert [row[0] for row in found(table)] == ["b"]
+    back = trips(("a", "x", 5, 9.0), ("c", "y", 5, 9.0)).append_column(
+        "_hoodie_is_deleted", pa.array([False, False])
+    )
+    table.upsert(back)
+    assert [row[0] for row in found(table)] == ["a", "b", "c"]
+    assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
+
+
+def test_inserts_become_base_files_with_the_footers_that_hudi_looks_for(tmp_path: Path) -> None:
+    """Hudi's bloom index on the JVM does not see keys in log files."""
+    table = HoodieTable(str(tmp_path), {**LOOKUP, **options("MERGE_ON_READ", "BLOOM")})
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("a", "x", 2, 1.0), ("b", "x", 2, 1.0)))
+    stats = read_commit(coordinator(tmp_path).storage, table.timeline.commits[-1]).stats
+    assert sorted(stat.log is None for stat in stats) == [False, True]
+    for path in tmp_path.rglob("*.parquet"):
+        footers = pq.read_metadata(path).metadata
+        assert b"org.apache.hudi.bloomfilter" in footers
+        assert footers[b"hoodie_bloom_filter_type_code"] == b"DYNAMIC_V0"
+
+
+def test_an_insert_looks_nothing_up_unless_it_must(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, **options("COPY_ON_WRITE", "SIMPLE")})
+    rows = trips(("a", "x", 1, 1.0))
+    table.insert(rows)
+    table.insert(rows)
+    assert [row[0] for row in found(table)] == ["a", "a"]
+    table.insert(rows, {"hoodie.datasource.insert.dup.policy": "drop"})
+    assert [row[0] for row in found(table)] == ["a", "a"]
+    table.overwrite(trips(("b", "x", 1, 1.0)))
+    assert [row[0] for row in found(table)] == ["b"]
+
+
+def test_an_index_that_a_table_cannot_take_is_refused(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path / "b"), TRIPS).upsert(trips(("a", "x", 1, 1.0)))
+    HoodieTable(str(tmp_path / "s"), {**LOOKUP, INDEX: "SIMPLE"}).upsert(trips(("a", "x", 1, 1.0)))
+    for name, index, kind in (
+        ("b", "BLOOM", OptionError),
+        ("s", "BUCKET", OptionError),
+        ("s", "HBASE", OptionError),
+    ):
+        before = tree(tmp_path / name)
+        with pytest.raises(kind, match=index):
+            HoodieTable(str(tmp_path / name), {INDEX: index}).upsert(trips(("a", "x", 1, 1.0)))
+        assert tree(tmp_path / name) == before
+    properties = tmp_path / "b" / ".hoodie" / "hoodie.properties"
+    kept = [line for line in properties.read_text().splitlines() if "index" not in line]
+    properties.write_text("\n".join(kept) + "\n")
+    with pytest.raises(UnsupportedTableError, match="named after buckets"):
+        HoodieTable(str(tmp_path / "b"), {INDEX: "SIMPLE"}).upsert(trips(("a", "x", 1, 1.0)))
+
+
+def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, **options("COPY_ON_WRITE", "BLOOM")})
+    table.insert(trips(*((f"k{i:03}", "x", 1, 1.0) for i in range(0, 100, 2))))
+    table.insert(trips(*((f"z{i:03}", "x", 1, 1.0) for i in range(0, 100, 2))))
+    batch = coordinator(tmp_path, hoodie__index__type="BLOOM").begin(
+        trips(("a", "x", 1, 1.0)).schema
+    )
+
+    storage = batch.table.storage
+    slices = FileSystemView(storage, batch.timeline).latest_slices("x")
+    cache = KeyCache(1 << 20)
+    lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+    keys = pa.array(["k000", "k001", "z098", "a", "z999"])
+    numbers = lookup.find(slices, keys)
+    names = [slices[n].group.file_id if n >= 0 else None for n in numbers]
+    assert names[0] is not None
+    assert names[2] is not None
+    assert names[0] != names[2]
+    assert [name is None for name in names] == [False, True, False, True, True]
+    cache = KeyCache(1 << 20)
+    lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+    assert lookup.find(slices, pa.array(["a", "k001", "zz"])).tolist() == [-1, -1, -1]
+    # Range and bloom filter denied them all.
+    assert [cache.get(Place(storage.root, found, "")) for found in slices] == [None, None]
+
+
+def _no_logs(slice_: FileSlice) -> pa.Array:
+    raise AssertionError(f"{slice_} has no log files")
+
+
+def test_the_state_index_reads_no_file_twice_and_follows_other_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    class Counting(BaseFileReader):
+        def __init__(self, source: BinaryIO, schema: pa.Schema, name: str) -> None:
+            opened.append(name)
+            super().__init__(source, schema, name)
+
+    monkeypatch.setattr("hoodie_ds.index.key_lookup.BaseFileReader", Counting)
+    opts = {**LOOKUP, **options("MERGE_ON_READ", "FLINK_STATE")}
+    table = HoodieTable(str(tmp_path), opts)
+    table.insert(trips(*((f"k{i:03}", "x", 1, 1.0) for i in range(50))))
+    row = trips(("a", "x", 1, 1.0))
+    batch = coordinator(tmp_path, hoodie__index__type="FLINK_STATE").begin(row.schema)
+    (slice_,) = FileSystemView(batch.table.storage, batch.timeline).latest_slices("x")
+    cache = KeyCache(1 << 20)
+    for _ in range(3):
+        lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+        assert lookup.find([slice_], pa.array(["k001", "k0010"])).tolist() == [0, -1]
+    assert len(opened) == 1
+    tiny = KeyCache(1)
+    for _ in range(3):
+        lookup = KeyLookup(batch.table.storage, True, _no_logs, tiny, "")
+        assert lookup.find([slice_], pa.array(["k001", "k0010"])).tolist() == [0, -1]
+    assert len(opened) == 4
+    # Another writer moves the table on, by another index; what is kept is not asked any more.
+    HoodieTable(str(tmp_path), {"hoodie.index.type": "SIMPLE"}).upsert(
+        trips(("k001", "x", 2, 2.0), ("new", "x", 2, 2.0))
+    )
+    table.upsert(trips(("new", "x", 3, 3.0), ("k001", "x", 3, 3.0)))
+    assert len(found(table)) == 51
+    assert found(table)[-1] == ("new", "x", 3, 3.0)
