@@ -35,7 +35,7 @@ def main() -> None:
     sink, append = ours["parquet sink, append"], ours["bulk_insert, no keys"]
     print(f"\nAppend without keys: {append:.2f} s, Spark's parquet sink {sink:.2f} s, ", end="")
     print(f"ratio {append / sink:.2f}.\n\n| work | value |\n|---|---|")
-    for name in ("merge", "micro"):
+    for name in ("merge", "micro", "memory"):
         for work, seconds in medians(folder / f"{name}.jsonl").items():
             print(f"| {work} | {seconds:g} |")
 

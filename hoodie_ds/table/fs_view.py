@@ -46,7 +46,7 @@ class FileSystemView:
         folders = {
             status.path.rpartition("/")[0]
             for status in self.storage.list("", recursive=True)
-            if not status.path.startswith(f"{HOODIE}/") and _parse(status) is not None
+            if not status.path.startswith(f"{HOODIE}/") and _data_file("", status) is not None
         }
         return sorted(folders)
 
@@ -60,11 +60,11 @@ class FileSystemView:
             slice.
         """
         replaced = self.replaced_ids(partition_path)
-        groups: dict[str, list[FileStatus]] = {}
+        groups: dict[str, list[BaseFile | LogFile]] = {}
         for status in self.storage.list(partition_path):
-            name = _parse(status)
-            if name is not None and name.file_id not in replaced:
-                groups.setdefault(name.file_id, []).append(status)
+            found = _data_file(partition_path, status)
+            if found is not None and found.name.file_id not in replaced:
+                groups.setdefault(found.name.file_id, []).append(found)
         slices = (
             self._latest_slice(FileGroupId(partition_path, file_id), files)
             for file_id, files in sorted(groups.items())
@@ -85,15 +85,14 @@ class FileSystemView:
             for file_id in read_commit(self.storage, instant).replaced.get(partition_path, ())
         )
 
-    def _latest_slice(self, group: FileGroupId, files: list[FileStatus]) -> FileSlice | None:
-        base = self._newest_base(group, files)
+    def _latest_slice(
+        self, group: FileGroupId, files: list[BaseFile | LogFile]
+    ) -> FileSlice | None:
+        base = self._newest_base(group, [file for file in files if isinstance(file, BaseFile)])
         logs: dict[str, list[LogFile]] = {}
-        for status in files:
-            file_name = status.path.rpartition("/")[2]
-            log = LogFileName.parse(file_name)
-            if log is not None:
-                found = LogFile(group.partition_path, log, file_name, status.size)
-                logs.setdefault(log.base_instant, []).append(found)
+        for file in files:
+            if isinstance(file, LogFile):
+                logs.setdefault(file.name.base_instant, []).append(file)
         compacting = {i.time for i in self.timeline.pending_compactions}
         starts = {t for t in logs if t in compacting or self.timeline.is_committed(t)}
         if base is not None:
@@ -117,14 +116,11 @@ class FileSystemView:
         self._check_base_is_there(latest)
         return latest
 
-    def _newest_base(self, group: FileGroupId, files: list[FileStatus]) -> BaseFile | None:
+    def _newest_base(self, group: FileGroupId, files: list[BaseFile]) -> BaseFile | None:
         """The newest visible base file; what older ones there are is not looked into."""
         by_time: dict[str, list[BaseFile]] = {}
-        for status in files:
-            name = BaseFileName.parse(status.path.rpartition("/")[2])
-            if name is not None:
-                found = BaseFile(group.partition_path, name, status.size)
-                by_time.setdefault(name.instant_time, []).append(found)
+        for file in files:
+            by_time.setdefault(file.name.instant_time, []).append(file)
         for time in sorted(by_time, key=padded, reverse=True):
             if not self.timeline.is_committed(time):
                 continue
@@ -150,9 +146,13 @@ class FileSystemView:
                 )
 
 
-def _parse(status: FileStatus) -> BaseFileName | LogFileName | None:
-    name = status.path.rpartition("/")[2]
-    return BaseFileName.parse(name) or LogFileName.parse(name)
+def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:
+    file_name = status.path.rpartition("/")[2]
+    base = BaseFileName.parse(file_name)
+    if base is not None:
+        return BaseFile(partition_path, base, status.size)
+    log = LogFileName.parse(file_name)
+    return None if log is None else LogFile(partition_path, log, file_name, status.size)
 
 
 def _age(log: LogFile) -> tuple[int, str]:

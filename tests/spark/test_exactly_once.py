@@ -134,7 +134,12 @@ def delete_newest_commit_log_entry(checkpoint: Path) -> None:
 
 @pytest.mark.parametrize(
     ("job", "foreach_batch"),
-    [("cow", ""), ("mor", ""), ("append", ""), ("append", "yes")],
+    [
+        ("cow", ""),
+        ("mor", ""),
+        ("append", ""),
+        pytest.param("append", "yes", marks=pytest.mark.slow),
+    ],
     indirect=["job"],
 )
 def test_a_replayed_batch_changes_nothing(job: Job, foreach_batch: str) -> None:
@@ -150,7 +155,9 @@ def test_a_replayed_batch_changes_nothing(job: Job, foreach_batch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "foreach_batch"), [("mor", ""), ("append", ""), ("append", "yes")], indirect=["job"]
+    ("job", "foreach_batch"),
+    [("mor", ""), ("append", ""), pytest.param("append", "yes", marks=pytest.mark.slow)],
+    indirect=["job"],
 )
 def test_a_driver_killed_in_the_middle_of_a_batch(job: Job, foreach_batch: str) -> None:
     job.extra = {"foreach_batch": foreach_batch}

@@ -57,9 +57,18 @@ def no_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("index", ["BLOOM", "SIMPLE", "FLINK_STATE"])
-@pytest.mark.parametrize(("tasks", "shuffled"), [(1, False), (3, False), (3, True)])
-@pytest.mark.parametrize("memory", ["1g", "4k"])
+@pytest.mark.parametrize(
+    ("index", "tasks", "shuffled", "memory"),
+    [
+        ("BLOOM", 1, False, "1g"),
+        ("BLOOM", 3, False, "4k"),
+        ("BLOOM", 3, True, "1g"),
+        ("SIMPLE", 3, False, "1g"),
+        ("SIMPLE", 3, True, "4k"),
+        ("FLINK_STATE", 1, False, "4k"),
+        ("FLINK_STATE", 3, True, "1g"),
+    ],
+)
 def test_random_batches_give_the_model(
     tmp_path: Path,
     kind: str,
