@@ -76,3 +76,14 @@ def test_the_example_files_make_tables(name: str, kind: TableType, keys: int) ->
 def test_there_is_no_example_file_without_a_test() -> None:
     files = {path.stem for path in (PROJECT / "conf").glob("*.properties")}
     assert files == {"flights", "mor", "cow", "append_only"}
+
+
+def test_every_test_that_the_traceability_names_exists() -> None:
+    text = (PROJECT / "tests" / "traceability.md").read_text()
+    named = re.findall(r"`((?:unit|spark|interop|golden)/[\w/.]+\.py)(?:::(\w+))?`", text)
+    assert len(named) > 25
+    for path, name in named:
+        source = (PROJECT / "tests" / path).read_text()
+        assert not name or f"def {name}(" in source, f"{path}::{name}"
+    for module in re.findall(r"`((?!unit|spark|interop|golden)\w+/(?:\w+\.py)?)`", text):
+        assert (PROJECT / "hoodie_ds" / module).exists(), module

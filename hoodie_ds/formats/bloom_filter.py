@@ -32,6 +32,9 @@ _VERSION: Final = -1
 _MURMUR: Final = 1
 _KEYS_AT_ONCE: Final = 1 << 16
 """Keys whose positions are in memory together: thirty positions of eight bytes for each."""
+_MOST_HASHES: Final = 1075
+"""What the smallest share of false positives that a double can hold asks for."""
+_MOST_BITS: Final = 2**31 - 1
 
 Mask = npt.NDArray[np.bool_]
 
@@ -59,8 +62,9 @@ class BloomParams:
 
     @property
     def num_bits(self) -> int:
-        """Bits of one filter."""
-        return math.ceil(self.num_entries * -math.log(self.false_positives) / math.log(2) ** 2)
+        """Bits of one filter; as in Java, no more than an int holds."""
+        per_key = -math.log(self.false_positives) / math.log(2) ** 2
+        return min(_MOST_BITS, math.ceil(self.num_entries * per_key))
 
     @property
     def num_hashes(self) -> int:
@@ -80,8 +84,8 @@ class BloomFilterBuilder:
     def __init__(self, params: BloomParams) -> None:
         self._params = params
         self._rows = [np.zeros(params.num_bits, dtype=np.bool_)]
-        self._in_last_row = 0
-        self._next_row = 0
+        self._since_last_row = 0
+        self._next_turn = -1
 
     def add(self, keys: pa.ChunkedArray) -> None:
         """Add a column of keys (string, without nulls)."""
@@ -97,7 +101,7 @@ class BloomFilterBuilder:
         body = b"".join(_row_bytes(params, row) for row in self._rows)
         if params.kind is BloomFilterType.DYNAMIC_V0:
             head = _HEADER.pack(_VERSION, params.num_hashes, _MURMUR, params.num_bits)
-            counts = (params.num_entries, self._in_last_row, len(self._rows))
+            counts = (params.num_entries, self._since_last_row, len(self._rows))
             body = head + _GROWTH.pack(*counts) + body
         return {
             BLOOM_FILTER_FOOTER: base64.b64encode(body).decode(),
@@ -109,24 +113,24 @@ class BloomFilterBuilder:
         params = self._params
         if params.kind is BloomFilterType.SIMPLE:
             return _KEYS_AT_ONCE, 1
-        if self._in_last_row >= params.num_entries:
+        if self._since_last_row >= params.num_entries:
             if len(self._rows) * params.num_entries >= params.max_entries:
                 return _KEYS_AT_ONCE, len(self._rows)
             self._rows.append(np.zeros(params.num_bits, dtype=np.bool_))
-            self._in_last_row = 0
-        return params.num_entries - self._in_last_row, 1
+            self._since_last_row = 0
+        return params.num_entries - self._since_last_row, 1
 
     def _set(self, keys: pa.Array, sharing: int) -> None:
         positions = _positions(keys, self._params.num_hashes, self._params.num_bits)
+        self._since_last_row += len(keys)
         if sharing == 1:
             self._rows[-1][positions.ravel()] = True
-            self._in_last_row += len(keys)
             return
-        # Full: keys go round the filters.
-        turns = (self._next_row + np.arange(len(keys))) % sharing
+        # Full: keys go round the filters. Hudi gives the first filter the first two of them.
+        turns = np.maximum(self._next_turn + np.arange(len(keys)), 0) % sharing
         for number, row in enumerate(self._rows):
             row[positions[:, turns == number].ravel()] = True
-        self._next_row += len(keys)
+        self._next_turn += len(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,8 @@ class BloomFilter:
         Returns
         -------
         BloomFilter or None
-            None if the file has none, or one of the ancient form, which uses another hash.
+            None if the file has none, or one of the ancient form, which uses another hash, or of
+            a kind that is not known here.
 
         Raises
         ------
@@ -171,11 +176,14 @@ class BloomFilter:
         try:
             data = base64.b64decode(text, validate=True)
             version, num_hashes, hash_kind, _ = _HEADER.unpack_from(data)
-            if version != _VERSION or hash_kind != _MURMUR:
+            kind = footers.get(BLOOM_TYPE_FOOTER.encode(), b"SIMPLE").decode().upper()
+            known = version == _VERSION and hash_kind == _MURMUR
+            if not known or kind not in tuple(BloomFilterType):
                 return None
-            kind = footers.get(BLOOM_TYPE_FOOTER.encode(), BloomFilterType.SIMPLE.value.encode())
+            if not 0 < num_hashes <= _MOST_HASHES:
+                raise ValueError(f"{num_hashes} hashes")
             start, count = 0, 1
-            if kind.decode() == BloomFilterType.DYNAMIC_V0.value:
+            if kind == BloomFilterType.DYNAMIC_V0:
                 *_, count = _GROWTH.unpack_from(data, _HEADER.size)
                 start = _HEADER.size + _GROWTH.size
             return cls(num_hashes, _rows(memoryview(data)[start:], count))
