@@ -15,7 +15,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.bulkinsert.shuffle.parallelism hoodie.delete.shuffle.parallelism
         hoodie.embed.timeline.server hoodie.write.markers.type hoodie.markers.delete.parallelism
         hoodie.rollback.parallelism hoodie.finalize.write.parallelism
-        hoodie.record.size.estimation.threshold hoodie.copyonwrite.record.size.estimate
         hoodie.write.auto.upgrade hoodie.auto.commit hoodie.avro.schema.validate
         hoodie.write.complex.keygen.validation.enable
         hoodie.datasource.write.streaming.retry.count
@@ -33,11 +32,10 @@ _KEYS_BY_REASON: Final = {
     """,
     "rows of one key within a batch are always combined by an upsert": "write.precombine",
     "file sizes follow the number of buckets or the batch": """
-        hoodie.parquet.small.file.limit hoodie.parquet.page.size
+        hoodie.parquet.page.size
         hoodie.parquet.compression.ratio hoodie.parquet.dictionary.enabled
         hoodie.copyonwrite.insert.split.size hoodie.copyonwrite.insert.auto.split
-        hoodie.logfile.to.parquet.compression.ratio hoodie.merge.small.file.group.candidates.limit
-        write.parquet.page.size
+        hoodie.logfile.to.parquet.compression.ratio write.parquet.page.size
     """,
     "tunes an index on the JVM; the index here is exact by itself": """
         hoodie.bloom.index.prune.by.ranges

@@ -105,6 +105,11 @@ class Operation(str, Enum):
         """Whether rows meet stored rows of the same key."""
         return self in (Operation.UPSERT, Operation.DELETE)
 
+    @property
+    def fills_small_files(self) -> bool:
+        """Whether new rows join file groups that are not full."""
+        return self in (Operation.UPSERT, Operation.INSERT)
+
 
 class SortMode(str, Enum):
     """In which order appended rows reach files (``hoodie.bulkinsert.sort.mode``)."""

@@ -33,6 +33,7 @@ from hoodie_ds.config.option import (
     Option,
     choice,
 )
+from hoodie_ds.config.small_file_catalog import SMALL_FILE_OPTIONS
 
 _MB: Final = 1 << 20
 _PAYLOAD_PACKAGE: Final = "org.apache.hudi.common.model."
@@ -262,14 +263,6 @@ PARQUET_BLOCK_BYTES: Final = Option(
     aliases=("write.parquet.block.size",),
     flink_kind=MEGABYTES,
 )
-PARQUET_MAX_FILE_BYTES: Final = Option(
-    "hoodie.parquet.max.file.size",
-    BYTES,
-    "Size at which a table without record keys begins the next base file.",
-    120 * _MB,
-    aliases=("write.parquet.max.file.size",),
-    flink_kind=MEGABYTES,
-)
 LOGFILE_MAX_BYTES: Final = Option(
     "hoodie.logfile.max.size",
     BYTES,
@@ -349,7 +342,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     LOG_BLOCK_FORMAT,
     PARQUET_CODEC,
     PARQUET_BLOCK_BYTES,
-    PARQUET_MAX_FILE_BYTES,
+    *SMALL_FILE_OPTIONS,
     LOGFILE_MAX_BYTES,
     LOG_BLOCK_MAX_BYTES,
     BATCH_BYTES,

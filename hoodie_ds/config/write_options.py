@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from hoodie_ds.config import index_catalog
+from hoodie_ds.config import index_catalog, small_file_catalog
 from hoodie_ds.config import write_catalog as catalog
 from hoodie_ds.config.catalog import (
     KEYGEN_PREFIX,
@@ -103,6 +103,10 @@ class WriteOptions:
     parquet_codec: ParquetCodec = ParquetCodec.SNAPPY
     parquet_block_bytes: int = 120 * _MB
     parquet_max_file_bytes: int = 120 * _MB
+    small_file_bytes: int | None = None
+    record_bytes_estimate: int = 1024
+    record_size_threshold: float = 1.0
+    small_file_candidates: int = 1
     logfile_max_bytes: int = 1024 * _MB
     log_block_max_bytes: int = 256 * _MB
     batch_bytes: int = 256 * _MB
@@ -190,7 +194,11 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         log_block_format=given.get_or_default(catalog.LOG_BLOCK_FORMAT),
         parquet_codec=given.get_or_default(catalog.PARQUET_CODEC),
         parquet_block_bytes=given.get_or_default(catalog.PARQUET_BLOCK_BYTES),
-        parquet_max_file_bytes=given.get_or_default(catalog.PARQUET_MAX_FILE_BYTES),
+        parquet_max_file_bytes=given.get_or_default(small_file_catalog.PARQUET_MAX_FILE_BYTES),
+        small_file_bytes=given.get(small_file_catalog.SMALL_FILE_BYTES),
+        record_bytes_estimate=given.get_or_default(small_file_catalog.RECORD_BYTES_ESTIMATE),
+        record_size_threshold=given.get_or_default(small_file_catalog.RECORD_SIZE_THRESHOLD),
+        small_file_candidates=given.get_or_default(small_file_catalog.SMALL_FILE_CANDIDATES),
         logfile_max_bytes=given.get_or_default(catalog.LOGFILE_MAX_BYTES),
         log_block_max_bytes=given.get_or_default(catalog.LOG_BLOCK_MAX_BYTES),
         batch_bytes=given.get_or_default(catalog.BATCH_BYTES),

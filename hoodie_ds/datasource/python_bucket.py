@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
 from hoodie_ds.formats.avro_schema import normalise_schema
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket import BucketIds
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.spread import first_task
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.sink.task_column import TASK_COLUMN
 
@@ -48,10 +48,7 @@ def _tasks(keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: 
     buckets = layout.buckets(keys.record_keys(rows))
     paths = keys.partition_paths(rows).combine_chunks().dictionary_encode()
     offsets = np.array(
-        [
-            xxhash.xxh3_64_intdigest(path.encode()) % num_tasks
-            for path in paths.dictionary.to_pylist()
-        ],
+        [first_task(path, num_tasks) for path in paths.dictionary.to_pylist()],
         dtype=np.int64,
     )
     first = offsets.astype(np.int64)[paths.indices.to_numpy()]

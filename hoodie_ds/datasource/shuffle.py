@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     IntegerType,
+    LongType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -23,16 +24,18 @@ from hoodie_ds.config.kinds import KeyGeneratorType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.append_layout import lay_out
+from hoodie_ds.datasource.assigner import assigning_mapper
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
-from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeySpec
 from hoodie_ds.record.partition_path import DEFAULT_PARTITION
+from hoodie_ds.sink.assigner import key_spread
+from hoodie_ds.sink.assignment import PLACE_COLUMN
 from hoodie_ds.sink.batch import key_spec
 from hoodie_ds.sink.index_choice import choose_index
-from hoodie_ds.sink.plan import check_fields
+from hoodie_ds.sink.plan import check_fields, resolve_operation
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.opened import Table, find_table
@@ -44,10 +47,11 @@ _TASKS_MAX_REMOTE = 8
 def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     """Send all rows of a file group to one task, file groups spread evenly over the tasks.
 
-    With an index that looks keys up (BLOOM, SIMPLE), all rows of a key go to one task: which file
-    group they belong to is found out there.
+    This is RFC-24's file id assigner, upstream of Spark's own shuffle. With a bucket index it is a
+    pure hash. With an index that looks keys up (BLOOM, SIMPLE, FLINK_STATE) keys are looked up
+    here, once; a new key goes to a task that it decides itself, and joins a small file there.
 
-    The buckets of a partition go round the tasks, beginning at one that its path decides: a
+    The file groups of a partition go round the tasks, beginning at one that its path decides: a
     partition of 64 buckets puts 8 on each of 8 tasks. Without this the sink writes the same rows,
     only dearer.
 
@@ -78,9 +82,25 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         check_fields(arrow_schema(df.schema), wanted)
         return lay_out(df, properties, options, _num_tasks(df))
     num_tasks = _num_tasks(df)
-    layout = _layout(table, properties, options, num_tasks)
     spec = key_spec(properties, options)
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
+    view = load_timeline(table.storage) if table else Timeline()
+    _, layout = choose_index(properties, options, table, view)
+    if layout is not None:
+        return _by_bucket(df, layout, spec, num_tasks)
+    operation = resolve_operation(options, properties)
+    looked_up = operation.merges or operation.fills_small_files
+    if not looked_up or not (df.isStreaming or view.commits):
+        return _by_bucket(df, key_spread(spec.record_key_fields, num_tasks), spec, num_tasks)
+    mapper = assigning_mapper(
+        options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view
+    )
+    hidden = [StructField(TASK_COLUMN, IntegerType()), StructField(PLACE_COLUMN, LongType())]
+    rows = df.mapInArrow(mapper, StructType([*df.schema.fields, *hidden]))
+    return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
+
+
+def _by_bucket(df: DataFrame, layout: BucketLayout, spec: KeySpec, num_tasks: int) -> DataFrame:
     bucket = native_bucket(df, layout, spec)
     if bucket is None:
         schema = StructType([*df.schema.fields, StructField(TASK_COLUMN, IntegerType())])
@@ -99,18 +119,6 @@ def _table(options: WriteOptions) -> Table | None:
     if table is not None:
         table.properties.check_agrees(options)
     return table
-
-
-def _layout(
-    table: Table | None, properties: TableProperties, options: WriteOptions, num_tasks: int
-) -> BucketLayout:
-    """The table's buckets; of keys that are looked up, one bucket for each task."""
-    timeline = load_timeline(table.storage) if table else Timeline()
-    _, layout = choose_index(properties, options, table, timeline)
-    if layout is not None:
-        return layout
-    keys = properties.record_key_fields
-    return BucketLayout(num_tasks, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
 
 
 def _first_task(df: DataFrame, spec: KeySpec, num_tasks: int) -> Column:

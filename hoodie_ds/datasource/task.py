@@ -27,7 +27,7 @@ def run_task(
     batch: Batch, batches: Iterator[pa.RecordBatch], streaming: bool
 ) -> WriterCommitMessage:
     """Write the rows of the task that this process runs."""
-    batch_id = _batch_id(_context()) if streaming else None
+    batch_id = micro_batch() if streaming else None
     return SparkMessage(write_task(batch, task_id(), batch_id, batches))
 
 
@@ -49,7 +49,9 @@ def unwrap(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCommitMes
     return [message.message if isinstance(message, SparkMessage) else None for message in messages]
 
 
-def _batch_id(context: TaskContext) -> BatchId:
+def micro_batch() -> BatchId:
+    """Return the micro-batch that this process works for."""
+    context = _context()
     query = context.getLocalProperty("sql.streaming.queryId")
     number = context.getLocalProperty("streaming.sql.batchId")
     if query is None or number is None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from hoodie_ds.config.kinds import LogBlockFormat
 from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
 
 
@@ -81,3 +82,8 @@ class WriteStatus:
 
     stat: WriteStat
     checksum: str
+
+    @property
+    def group(self) -> FileGroupId:
+        """The file group that the file belongs to."""
+        return FileGroupId(self.stat.partition_path, self.stat.file_id)

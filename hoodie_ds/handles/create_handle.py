@@ -1,15 +1,17 @@
-"""Writes the first base file of a file group."""
+"""Writes a base file that grows by new rows alone."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from hoodie_ds.formats.base_file import BaseFileWriter
+from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
-from hoodie_ds.handles.stamp import stamp
+from hoodie_ds.handles.stamp import constant, stamp
+from hoodie_ds.record.meta_columns import FILE_NAME
 from hoodie_ds.table.file_name import BaseFileName
-from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
 from hoodie_ds.timeline.paths import in_partition
 
@@ -22,7 +24,7 @@ class CreateHandle:
     context : WriteContext
         Task and instant.
     group : FileGroupId
-        The new file group.
+        The file group.
     """
 
     def __init__(self, context: WriteContext, group: FileGroupId) -> None:
@@ -30,6 +32,8 @@ class CreateHandle:
         self._group = group
         self._name = str(BaseFileName(group.file_id, context.write_token, context.instant_time))
         self._path = in_partition(group.partition_path, self._name)
+        self._prev_commit = "null"
+        self._num_copied = 0
         ensure_partition_metafile(context, group.partition_path)
         self._opened = open_data_file(context, self._path, "CREATE")
         self._output = self._opened.__enter__()
@@ -60,6 +64,17 @@ class CreateHandle:
         """Add rows (user columns, and ``_hoodie_record_key`` in a table with keys)."""
         self._writer.write(stamp(self._context, rows, self._group.partition_path, self._name))
 
+    def copy(self, base: BaseFile) -> None:
+        """Make the file the next version of a base file: take all of its rows, as they are."""
+        schema = self._context.schema
+        others = [name for name in schema.names if name != FILE_NAME]
+        with self._context.storage.open_input(base.path) as source:
+            for rows in BaseFileReader(source, schema, base.path).pieces(others):
+                self._num_copied += rows.num_rows
+                name = constant(self._name, rows.num_rows)
+                self._writer.write(rows.append_column(FILE_NAME, name))
+        self._prev_commit = base.name.instant_time
+
     def close(self) -> WriteStatus:
         """Finish the file and make it durable."""
         footer = self._writer.close()
@@ -68,8 +83,9 @@ class CreateHandle:
             file_id=self._group.file_id,
             path=self._path,
             partition_path=self._group.partition_path,
+            prev_commit=self._prev_commit,
             num_writes=footer.num_rows,
-            num_inserts=footer.num_rows,
+            num_inserts=footer.num_rows - self._num_copied,
             total_write_bytes=self._output.size,
             file_size_bytes=self._output.size,
         )

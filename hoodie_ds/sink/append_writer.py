@@ -1,4 +1,4 @@
-"""Writes the rows of a table without record keys: append-only, into file groups of its own."""
+"""Writes the rows of a table without record keys: append-only, into files of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pyarrow as pa
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.index.write_profile import WriteProfile
+from hoodie_ds.sink.assignment import Numbers, Ownership
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.flusher import Flusher
 from hoodie_ds.sink.memory_budget import MemoryBudget
@@ -17,6 +19,9 @@ from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.new_group import new_group
 from hoodie_ds.sink.records import split_by_partition
+from hoodie_ds.sink.small_file_claim import claimed
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
 
 _QUEUE_CHUNKS: Final = 1
 """Chunks that may wait for the encoder beside the one at work: more would only hold memory."""
@@ -47,20 +52,19 @@ class AppendWriter:
         self._handles: dict[str, CreateHandle] = {}
         self._num_files: dict[str, int] = {}
         self._statuses: list[WriteStatus] = []
+        self._profile = WriteProfile(batch.table, batch.timeline, batch.options)
         self._metrics = metrics
         self._budget = MemoryBudget.of(batch.options)
         self._flusher = Flusher(clock, metrics)
 
-    def write(self, rows: pa.Table) -> None:
+    def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
         """Take rows of the table's user columns."""
         self._flusher.collect()
         while self._flusher.in_flight_bytes > _QUEUE_CHUNKS * rows.nbytes:
             self._flusher.wait_for_one()
         self._flusher.submit(partial(self._encode, rows), rows.nbytes)
 
-    def close(
-        self, is_alone: bool, is_shuffled: bool
-    ) -> tuple[list[WriteStatus], list[StagedRows]]:
+    def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Finish the files; file groups are always this task's own."""
         self._flusher.close()
         self._statuses += [handle.close() for handle in self._handles.values()]
@@ -76,7 +80,7 @@ class AppendWriter:
         for partition_path, part in split_by_partition(self._batch, rows):
             handle = self._handles.get(partition_path)
             if handle is None:
-                handle = self._handles[partition_path] = self._new_group(partition_path)
+                handle = self._handles[partition_path] = self._begin_file(partition_path)
             handle.write(part)
             if handle.bytes_written >= self._batch.options.parquet_max_file_bytes:
                 self._statuses.append(self._handles.pop(partition_path).close())
@@ -91,7 +95,21 @@ class AppendWriter:
                 return
             max(self._handles.values(), key=lambda handle: handle.pending_bytes).flush()
 
-    def _new_group(self, partition_path: str) -> CreateHandle:
+    def _begin_file(self, partition_path: str) -> CreateHandle:
         number = self._num_files.get(partition_path, 0)
         self._num_files[partition_path] = number + 1
-        return CreateHandle(self._context, new_group(self._context, partition_path, number))
+        small = self._small_file(partition_path) if number == 0 else None
+        if small is None or small.base is None:
+            return CreateHandle(self._context, new_group(self._context, partition_path, number))
+        handle = CreateHandle(self._context, small.group)
+        handle.copy(small.base)
+        return handle
+
+    def _small_file(self, partition_path: str) -> FileSlice | None:
+        """A file group to go on with, if small ones are to be filled and one is left."""
+        profile = self._profile
+        if not profile.limit_bytes or not self._batch.operation.fills_small_files:
+            return None
+        view = FileSystemView(self._batch.table.storage, self._batch.timeline)
+        small_files = profile.small_files(view.latest_slices(partition_path))
+        return next((small.slice for small in claimed(self._context, small_files)), None)

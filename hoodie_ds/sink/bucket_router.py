@@ -10,6 +10,7 @@ from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.index.bucket import unused_file_id
 from hoodie_ds.index.bucket_layout import BucketLayout, by_bucket
 from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.sink.assignment import Numbers
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.records import BucketKey, split_by_bucket
 from hoodie_ds.sink.target import Target
@@ -35,7 +36,9 @@ class BucketRouter:
         self._slices: dict[str, dict[int, FileSlice]] = {}
         self._targets: dict[BucketKey, Target] = {}
 
-    def route(self, rows: pa.Table) -> Iterator[tuple[Target, pa.Table]]:
+    def route(
+        self, rows: pa.Table, places: Numbers | None = None
+    ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by bucket; see `Router`."""
         for key, part in split_by_bucket(self._batch, self._layout, rows):
             target = self._targets.get(key)

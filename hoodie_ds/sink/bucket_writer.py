@@ -42,30 +42,47 @@ class BucketWriter:
         self._context = context
         self._group = group
         self._latest = latest
-        self._cow = batch.table.properties.table_type is TableType.COPY_ON_WRITE
+        self._rewrites = batch.table.properties.table_type is TableType.COPY_ON_WRITE
         self.buffer = RowBuffer()
         self._log: AppendHandle | None = None
         self._statuses: list[WriteStatus] = []
         self._staged: list[StagedRows] = []
 
     @property
+    def has_log(self) -> bool:
+        """Whether rows have been appended to a log file already."""
+        return self._log is not None
+
+    def add_inserts(self, rows: pa.Table) -> None:
+        """Take rows that the file group has room for, which go into its next base file.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            User columns and ``_hoodie_record_key``, of keys that are stored nowhere.
+        """
+        assert not self.has_log, self._group
+        self._rewrites = True  # Hudi's indexes on the JVM look for keys in base files alone
+        self.buffer.add(rows)
+
+    @property
     def holds_until_close(self) -> bool:
         """Whether rows are best kept until the batch ends, for a base file to be written once."""
-        return self._cow or (self._latest is None and self._log is None)
+        return self._rewrites or (self._latest is None and self._log is None)
 
     def flush(self, rows: pa.Table) -> None:
         """Write a mini-batch before the batch ends, to free its memory.
 
-        Merge-on-read appends a log block. Copy-on-write cannot write a base file yet, as more rows
-        may come, and stages the rows. Flushes of one writer come one after another, maybe in
-        another thread than the rest.
+        Merge-on-read appends a log block. A base file cannot be written yet, as more rows may
+        come, so copy-on-write stages the rows. Flushes of one writer come one after another, maybe
+        in another thread than the rest.
 
         Parameters
         ----------
         rows : pyarrow.Table
             Taken from `buffer`; the caller keeps them until this returns.
         """
-        if self._cow:
+        if self._rewrites:
             part = stage(self._context, self._group, rows, len(self._staged))
             self._staged.append(part)
         else:
@@ -80,10 +97,10 @@ class BucketWriter:
         owns_group : bool
             Whether all rows of the group in this batch came to this task.
         """
-        if self._cow and not owns_group:
+        if self._rewrites and not owns_group:
             self._flush_rest()
             return self._statuses, self._staged
-        if self._cow:
+        if self._rewrites:
             self._write_base(self._rest())
         elif self._latest is None and owns_group and self._log is None:
             self._begin_slice(self._rest())

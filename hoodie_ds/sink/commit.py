@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from typing import Final
 
 from hoodie_ds.errors import (
@@ -27,10 +28,12 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.rollback import target_of
+from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of
+from hoodie_ds.sink.packing import merge_inserts
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay_guard import BATCH_KEY, CHECKPOINT_KEY, ReplayGuard
 from hoodie_ds.sink.staging import commit_context, merge_staged
@@ -95,7 +98,7 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     statuses = [status for message in messages for status in message.statuses]
     staged = [part for message in messages for part in message.staged]
     _check_no_group_twice(statuses, staged)
-    statuses += _merge_all_staged(batch, time, staged)
+    statuses += _merge_all_staged(batch, time, staged, statuses)
     _delete_unnamed(storage, time, statuses)
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
@@ -128,24 +131,26 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
     batch, time = messages[0].batch, messages[0].instant_time
     if len(instants) > 1 or time is None:
         raise TimelineError(f"tasks of one batch wrote under several instants: {sorted(instants)}")
+    if len({m.assigned_by for m in messages}) > 1:
+        raise WriteConflictError(mixed_views())
     return batch, time
 
 
 def _check_no_group_twice(statuses: Sequence[WriteStatus], staged: Sequence[StagedRows]) -> None:
     seen: set[FileGroupId] = {part.group for part in staged}
     for status in statuses:
-        stat = status.stat
-        group = FileGroupId(stat.partition_path, stat.file_id)
-        if stat.log is None:
-            if group in seen:
+        if status.stat.log is None:
+            if status.group in seen:
                 raise WriteConflictError(
-                    f"two tasks wrote a base file of file group {group}; hand the result of "
-                    "shuffle_by_file_group to the writer as it is, without another repartition"
+                    f"two tasks wrote a base file of file group {status.group}; hand the result "
+                    "of shuffle_by_file_group to the writer as it is, without another repartition"
                 )
-            seen.add(group)
+            seen.add(status.group)
 
 
-def _merge_all_staged(batch: Batch, time: str, staged: list[StagedRows]) -> list[WriteStatus]:
+def _merge_all_staged(
+    batch: Batch, time: str, staged: Sequence[StagedRows], written: Sequence[WriteStatus]
+) -> list[WriteStatus]:
     if not staged:
         return []
     _warn_unshuffled(batch.table.storage.root)
@@ -153,15 +158,26 @@ def _merge_all_staged(batch: Batch, time: str, staged: list[StagedRows]) -> list
     for part in staged:
         groups.setdefault(part.group, []).append(part)
     latest = _latest_slices(batch, groups)
+    numbers = count()
     context = write_context(batch, TaskId(), time)
+    taken = {status.group for status in written}
+    free = [slice_ for slice_ in latest.values() if slice_.group not in taken]
+    statuses = []
+    for group in [group for group in groups if not group.file_id]:
+        inserts = merge_inserts(
+            batch, commit_context(context, next(numbers)), groups.pop(group), free
+        )
+        statuses += inserts.statuses
+        for part in inserts.staged:
+            groups.setdefault(part.group, []).append(part)
     with ThreadPoolExecutor(_MERGE_THREADS, thread_name_prefix="hoodie-merge") as pool:
         merged = pool.map(
             lambda job: merge_staged(
                 batch, commit_context(context, job[0]), groups[job[1]], latest.get(job[1])
             ),
-            enumerate(groups),
+            zip(numbers, groups, strict=False),
         )
-        return [status for statuses in merged for status in statuses]
+        return [*statuses, *(status for found in merged for status in found)]
 
 
 @lru_cache(maxsize=1024)
@@ -205,7 +221,7 @@ def _check_conflicts(
 
     To what a batch replaces also belongs what has since been added to the same partitions.
     """
-    touched = {FileGroupId(s.stat.partition_path, s.stat.file_id) for s in statuses}
+    touched = {status.group for status in statuses}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
     for instant in timeline.commits:
         if batch.timeline.is_committed(instant.time):

@@ -28,6 +28,7 @@ from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.index_choice import choose_index
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.open_instant import ensure_table, open_instant, owner_text
+from hoodie_ds.sink.pinned_view import forget_views
 from hoodie_ds.sink.plan import (
     check_ordering,
     check_timeline,
@@ -98,9 +99,42 @@ class Coordinator:
         HoodieError
             An option, the table or the schema does not allow the write. The table is as before.
         """
+        batch = self.preview(schema, query_id)
+        table, timeline = batch.table, batch.timeline
+        if batch.creation_ms is None:
+            if table.properties.metadata_partitions:
+                table = drop_metadata_table(table, self.clock.now_ms())
+            timeline = recover(table, self.clock)
+        guard = ReplayGuard.load(self.storage, timeline)
+        if batch.index is not None and batch.layout is None:
+            forget_views(self.storage, guard)
+        utc = table.properties.timeline_timezone == "UTC"
+        time = next_time(self.clock.now_ms(), utc, timeline.latest_time)
+        return replace(batch, table=table, timeline=timeline, guard=guard, proposed_time=time)
+
+    def preview(
+        self, schema: pa.Schema, query_id: str = "", timeline: Timeline | None = None
+    ) -> Batch:
+        """Decide what can be decided by reading alone; changes nothing.
+
+        For tasks upstream of the batch, which assign its rows to file groups.
+
+        Parameters
+        ----------
+        schema, query_id
+            See `begin`.
+        timeline : Timeline, optional
+            The table as it is to be seen; as it is now by default.
+
+        Raises
+        ------
+        HoodieError
+            An option, the table or the schema does not allow the write.
+        """
         table = find_table(self.storage)
         properties = self._properties(table)
-        timeline = load_timeline(self.storage) if table else Timeline()
+        if timeline is None:
+            timeline = load_timeline(self.storage) if table else Timeline()
         check_timeline(timeline, properties)
         operation = resolve_operation(self.options, properties)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
@@ -114,27 +148,18 @@ class Coordinator:
         columns = stored_schema(schema, stored, properties, operation, self.options)
         check_ordering(columns, properties)
         KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
-        now_ms = self.clock.now_ms()
-        creation_ms = now_ms if table is None else None
-        if table is None:
-            table = Table(self.storage, properties)
-        else:
-            if properties.metadata_partitions:
-                table = drop_metadata_table(table, now_ms)
-            timeline = recover(table, self.clock)
-        utc = table.properties.timeline_timezone == "UTC"
         return Batch(
-            table=table,
+            table=table or Table(self.storage, properties),
             options=self.options,
             operation=operation,
             index=index,
             layout=layout,
             schema=columns,
             timeline=timeline,
-            guard=ReplayGuard.load(self.storage, timeline),
-            proposed_time=next_time(self.clock.now_ms(), utc, timeline.latest_time),
+            guard=ReplayGuard(),
+            proposed_time="",
             owner=owner_text(query_id, self.ids.unique()),
-            creation_ms=creation_ms,
+            creation_ms=self.clock.now_ms() if table is None else None,
         )
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> None:

@@ -6,14 +6,18 @@ they become file groups: by the task where no other has the same keys, else by t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.index.write_profile import SmallFile
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.incoming import Incoming
 from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.packing import Fill, pack
 from hoodie_ds.sink.row_buffer import RowBuffer
-from hoodie_ds.sink.staging import create_base_files, stage
+from hoodie_ds.sink.staging import stage
 from hoodie_ds.table.file_slice import FileGroupId
 
 
@@ -38,6 +42,11 @@ class InsertWriter:
         self._staged: list[StagedRows] = []
 
     @property
+    def partition_path(self) -> str:
+        """The partition."""
+        return self._partition_path
+
+    @property
     def holds_until_close(self) -> bool:
         """True: rows are best kept until the batch ends, for base files to be written once."""
         return True
@@ -47,13 +56,17 @@ class InsertWriter:
         group = FileGroupId(self._partition_path, "")
         self._staged.append(stage(self._context, group, rows, len(self._staged)))
 
-    def close(self, owns_keys: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
-        """Begin file groups, or leave the rows to the commit.
+    def close(
+        self, owns_keys: bool, small_files: Sequence[SmallFile], fill: Fill
+    ) -> tuple[list[WriteStatus], list[StagedRows]]:
+        """Fill small files and begin file groups, or leave the rows to the commit.
 
         Parameters
         ----------
         owns_keys : bool
             Whether no other task has rows of the same keys.
+        small_files, fill
+            File groups to fill, and what takes their rows; see `pack`.
         """
         batch = self._batch
         folds = batch.operation.merges or batch.options.combine_before_insert
@@ -62,7 +75,8 @@ class InsertWriter:
                 self.flush(rows)
             return [], self._staged
         incoming = Incoming(batch, [*self._staged, *self.buffer.take()])
-        return create_base_files(batch, self._context, self._partition_path, incoming), []
+        context = self._context
+        return pack(batch, context, self._partition_path, incoming, small_files, fill), []
 
     def discard(self, cause: BaseException) -> None:
         """Do nothing: there is no open file."""

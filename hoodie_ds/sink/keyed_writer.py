@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.index.write_profile import SmallFile, WriteProfile
+from hoodie_ds.sink.assignment import Numbers, Ownership
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.bucket_router import BucketRouter
 from hoodie_ds.sink.bucket_writer import BucketWriter
@@ -17,6 +19,7 @@ from hoodie_ds.sink.insert_writer import InsertWriter
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.small_file_claim import claimed
 from hoodie_ds.sink.target import Router, Target
 from hoodie_ds.table.file_slice import FileGroupId
 
@@ -44,14 +47,23 @@ class KeyedWriter:
         self._metrics = metrics
         self._budget = MemoryBudget.of(batch.options)
         self._flusher = Flusher(clock, metrics)
-        self._router = _router(batch)
+        self._router = _router(batch, context.task_partition)
+        self._profile = WriteProfile(batch.table, batch.timeline, batch.options)
         self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
 
-    def write(self, rows: pa.Table) -> None:
-        """Take rows of the table's user columns; flush the largest buffers where memory is due."""
+    def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
+        """Take rows of the table's user columns; flush the largest buffers where memory is due.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            The rows.
+        places : numpy.ndarray of int64, optional
+            Where their keys are, as an assigner found out in this batch's view.
+        """
         self._flusher.collect()
         self._make_room(rows.nbytes)
-        for target, part in self._router.route(rows):
+        for target, part in self._router.route(rows, places):
             writer = self._writer(target)
             writer.buffer.add(part)
             if writer.buffer.nbytes >= self._budget.flush_bytes and not writer.holds_until_close:
@@ -59,29 +71,21 @@ class KeyedWriter:
         held = self._buffered_bytes() + self._flusher.in_flight_bytes
         self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
 
-    def close(
-        self, is_alone: bool, is_shuffled: bool
-    ) -> tuple[list[WriteStatus], list[StagedRows]]:
-        """Write what is left.
-
-        Parameters
-        ----------
-        is_alone : bool
-            Whether there is no other task.
-        is_shuffled : bool
-            Whether all rows sit where `shuffle_by_file_group` sent them: no other task then has
-            rows of the same buckets, or, with an index that looks keys up, of the same keys.
-        """
-        owns_groups = is_alone or (is_shuffled and self._batch.layout is not None)
-        owns_keys = is_alone or is_shuffled
+    def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
+        """Write what is left; inserts first, as small files take some of them."""
         self._flusher.close()
         statuses: list[WriteStatus] = []
         staged: list[StagedRows] = []
-        for writer in self._writers.values():
-            owns = owns_keys if isinstance(writer, InsertWriter) else owns_groups
-            written, set_aside = writer.close(owns)
+        for insert in [w for w in self._writers.values() if isinstance(w, InsertWriter)]:
+            small_files = self._small_files(insert.partition_path, owns)
+            written, set_aside = insert.close(owns.keys, small_files, self._fill)
             statuses += written
             staged += set_aside
+        for writer in self._writers.values():
+            if isinstance(writer, BucketWriter):
+                written, set_aside = writer.close(owns.groups)
+                statuses += written
+                staged += set_aside
         return statuses, staged
 
     def discard(self, cause: BaseException) -> None:
@@ -105,6 +109,32 @@ class KeyedWriter:
         for rows in writer.buffer.take():
             self._flusher.submit(partial(writer.flush, rows), rows.nbytes)
 
+    def _small_files(self, partition_path: str, owns: Ownership) -> list[SmallFile]:
+        """File groups that no other task fills or updates in this batch."""
+        assert isinstance(self._router, IndexRouter)
+        if not self._batch.operation.fills_small_files:
+            return []
+        slices = self._router.latest_slices(partition_path)
+        if owns.groups:
+            free = [slices[i] for i in self._router.own_slices(partition_path)]
+            return self._profile.small_files([s for s in free if not self._has_log(s.group)])
+        if self._batch.operation.merges:
+            return []
+        return claimed(self._context, self._profile.small_files(slices))
+
+    def _has_log(self, group: FileGroupId) -> bool:
+        writer = self._writers.get(group)
+        return isinstance(writer, BucketWriter) and writer.has_log
+
+    def _fill(self, small: SmallFile, rows: pa.Table) -> None:
+        writer = self._writer(Target(small.slice.group, small.slice))
+        assert isinstance(writer, BucketWriter)
+        writer.add_inserts(rows)
+        while self._buffered_bytes() > self._budget.buffer_bytes:
+            largest = max(self._writers.values(), key=lambda writer: writer.buffer.nbytes)
+            for rest in largest.buffer.take():
+                largest.flush(rest)
+
     def _writer(self, target: Target) -> BucketWriter | InsertWriter:
         writer = self._writers.get(target.group)
         if writer is None:
@@ -117,5 +147,5 @@ class KeyedWriter:
         return writer
 
 
-def _router(batch: Batch) -> Router:
-    return IndexRouter(batch) if batch.layout is None else BucketRouter(batch, batch.layout)
+def _router(batch: Batch, task: int) -> Router:
+    return IndexRouter(batch, task) if batch.layout is None else BucketRouter(batch, batch.layout)

@@ -81,6 +81,9 @@ class TaskCommitMessage:
         What writing cost.
     already_committed : bool
         The batch was found committed; nothing was written.
+    assigned_by : int or None
+        Digest of the view by which the rows were assigned to file groups upstream; None if they
+        were not.
     """
 
     batch: Batch
@@ -92,3 +95,4 @@ class TaskCommitMessage:
     partitions: tuple[str, ...] = ()
     metrics: WriteMetrics = field(default_factory=WriteMetrics)
     already_committed: bool = False
+    assigned_by: int | None = None

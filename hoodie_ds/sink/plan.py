@@ -14,7 +14,7 @@ from hoodie_ds.formats.avro_schema import arrow_to_avro, avro_to_arrow, normalis
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.meta_columns import IS_DELETED, without_meta_columns
 from hoodie_ds.record.schema import evolve
-from hoodie_ds.sink.task_column import TASK_COLUMN
+from hoodie_ds.sink.assignment import HIDDEN_COLUMNS
 from hoodie_ds.timeline.timeline import Timeline
 
 _OPERATION = "hoodie.datasource.write.operation"
@@ -58,7 +58,7 @@ def stored_schema(
     Parameters
     ----------
     batch : pyarrow.Schema
-        The batch as it arrives; meta columns and the shuffle's column are left out.
+        The batch as it arrives; meta columns and the shuffle's columns are left out.
     stored : pyarrow.Schema or None
         The table's user columns; None for a table without commits.
     properties, operation, options
@@ -69,7 +69,8 @@ def stored_schema(
     SchemaError
         A column cannot be stored, does not fit the table, or one that is needed is missing.
     """
-    user = pa.schema([field for field in without_meta_columns(batch) if field.name != TASK_COLUMN])
+    columns = without_meta_columns(batch)
+    user = pa.schema([field for field in columns if field.name not in HIDDEN_COLUMNS])
     user = normalise_schema(user)
     if operation is Operation.DELETE_PARTITION and stored is not None:
         if options.partitions_to_delete is None:

@@ -6,7 +6,7 @@ several tasks, each task stages its rows, and the commit merges them, once per g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -59,7 +59,7 @@ def merge_staged(
     staged: Sequence[StagedRows],
     latest: FileSlice | None,
 ) -> list[WriteStatus]:
-    """Merge all staged rows of one file group into its next base file, or begin new groups.
+    """Merge all staged rows of one file group into its next base file.
 
     Parameters
     ----------
@@ -68,15 +68,12 @@ def merge_staged(
     context : WriteContext
         Instant, and a write token of the commit's own.
     staged : sequence of StagedRows
-        Of one file group.
+        Of one file group, which has an id.
     latest : FileSlice or None
         The group's latest slice; None for a new group.
     """
     ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
-    group, incoming = staged[0].group, Incoming(batch, ordered)
-    if not group.file_id:
-        return create_base_files(batch, context, group.partition_path, incoming)
-    status = write_merged(batch, context, group, incoming, latest)
+    status = write_merged(batch, context, staged[0].group, Incoming(batch, ordered), latest)
     return [] if status is None else [status]
 
 
@@ -129,7 +126,7 @@ def create_base_file(
 
 
 def create_base_files(
-    batch: Batch, context: WriteContext, partition_path: str, incoming: Incoming
+    batch: Batch, context: WriteContext, partition_path: str, pieces: Iterable[pa.Table]
 ) -> list[WriteStatus]:
     """Begin as many file groups as rows need, each up to the largest size of a base file.
 
@@ -141,15 +138,12 @@ def create_base_files(
         Task and instant.
     partition_path : str
         Partition of the groups.
-    incoming : Incoming
-        Rows whose keys are stored nowhere.
+    pieces : iterable of pyarrow.Table
+        Rows to insert: user columns and ``_hoodie_record_key``.
     """
-    combined = batch.merger.combine(incoming.records())
     statuses: list[WriteStatus] = []
     handle: CreateHandle | None = None
-    for rows in incoming.whole(combined.live_rows()):
-        if not rows.num_rows:
-            continue
+    for rows in pieces:
         if handle is None:
             handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
         handle.write(rows)

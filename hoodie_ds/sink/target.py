@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from hoodie_ds.sink.assignment import Numbers
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 
@@ -35,9 +36,11 @@ class Target:
 class Router(Protocol):
     """Decides where rows go (RFC-24's bucket assigner)."""
 
-    def route(self, rows: pa.Table) -> Iterator[tuple[Target, pa.Table]]:
+    def route(
+        self, rows: pa.Table, places: Numbers | None = None
+    ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows of the table's user columns by target, keeping their order within each.
 
-        The parts have ``_hoodie_record_key`` too.
+        The parts have ``_hoodie_record_key`` too. `places` is what an assigner found out before.
         """
         ...

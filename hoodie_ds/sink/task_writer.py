@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.kinds import Operation
@@ -15,6 +15,7 @@ from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.append_writer import AppendWriter
+from hoodie_ds.sink.assignment import Assignment
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.keyed_writer import KeyedWriter
 from hoodie_ds.sink.memory_budget import MemoryBudget
@@ -23,7 +24,6 @@ from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.records import check_keys, distinct_partitions
 from hoodie_ds.sink.replay_guard import BatchId
-from hoodie_ds.sink.task_column import TASK_COLUMN
 
 _CHUNK_BYTES: Final = 32 << 20
 """Arrow batches are handled together up to this size: per-batch costs are then negligible."""
@@ -51,8 +51,7 @@ def write_task(
     batch_id : BatchId or None
         The micro-batch; None outside streaming.
     batches : iterable of pyarrow.RecordBatch
-        The rows; the column `TASK_COLUMN`, where there is one, says to which task
-        ``shuffle_by_file_group`` sent each row.
+        The rows, with the hidden columns of ``shuffle_by_file_group`` where it sent them.
     sole_writer : bool
         Whether there is no other task.
     clock : Clock, optional
@@ -74,25 +73,32 @@ def write_task(
         return _take_partitions(batch, batch_id, batches)
     clock, metrics = clock or SystemClock(), WriteMetrics()
     started = clock.now_ms()
-    chunks = _chunks(batches, min(_CHUNK_BYTES, MemoryBudget.of(batch.options).chunk_bytes))
+    chunks = in_chunks(batch, batches)
     first = next(chunks, None)
     if first is None:
         return TaskCommitMessage(batch, batch_id)
     check_keys(batch, conform(first, batch.schema))
     context = write_context(batch, task, open_instant(batch))
     writer = (KeyedWriter if batch.index else AppendWriter)(batch, context, clock, metrics)
-    num_rows, is_shuffled = 0, True
+    assignment = Assignment(task.partition, batch.timeline.digest)
+    num_rows = 0
     with _discarding(writer):
-        for chunk in _with_first(first, chunks):
+        for chunk in chain([first], chunks):
             num_rows += chunk.num_rows
-            is_shuffled = is_shuffled and _is_here(chunk, task)
-            writer.write(conform(chunk, batch.schema))
+            writer.write(conform(chunk, batch.schema), assignment.places(chunk))
         taken = clock.now_ms()
-        statuses, staged = writer.close(sole_writer, is_shuffled)
+        owns = assignment.ownership(sole_writer, batch.layout is not None)
+        statuses, staged = writer.close(owns)
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
-        batch, batch_id, context.instant_time, *written, num_rows, metrics=metrics
+        batch,
+        batch_id,
+        context.instant_time,
+        *written,
+        num_rows,
+        metrics=metrics,
+        assigned_by=assignment.assigned_by,
     )
 
 
@@ -150,7 +156,9 @@ def _bloom_params(batch: Batch) -> BloomParams | None:
     )
 
 
-def _chunks(batches: Iterable[pa.RecordBatch], chunk_bytes: int) -> Iterator[pa.Table]:
+def in_chunks(batch: Batch, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Put Arrow batches together, up to what a task takes at once."""
+    chunk_bytes = min(_CHUNK_BYTES, MemoryBudget.of(batch.options).chunk_bytes)
     held: list[pa.RecordBatch] = []
     size = 0
     for part in batches:
@@ -163,16 +171,3 @@ def _chunks(batches: Iterable[pa.RecordBatch], chunk_bytes: int) -> Iterator[pa.
             held, size = [], 0
     if held:
         yield pa.Table.from_batches(held)
-
-
-def _with_first(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    yield first
-    yield from rest
-
-
-def _is_here(chunk: pa.Table, task: TaskId) -> bool:
-    """Whether every row sits in the task that `shuffle_by_file_group` chose for it."""
-    if TASK_COLUMN not in chunk.column_names:
-        return False
-    extremes = pc.min_max(chunk.column(TASK_COLUMN)).as_py()
-    return bool(extremes["min"] == task.partition == extremes["max"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import xxhash
+
 from hoodie_ds.timeline.instant import Instant
 
 HOODIE: Final = ".hoodie"
@@ -44,6 +46,12 @@ def tombstone_path(time: str) -> str:
 def staged_path(time: str, name: str) -> str:
     """Path of a file of staged rows."""
     return f"{temp_folder(time)}/staged/{name}.arrow"
+
+
+def fill_claim_path(time: str, partition_path: str, file_id: str) -> str:
+    """Path of the mark by which a task claims a small file for its inserts."""
+    partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
+    return f"{temp_folder(time)}/fill/{partition}_{file_id}"
 
 
 def marker_path(time: str, file_path: str, kind: str) -> str:

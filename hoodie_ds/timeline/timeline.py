@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import xxhash
+
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
@@ -59,6 +61,12 @@ class Timeline:
     def pending_compactions(self) -> tuple[Instant, ...]:
         """Compactions that were scheduled and have not completed."""
         return tuple(i for i in self.pending if i.action is Action.COMPACTION)
+
+    @cached_property
+    def digest(self) -> int:
+        """32 bits by which timelines that show the same file slices are known (xxh32, signed)."""
+        names = [instant.file_name for instant in (*self.commits, *self.pending_compactions)]
+        return xxhash.xxh32_intdigest("\n".join(names).encode()) - (1 << 31)
 
     @cached_property
     def _commit_times(self) -> dict[str, Instant]:

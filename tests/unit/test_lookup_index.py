@@ -16,7 +16,8 @@ from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache, Place
 from hoodie_ds.index.key_lookup import KeyLookup
-from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.assigner import FileIdAssigner
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.table.file_slice import FileSlice
@@ -34,21 +35,26 @@ def options(kind: str, index: str, **more: str) -> dict[str, str]:
     return {**{k.replace("__", "."): v for k, v in more.items()}, TYPE: kind, INDEX: index}
 
 
-def write(path: Path, rows: pa.Table, opts: dict[str, str], tasks: int, shuffled: bool) -> None:
+def write(
+    path: Path, rows: pa.Table, opts: dict[str, str], tasks: int, how: str
+) -> list[TaskCommitMessage]:
+    """Write rows in several tasks: dealt out, by key, or as the assigner says."""
     writer = coordinator(path, **{k.replace(".", "__"): v for k, v in opts.items()})
-    batch = writer.begin(rows.schema)
-    owners = np.array([hash(key) % tasks for key in rows["id"].to_pylist()])
-    if not shuffled:
+    if how == "dealt out":
         owners = np.arange(rows.num_rows) % tasks
+    elif how == "by key":
+        owners = np.array([hash(key) % tasks for key in rows["id"].to_pylist()], np.int32)
+        rows = rows.append_column(TASK_COLUMN, pa.array(owners))
+    else:
+        rows = FileIdAssigner(writer.preview(rows.schema), tasks).assign(rows)
+        owners = rows.column(TASK_COLUMN).to_numpy()
+    batch = writer.begin(rows.schema)
     messages = []
     for number in range(tasks):
-        part = rows.filter(pa.array(owners == number))
-        if shuffled:
-            column = pa.array(np.full(part.num_rows, number, np.int32))
-            part = part.append_column(TASK_COLUMN, column)
-        chunks = part.to_batches(16)
+        chunks = rows.filter(pa.array(owners == number)).to_batches(16)
         messages.append(write_task(batch, TaskId(number, 1, number), None, chunks, tasks == 1))
     writer.commit(messages)
+    return messages
 
 
 @pytest.fixture(autouse=True)
@@ -58,24 +64,22 @@ def no_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(
-    ("index", "tasks", "shuffled", "memory"),
+    ("index", "tasks", "how", "memory"),
     [
-        ("BLOOM", 1, False, "1g"),
-        ("BLOOM", 3, False, "4k"),
-        ("BLOOM", 3, True, "1g"),
-        ("SIMPLE", 3, False, "1g"),
-        ("SIMPLE", 3, True, "4k"),
-        ("FLINK_STATE", 1, False, "4k"),
-        ("FLINK_STATE", 3, True, "1g"),
+        ("BLOOM", 1, "dealt out", "1g"),
+        ("BLOOM", 3, "dealt out", "4k"),
+        ("BLOOM", 3, "by key", "1g"),
+        ("BLOOM", 3, "assigned", "4k"),
+        ("SIMPLE", 3, "dealt out", "1g"),
+        ("SIMPLE", 3, "by key", "4k"),
+        ("SIMPLE", 5, "assigned", "1g"),
+        ("FLINK_STATE", 1, "dealt out", "4k"),
+        ("FLINK_STATE", 3, "by key", "1g"),
+        ("FLINK_STATE", 3, "assigned", "1g"),
     ],
 )
 def test_random_batches_give_the_model(
-    tmp_path: Path,
-    kind: str,
-    index: str,
-    tasks: int,
-    shuffled: bool,
-    memory: str,
+    tmp_path: Path, kind: str, index: str, tasks: int, how: str, memory: str
 ) -> None:
     draw = random.Random(5)
     model: dict[str, tuple[str, str, int, float]] = {}
@@ -90,8 +94,15 @@ def test_random_batches_give_the_model(
         # Rows of one key stay in order only within a task: let ordering values decide.
         distinct = {(row[0], row[2]): row for row in rows}
         chosen = [row for row in rows if distinct[row[0], row[2]] == row]
-        more = {"write.task.max.size": memory}
-        write(tmp_path, trips(*chosen), {**options(kind, index), **more}, tasks, shuffled)
+        # Files that are full after a few rows: some inserts fill them, others begin new ones.
+        more = {
+            "write.task.max.size": memory,
+            "hoodie.copyonwrite.record.size.estimate": "16000000",
+        }
+        opts = {**options(kind, index), **more}
+        messages = write(tmp_path, trips(*chosen), opts, tasks, how)
+        if how == "assigned":
+            assert [m.staged for m in messages] == [()] * tasks  # the commit moves no data
         table = HoodieTable(str(tmp_path))
         assert found(table) == sorted(model.values())
         assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
@@ -116,7 +127,8 @@ def test_deletes_and_what_comes_after_them(tmp_path: Path, kind: str) -> None:
 
 def test_inserts_become_base_files_with_the_footers_that_hudi_looks_for(tmp_path: Path) -> None:
     """Hudi's bloom index on the JVM does not see keys in log files."""
-    table = HoodieTable(str(tmp_path), {**LOOKUP, **options("MERGE_ON_READ", "BLOOM")})
+    opts = {**LOOKUP, **options("MERGE_ON_READ", "BLOOM"), "hoodie.parquet.small.file.limit": "0"}
+    table = HoodieTable(str(tmp_path), opts)
     table.upsert(trips(("a", "x", 1, 1.0)))
     table.upsert(trips(("a", "x", 2, 1.0), ("b", "x", 2, 1.0)))
     stats = read_commit(coordinator(tmp_path).storage, table.timeline.commits[-1]).stats
@@ -159,7 +171,8 @@ def test_an_index_that_a_table_cannot_take_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
-    table = HoodieTable(str(tmp_path), {**LOOKUP, **options("COPY_ON_WRITE", "BLOOM")})
+    opts = {**LOOKUP, **options("COPY_ON_WRITE", "BLOOM"), "hoodie.parquet.small.file.limit": "0"}
+    table = HoodieTable(str(tmp_path), opts)
     table.insert(trips(*((f"k{i:03}", "x", 1, 1.0) for i in range(0, 100, 2))))
     table.insert(trips(*((f"z{i:03}", "x", 1, 1.0) for i in range(0, 100, 2))))
     batch = coordinator(tmp_path, hoodie__index__type="BLOOM").begin(

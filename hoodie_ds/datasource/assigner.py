@@ -1,0 +1,44 @@
+"""The file id assigner as a function for ``mapInArrow``, upstream of the shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.task import micro_batch
+from hoodie_ds.sink.assigner import FileIdAssigner
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.pinned_view import pin_view
+from hoodie_ds.sink.task_writer import in_chunks
+from hoodie_ds.timeline.timeline import Timeline
+
+
+def assigning_mapper(
+    options: WriteOptions, schema: pa.Schema, num_tasks: int, view: Timeline | None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that adds the hidden columns of the shuffle.
+
+    Parameters
+    ----------
+    options : WriteOptions
+        How the rows will be written.
+    schema : pyarrow.Schema
+        Their columns.
+    num_tasks : int
+        Tasks that the shuffle spreads rows over.
+    view : Timeline or None
+        The table as all tasks are to see it; None in a stream, where every micro-batch pins its
+        own.
+    """
+
+    def assign(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        coordinator = Coordinator.of(options)
+        seen = pin_view(coordinator.storage, micro_batch()) if view is None else view
+        batch = coordinator.preview(schema, timeline=seen)
+        assigner = FileIdAssigner(batch, num_tasks)
+        for chunk in in_chunks(batch, batches):
+            yield from assigner.assign(chunk).to_batches()
+
+    return assign

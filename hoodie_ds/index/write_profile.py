@@ -1,0 +1,97 @@
+"""The write profile: which file groups have room for inserts (Hudi's ``UpsertPartitioner``).
+
+Small base files are filled before new ones are begun, so that a table that grows by little at a
+time does not fall apart into many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from hoodie_ds.config.kinds import TableType
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+_DEFAULT_LIMIT: Final = 100 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFile:
+    """A file group that takes inserts.
+
+    Parameters
+    ----------
+    slice : FileSlice
+        Its latest slice, which has a base file.
+    num_rows : int
+        Rows that it has room for; at least one.
+    """
+
+    slice: FileSlice
+    num_rows: int
+
+
+@dataclass(frozen=True)
+class WriteProfile:
+    """Sizes in a table as of a timeline.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its commits.
+    options : WriteOptions
+        Which files count as small, and how large they may become.
+    """
+
+    table: Table
+    timeline: Timeline
+    options: WriteOptions
+
+    @property
+    def limit_bytes(self) -> int:
+        """Size below which a base file is small; 0 if none is."""
+        given = self.options.small_file_bytes
+        if given is not None:
+            return given
+        return _DEFAULT_LIMIT if self.table.properties.record_key_fields else 0
+
+    @cached_property
+    def record_bytes(self) -> float:
+        """Average size of a stored record, by the newest commit that was large enough to tell."""
+        enough = self.options.record_size_threshold * self.limit_bytes
+        for instant in reversed(self.timeline.commits):
+            stats = read_commit(self.table.storage, instant).stats
+            size = sum(stat.total_write_bytes for stat in stats)
+            rows = sum(stat.num_writes for stat in stats)
+            if rows and size > enough:
+                return size / rows
+        return float(self.options.record_bytes_estimate)
+
+    def small_files(self, slices: Sequence[FileSlice]) -> list[SmallFile]:
+        """Choose the file groups that take inserts, the smallest first.
+
+        A slice with log files takes none: Hudi's indexes on the JVM look for keys in base files,
+        and a new base file would have to be merged with the log files first.
+
+        Parameters
+        ----------
+        slices : sequence of FileSlice
+            Latest slices of one partition.
+        """
+        limit, largest = self.limit_bytes, self.options.parquet_max_file_bytes
+        small = [found for found in slices if found.base and not found.logs and found.size < limit]
+        found = [
+            SmallFile(slice_, int((largest - slice_.size) / self.record_bytes))
+            for slice_ in sorted(small, key=lambda found: (found.size, found.group))
+        ]
+        roomy = [room for room in found if room.num_rows > 0]
+        if self.table.properties.table_type is TableType.MERGE_ON_READ:
+            return roomy[: self.options.small_file_candidates]
+        return roomy

@@ -1,0 +1,63 @@
+"""The view of the table by which the rows of a micro-batch are assigned to file groups.
+
+Assigners run before the batch has begun, in many tasks, some of them twice. The first one pins
+what it sees in a file, and all others take that.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Final
+
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.paths import TEMP
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+
+_VIEWS: Final = f"{TEMP}/views"
+
+
+def pin_view(storage: Storage, batch_id: BatchId) -> Timeline:
+    """Return the timeline that all assigners of a micro-batch see.
+
+    Nothing is pinned where there is no table yet: until its first commit it looks the same.
+
+    Raises
+    ------
+    CorruptFileError
+        The pinned view cannot be read.
+    """
+    path = f"{_VIEWS}/{batch_id.query_id}_{batch_id.batch_id}"
+    with suppress(NotFoundError):
+        return _parse(storage.read(path), path)
+    timeline = load_timeline(storage)
+    if not timeline.commits:
+        return timeline
+    instants = [*timeline.completed, *timeline.pending]
+    body = json.dumps([instant.file_name for instant in instants]).encode()
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(path, body)
+        return timeline
+    return _parse(storage.read(path), path)
+
+
+def forget_views(storage: Storage, guard: ReplayGuard) -> None:
+    """Delete the views of batches that are committed."""
+    for status in storage.list(_VIEWS):
+        query_id, _, number = status.path.rpartition("/")[2].rpartition("_")
+        if number.isdigit() and guard.holds(BatchId(query_id, int(number))):
+            storage.delete(status.path)
+
+
+def _parse(body: bytes, path: str) -> Timeline:
+    try:
+        names = json.loads(body)
+        found = [Instant.parse(name) for name in names]
+    except (ValueError, TypeError) as error:
+        raise CorruptFileError(
+            f"{path}: a pinned view is damaged ({error}); delete it and start the query again"
+        ) from error
+    return Timeline.of(instant for instant in found if instant is not None)
