@@ -137,6 +137,13 @@ ALLOW_EMPTY_COMMIT: Final = Option(
     "Whether a batch without rows is a commit too.",
     False,
 )
+BATCHES_PER_COMMIT: Final = Option(
+    "hoodie.streaming.batches.per.commit",
+    POSITIVE_INT,
+    "Micro-batches of a stream that one instant takes; their rows appear together, with the last. "
+    "More than 1 only where nobody but this library writes to the table.",
+    1,
+)
 CHECKPOINT_IDENTIFIER: Final = Option(
     "hoodie.datasource.write.streaming.checkpoint.identifier",
     TEXT,
@@ -323,6 +330,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     SORT_COLUMNS,
     TASKS_PER_PARTITION,
     ALLOW_EMPTY_COMMIT,
+    BATCHES_PER_COMMIT,
     CHECKPOINT_IDENTIFIER,
     RECORD_KEY_FIELDS,
     PARTITION_FIELDS,

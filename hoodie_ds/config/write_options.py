@@ -76,6 +76,7 @@ class WriteOptions:
     sort_columns: tuple[str, ...] | None = None
     tasks_per_partition: int | None = None
     allow_empty_commit: bool = False
+    batches_per_commit: int = 1
     checkpoint_identifier: str | None = None
     record_key_fields: tuple[str, ...] | None = None
     partition_fields: tuple[str, ...] | None = None
@@ -168,6 +169,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         sort_columns=given.get(catalog.SORT_COLUMNS),
         tasks_per_partition=given.get(catalog.TASKS_PER_PARTITION),
         allow_empty_commit=given.get_or_default(catalog.ALLOW_EMPTY_COMMIT),
+        batches_per_commit=given.get_or_default(catalog.BATCHES_PER_COMMIT),
         checkpoint_identifier=given.get(catalog.CHECKPOINT_IDENTIFIER),
         record_key_fields=given.get(catalog.RECORD_KEY_FIELDS),
         partition_fields=given.get(catalog.PARTITION_FIELDS),

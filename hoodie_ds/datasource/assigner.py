@@ -35,7 +35,9 @@ def assigning_mapper(
 
     def assign(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         coordinator = Coordinator.of(options)
-        seen = pin_view(coordinator.storage, micro_batch()) if view is None else view
+        seen = view
+        if seen is None:
+            seen = pin_view(coordinator.storage, micro_batch(), coordinator.view)
         batch = coordinator.preview(schema, timeline=seen)
         assigner = FileIdAssigner(batch, num_tasks)
         for chunk in in_chunks(batch, batches):

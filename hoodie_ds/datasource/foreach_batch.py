@@ -61,6 +61,12 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     >>> stream.writeStream.foreachBatch(writer).start()  # doctest: +SKIP
     """
     options = WriteOptions.parse(opts)
+    if options.batches_per_commit > 1:
+        raise OptionError(
+            "hoodie.streaming.batches.per.commit",
+            options.batches_per_commit,
+            "an instant of foreach_batch ends with its batch; leave the option out",
+        )
     identifier = options.checkpoint_identifier
     if identifier is None:
         raise OptionError(

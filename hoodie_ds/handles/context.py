@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
@@ -11,6 +12,8 @@ from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
+
+_WRITERS_PER_BATCH: Final = 10_000_000
 
 
 @dataclass(slots=True)
@@ -52,6 +55,8 @@ class WriteContext:
         How rows are encoded in log files.
     bloom : BloomParams or None
         Of the bloom filters in base files.
+    batch_number : int
+        How many micro-batches the instant holds before this one.
     """
 
     storage: Storage
@@ -65,7 +70,13 @@ class WriteContext:
     log_block_bytes: int
     log_block_format: LogBlockFormat
     bloom: BloomParams | None = None
+    batch_number: int = 0
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
+
+    @property
+    def writer(self) -> int:
+        """Number of the task, another one in each micro-batch of the instant."""
+        return self.batch_number * _WRITERS_PER_BATCH + self.task_partition
 
 
 @dataclass(frozen=True, slots=True)

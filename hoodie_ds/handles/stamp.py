@@ -61,5 +61,5 @@ def constant(text: str, count: int) -> pa.DictionaryArray:
 def _sequence_numbers(context: WriteContext, count: int) -> pa.Array:
     first = context.row_numbers.reserve(count)
     numbers = pc.cast(pa.array(np.arange(first, first + count)), pa.string())
-    prefix = f"{context.instant_time}_{context.task_partition}"
+    prefix = f"{context.instant_time}_{context.writer}"
     return pc.binary_join_element_wise(prefix, numbers, "_")

@@ -29,7 +29,7 @@ class Place:
     slice : FileSlice
         The slice.
     as_of : str
-        Newest instant of the timeline by which log files were read; empty without log files.
+        The timeline by which log files were read; empty without log files.
     """
 
     root: str

@@ -42,7 +42,7 @@ class KeyLookup:
     cache : KeyCache
         Keeps keys for the next look-up.
     as_of : str
-        Newest instant of the timeline by which log files are read.
+        Names the timeline by which log files are read.
     """
 
     def __init__(

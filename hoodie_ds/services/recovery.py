@@ -11,27 +11,35 @@ from contextlib import suppress
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.errors import (
     AlreadyExistsError,
-    CorruptFileError,
     NotFoundError,
     TimelineError,
 )
 from hoodie_ds.services.failed_write import is_ours
+from hoodie_ds.services.prepared import newest_manifest
 from hoodie_ds.services.rollback import finish_rollback, roll_back
 from hoodie_ds.services.sweep import left_over_times, sweep
 from hoodie_ds.table.opened import Table
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import instant_path, manifest_path
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
-def recover(table: Table, clock: Clock) -> Timeline:
+def recover(table: Table, clock: Clock, prepared: Instant | None = None) -> Timeline:
     """Finish or undo every write that did not complete.
 
     Killed anywhere, it does the rest when it runs again.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    clock : Clock
+        For the times of rollbacks.
+    prepared : Instant, optional
+        The pending instant that the caller goes on with.
 
     Returns
     -------
@@ -45,6 +53,7 @@ def recover(table: Table, clock: Clock) -> Timeline:
     """
     left_over = left_over_times(table)
     timeline = load_timeline(table.storage)
+    timeline = timeline.with_prepared(prepared)
     pending = [i for i in timeline.pending if i.action in (*_WRITES, Action.ROLLBACK)]
     for instant in pending:
         if instant.action is Action.REPLACE_COMMIT and _is_clustering(table, instant):
@@ -59,7 +68,7 @@ def recover(table: Table, clock: Clock) -> Timeline:
         if instant.action in _WRITES and not _recommit(table, instant):
             roll_back(table, instant, clock)
     if pending:
-        timeline = load_timeline(table.storage)
+        timeline = load_timeline(table.storage).with_prepared(prepared)
     sweep(table, timeline, left_over)
     return timeline
 
@@ -78,13 +87,10 @@ def _recommit(table: Table, instant: Instant) -> bool:
     """
     if not is_ours(table, instant):
         return False
-    path = manifest_path(instant.time)
-    try:
-        body = table.storage.read(path)
-        CommitMetadata.from_bytes(body, path)
-    except (NotFoundError, CorruptFileError):
+    found = newest_manifest(table.storage, instant.time)
+    if found is None:
         return False
     # Taken already: by another recovery, or by a first try whose answer was lost.
     with suppress(AlreadyExistsError):
-        table.storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), body)
+        table.storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), found[1])
     return True

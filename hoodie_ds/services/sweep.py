@@ -39,9 +39,10 @@ def sweep(table: Table, timeline: Timeline, times: list[str]) -> None:
     known = {instant.time for instant in (*timeline.pending, *timeline.completed)}
     view = FileSystemView(table.storage, timeline)
     for time in times:
-        is_commit = timeline.commit_at(time) is not None
-        # Pending, another kind of instant (a rollback's markers announce the commands that hide
-        # failed blocks), or archived: which of the files count is not known here.
+        commit = timeline.commit_at(time)
+        is_commit = commit is not None and not commit.num_batches
+        # Pending, prepared, another kind of instant (a rollback's markers announce the commands
+        # that hide failed blocks), or archived: which of the files count is not known here.
         if not is_commit and (time in known or timeline.is_committed(time)):
             continue
         for path in sorted(marked_files(table, time)):

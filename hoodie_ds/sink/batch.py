@@ -52,8 +52,10 @@ class Batch:
         What was committed before.
     proposed_time : str
         Instant time to open, if it is still free.
+    attempt : str
+        A text that no other attempt to write a batch has.
     owner : str
-        Who opens the instant: no other batch or attempt of a batch has it.
+        Who opens the instant: this attempt, or that of an earlier micro-batch of the instant.
     creation_ms : int or None
         Time, in milliseconds since the Unix epoch, at which the table is created by the batch's
         first row, or by its commit if there is none; None for a table that is there.
@@ -68,6 +70,7 @@ class Batch:
     timeline: Timeline
     guard: ReplayGuard
     proposed_time: str
+    attempt: str
     owner: str
     creation_ms: int | None
 
@@ -78,10 +81,7 @@ class Batch:
     @property
     def action(self) -> Action:
         """The action of the batch's instant."""
-        if self.operation.replaces:
-            return Action.REPLACE_COMMIT
-        cow = self.table.properties.table_type is TableType.COPY_ON_WRITE
-        return Action.COMMIT if cow else Action.DELTA_COMMIT
+        return write_action(self.table.properties, self.operation)
 
     @cached_property
     def stored_schema(self) -> pa.Schema:
@@ -121,6 +121,14 @@ class Batch:
         properties = self.table.properties
         by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
         return properties.ordering_fields if by_event_time else ()
+
+
+def write_action(properties: TableProperties, operation: Operation) -> Action:
+    """Return the action of instants that an operation opens."""
+    if operation.replaces:
+        return Action.REPLACE_COMMIT
+    cow = properties.table_type is TableType.COPY_ON_WRITE
+    return Action.COMMIT if cow else Action.DELTA_COMMIT
 
 
 def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:

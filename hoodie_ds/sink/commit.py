@@ -1,6 +1,6 @@
 """The commit of a batch, step by step; every step can be killed and done again.
 
-merge staged rows, drop files of lost attempts, check for conflicts, put the manifest, put the
+merge staged rows, check for conflicts, put the manifest, drop files of lost attempts, put the
 completed file, clean up. The manifest is the completed file's bytes: once it is there, recovery
 can finish the commit without the tasks (the window between a checkpoint and its commit, which
 loses rows in other writers).
@@ -13,7 +13,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import Final
@@ -27,22 +26,23 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.services.prepared import newest_manifest
 from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.commit_record import commit_record, joined
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
-from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of
 from hoodie_ds.sink.packing import merge_inserts
 from hoodie_ds.sink.replacement import replaced_groups
-from hoodie_ds.sink.replay_guard import BATCH_KEY, CHECKPOINT_KEY, ReplayGuard
+from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
 from hoodie_ds.sink.staging import commit_context, merge_staged
 from hoodie_ds.sink.task_writer import write_context
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import (
     instant_path,
     manifest_path,
@@ -51,12 +51,6 @@ from hoodie_ds.timeline.paths import (
     tombstone_path,
 )
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
-
-CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
-"""Key in a commit's extra metadata: JSON object of file path to xxh64."""
-
-ROWS_KEY: Final = "_hoodie_ds_rows_in"
-"""Key in a commit's extra metadata: number of rows that the batch brought."""
 
 _MERGE_THREADS: Final = 2
 
@@ -79,36 +73,84 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     batch, time = _agreed(messages)
     storage = batch.table.storage
     timeline = load_timeline(storage)
-    batch_id = messages[0].batch_id
-    if timeline.commit_at(time) is not None:
+    instant = Instant(time, batch.action, State.INFLIGHT)
+    if _is_done(messages[0], timeline):
         return
-    if batch_id is not None and ReplayGuard.load(storage, timeline).holds(batch_id):
+    _check_not_undone(batch, timeline, instant)
+    prepared = newest_manifest(storage, time)
+    if prepared is not None and _holds(prepared[1], messages[0]):
+        _finish(batch, instant, *prepared)  # a first try got as far as the manifest
         return
-    inflight = Instant(time, batch.action, State.INFLIGHT)
-    undone = owner_of(storage, inflight) != batch.owner or any(
-        target_of(storage, pending) == time
+    statuses = [status for message in messages for status in message.statuses]
+    staged = [part for message in messages for part in message.staged]
+    _check_no_group_twice(statuses, staged)
+    statuses += _merge_all_staged(batch, time, staged, statuses)
+    partitions = {path for message in messages for path in message.partitions}
+    partitions |= {status.stat.partition_path for status in statuses}
+    replaced = replaced_groups(batch, partitions)
+    _check_conflicts(batch, timeline, statuses, replaced)
+    before = batch.timeline.prepared
+    guard = ReplayGuard.load(storage, timeline.with_prepared(before))
+    others = [i.time for i in timeline.pending if i.action in WRITE_ACTIONS and i.time != time]
+    record = commit_record(batch, messages, statuses, guard, others, replaced)
+    number = 1
+    if before is not None:
+        record = joined(read_commit(storage, before), record)
+        number = before.num_batches + 1
+    body = record.to_bytes()
+    _put_whole(storage, manifest_path(time, number), body)
+    if messages[0].batch_id is None:
+        number = batch.options.batches_per_commit  # no further batch will come
+    _finish(batch, instant, number, body)
+
+
+def _is_done(message: TaskCommitMessage, timeline: Timeline) -> bool:
+    """Whether the batch is in the table; its instant may have been completed without it."""
+    assert message.instant_time is not None
+    completed = timeline.commit_at(message.instant_time)
+    if message.batch_id is None:
+        return completed is not None
+    storage = message.batch.table.storage
+    if ReplayGuard.load(storage, timeline).holds(message.batch_id):
+        return True
+    if completed is not None:
+        raise TimelineError(
+            f"{storage.root}: another writer completed instant {completed.time} before this batch "
+            "of it was written, so the batch is not committed; run it again"
+        )
+    return False
+
+
+def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> None:
+    storage = batch.table.storage
+    undone = owner_of(storage, instant) != batch.owner or any(
+        target_of(storage, pending) == instant.time
         for pending in timeline.pending
         if pending.action is Action.ROLLBACK
     )
     if undone:
         raise TimelineError(
-            f"{storage.root}: instant {time} was rolled back while this batch was written under "
-            "it, so the batch is not committed; is a second writer at work on the table?"
+            f"{storage.root}: instant {instant.time} was rolled back while this batch was written "
+            "under it, so the batch is not committed; is a second writer at work on the table?"
         )
-    statuses = [status for message in messages for status in message.statuses]
-    staged = [part for message in messages for part in message.staged]
-    _check_no_group_twice(statuses, staged)
-    statuses += _merge_all_staged(batch, time, staged, statuses)
-    _delete_unnamed(storage, time, statuses)
-    partitions = {path for message in messages for path in message.partitions}
-    partitions |= {status.stat.partition_path for status in statuses}
-    replaced = replaced_groups(batch, partitions)
-    _check_conflicts(batch, timeline, statuses, replaced)
-    guard = ReplayGuard.load(storage, timeline)
-    body = replace(_metadata(batch, messages, statuses, guard), replaced=replaced).to_bytes()
-    _put_whole(storage, manifest_path(time), body)
-    _put_completed(storage, inflight.at(State.COMPLETED), body)
-    storage.delete(temp_folder(time))
+
+
+def _holds(manifest: bytes, message: TaskCommitMessage) -> bool:
+    """Whether a manifest of the instant is of this very batch already, or of a later one."""
+    if message.batch_id is None:
+        return False
+    text = CommitMetadata.from_bytes(manifest, "manifest").extra.get(CHECKPOINT_KEY, "{}")
+    return ReplayGuard(json.loads(text)).holds(message.batch_id)
+
+
+def _finish(batch: Batch, instant: Instant, number: int, manifest: bytes) -> None:
+    """Complete an instant that has all of its batches."""
+    if number < batch.options.batches_per_commit:
+        return
+    storage = batch.table.storage
+    _delete_unnamed(storage, instant.time, manifest)
+    _put_completed(storage, instant.at(State.COMPLETED), manifest)
+    storage.delete(temp_folder(instant.time))
 
 
 def is_complete(message: TaskCommitMessage) -> bool:
@@ -202,9 +244,9 @@ def _latest_slices(
     }
 
 
-def _delete_unnamed(storage: Storage, time: str, statuses: Sequence[WriteStatus]) -> None:
-    """Delete files of this instant that no task answered for: they are of lost attempts."""
-    named = {status.stat.path for status in statuses}
+def _delete_unnamed(storage: Storage, time: str, manifest: bytes) -> None:
+    """Delete files of this instant that its manifest does not name: they are of lost attempts."""
+    named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
     for marker in storage.list(temp_folder(time), recursive=True):
         path = marked_file(time, marker.path)
         if path is not None and path not in named:
@@ -236,32 +278,6 @@ def _check_conflicts(
                 f"{common[0]} while this batch was written; the batch is not committed and can "
                 "be run again"
             )
-
-
-def _metadata(
-    batch: Batch,
-    messages: Sequence[TaskCommitMessage],
-    statuses: Sequence[WriteStatus],
-    guard: ReplayGuard,
-) -> CommitMetadata:
-    batch_id = messages[0].batch_id
-    identity = {}
-    if batch_id is not None:
-        guard = guard.with_batch(batch_id)
-        identity = {BATCH_KEY: batch_id.to_json()}
-    checksums = {status.stat.path: status.checksum for status in statuses}
-    extra = {
-        **batch.options.extra_metadata,
-        **identity,
-        SCHEMA_KEY: batch.avro_schema,
-        CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
-        METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
-        ROWS_KEY: str(sum(message.num_rows for message in messages)),
-    }
-    if guard.committed:
-        extra[CHECKPOINT_KEY] = guard.to_json()
-    ordered = sorted((status.stat for status in statuses), key=lambda stat: stat.path)
-    return CommitMetadata(tuple(ordered), batch.operation.value.upper(), extra)
 
 
 def _put_whole(storage: Storage, path: str, body: bytes) -> None:

@@ -22,12 +22,13 @@ from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.record.keygen import KeyGenerator
+from hoodie_ds.services.prepared import find_prepared
 from hoodie_ds.services.recovery import recover
-from hoodie_ds.sink.batch import Batch, key_spec
+from hoodie_ds.sink.batch import Batch, key_spec, write_action
 from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.index_choice import choose_index
 from hoodie_ds.sink.messages import TaskCommitMessage
-from hoodie_ds.sink.open_instant import ensure_table, open_instant, owner_text
+from hoodie_ds.sink.open_instant import ensure_table, go_on, open_instant, owner_text
 from hoodie_ds.sink.pinned_view import forget_views
 from hoodie_ds.sink.plan import (
     check_ordering,
@@ -44,6 +45,7 @@ from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
+_BATCHES_PER_COMMIT: Final = "hoodie.streaming.batches.per.commit"
 _METADATA: Final = "hoodie.metadata.enable"
 
 
@@ -104,13 +106,14 @@ class Coordinator:
         if batch.creation_ms is None:
             if table.properties.metadata_partitions:
                 table = drop_metadata_table(table, self.clock.now_ms())
-            timeline = recover(table, self.clock)
+            timeline = recover(table, self.clock, timeline.prepared)
         guard = ReplayGuard.load(self.storage, timeline)
         if batch.index is not None and batch.layout is None:
             forget_views(self.storage, guard)
         utc = table.properties.timeline_timezone == "UTC"
         time = next_time(self.clock.now_ms(), utc, timeline.latest_time)
-        return replace(batch, table=table, timeline=timeline, guard=guard, proposed_time=time)
+        batch = replace(batch, table=table, timeline=timeline, guard=guard, proposed_time=time)
+        return batch if timeline.prepared is None else go_on(batch, timeline.prepared)
 
     def preview(
         self, schema: pa.Schema, query_id: str = "", timeline: Timeline | None = None
@@ -133,10 +136,16 @@ class Coordinator:
         """
         table = find_table(self.storage)
         properties = self._properties(table)
-        if timeline is None:
-            timeline = load_timeline(self.storage) if table else Timeline()
-        check_timeline(timeline, properties)
         operation = resolve_operation(self.options, properties)
+        if self.options.batches_per_commit > 1 and operation.replaces:
+            raise OptionError(
+                _BATCHES_PER_COMMIT,
+                self.options.batches_per_commit,
+                f"{operation.value} replaces file groups and takes an instant for each batch",
+            )
+        if timeline is None:
+            timeline = self.view()
+        check_timeline(timeline, properties)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise TableNotFoundError(
                 f"{self.storage.root} holds no Hudi table to delete from; check the path"
@@ -148,6 +157,7 @@ class Coordinator:
         columns = stored_schema(schema, stored, properties, operation, self.options)
         check_ordering(columns, properties)
         KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
+        attempt = self.ids.unique()
         return Batch(
             table=table or Table(self.storage, properties),
             options=self.options,
@@ -158,9 +168,20 @@ class Coordinator:
             timeline=timeline,
             guard=ReplayGuard(),
             proposed_time="",
-            owner=owner_text(query_id, self.ids.unique()),
+            attempt=attempt,
+            owner=owner_text(query_id, attempt),
             creation_ms=self.clock.now_ms() if table is None else None,
         )
+
+    def view(self) -> Timeline:
+        """Load the timeline as the next batch would see it, with what its instant holds already."""
+        table = find_table(self.storage)
+        if table is None:
+            return Timeline()
+        timeline = load_timeline(self.storage)
+        action = write_action(table.properties, resolve_operation(self.options, table.properties))
+        spanned = self.options.batches_per_commit
+        return timeline.with_prepared(find_prepared(table, timeline, action, spanned))
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Make a batch part of the table, in one step.

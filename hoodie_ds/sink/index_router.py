@@ -51,7 +51,7 @@ class IndexRouter:
             batch.index is not IndexType.SIMPLE,
             lambda found: known_keys(batch, found),
             _key_cache(batch),
-            batch.timeline.latest_time or "",
+            f"{batch.timeline.latest_time} {batch.timeline.digest}",
         )
 
     def route(

@@ -29,11 +29,6 @@ class TaskId:
     stage: int = 0
     attempt: int = 0
 
-    @property
-    def write_token(self) -> str:
-        """The part of file names that keeps attempts apart."""
-        return f"{self.partition}-{self.stage}-{self.attempt}"
-
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:

@@ -45,6 +45,11 @@ class WriteMetrics:
             total = WriteMetrics(**{**sums, "max_buffered_bytes": largest})
         return total
 
+    @classmethod
+    def from_json(cls, text: str) -> WriteMetrics:
+        """Read what `to_json` wrote."""
+        return cls(**json.loads(text))
+
     def to_json(self) -> str:
         """Return the metrics as a commit carries them."""
         return json.dumps(asdict(self), sort_keys=True)

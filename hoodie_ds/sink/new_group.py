@@ -20,7 +20,7 @@ def new_group(context: WriteContext, partition_path: str, number: int) -> FileGr
     number : int
         Number of the group among those that the task begins in the partition.
     """
-    identity = (context.instant_time, partition_path, str(context.task_partition), str(number))
+    identity = (context.instant_time, partition_path, str(context.writer), str(number))
     digits = xxhash.xxh3_128_hexdigest("\0".join(identity).encode())
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
     return FileGroupId(partition_path, "-".join(parts) + "-0")

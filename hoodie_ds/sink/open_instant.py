@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 
 from hoodie_ds.config.table_keys import CREATE_SCHEMA
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
@@ -50,6 +51,24 @@ def open_instant(batch: Batch) -> str:
                 time = following(time)
                 continue
         return time
+
+
+def go_on(batch: Batch, prepared: Instant) -> Batch:
+    """Return a batch that joins an instant which earlier micro-batches have opened.
+
+    Raises
+    ------
+    WriteConflictError
+        The instant is gone.
+    """
+    inflight = prepared.at(State.INFLIGHT)
+    owner = owner_of(batch.table.storage, inflight)
+    if owner is None:
+        raise WriteConflictError(
+            f"{batch.table.storage.root}: another writer finished or undid instant "
+            f"{prepared.time} while this batch began; run the batch again"
+        )
+    return replace(batch, proposed_time=prepared.time, owner=owner)
 
 
 def _claim(storage: Storage, time: str, owner: str) -> bool:

@@ -7,7 +7,9 @@ what it sees in a file, and all others take that.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
@@ -15,15 +17,24 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import TEMP
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 _VIEWS: Final = f"{TEMP}/views"
 
 
-def pin_view(storage: Storage, batch_id: BatchId) -> Timeline:
+def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) -> Timeline:
     """Return the timeline that all assigners of a micro-batch see.
 
     Nothing is pinned where there is no table yet: until its first commit it looks the same.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    batch_id : BatchId
+        The micro-batch.
+    look : callable
+        Loads the timeline as it is now.
 
     Raises
     ------
@@ -33,11 +44,11 @@ def pin_view(storage: Storage, batch_id: BatchId) -> Timeline:
     path = f"{_VIEWS}/{batch_id.query_id}_{batch_id.batch_id}"
     with suppress(NotFoundError):
         return _parse(storage.read(path), path)
-    timeline = load_timeline(storage)
+    timeline = look()
     if not timeline.commits:
         return timeline
     instants = [*timeline.completed, *timeline.pending]
-    body = json.dumps([instant.file_name for instant in instants]).encode()
+    body = json.dumps([[i.file_name, i.num_batches] for i in instants]).encode()
     with suppress(AlreadyExistsError):
         storage.put_if_absent(path, body)
         return timeline
@@ -54,10 +65,9 @@ def forget_views(storage: Storage, guard: ReplayGuard) -> None:
 
 def _parse(body: bytes, path: str) -> Timeline:
     try:
-        names = json.loads(body)
-        found = [Instant.parse(name) for name in names]
+        found = [(Instant.parse(name), int(number)) for name, number in json.loads(body)]
     except (ValueError, TypeError) as error:
         raise CorruptFileError(
             f"{path}: a pinned view is damaged ({error}); delete it and start the query again"
         ) from error
-    return Timeline.of(instant for instant in found if instant is not None)
+    return Timeline.of(replace(instant, num_batches=n) for instant, n in found if instant)

@@ -1,8 +1,9 @@
 """The replay guard: which micro-batches the table already holds.
 
-Every commit carries, for every streaming query that ever wrote to the table, the highest batch
-that it committed, under the key and in the form of Hudi's own streaming sink. So the newest
-commit that has the key tells all, however old a batch is and whoever committed in between.
+Every commit of ours carries, for every streaming query that ever wrote to the table, the highest
+batch that it committed, under the key and in the form of Hudi's own streaming sink. So the newest
+tells all, however old a batch is; but for other engines' commits since then, which name their own
+query alone, and for commits that were pending beside it and completed later.
 """
 
 from __future__ import annotations
@@ -14,15 +15,23 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
 """Key in a commit's extra metadata: JSON object of writer identifier to batch id, as text."""
 
 
+PENDING_KEY: Final = "_hoodie_ds_pending"
+"""Key in the extra metadata of our commits: times of the instants that were pending beside it."""
+
 BATCH_KEY: Final = "_hoodie_ds_batch"
 """Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""
+
+
+def _is_later(batch: str, than: str) -> bool:
+    return batch.isdigit() and (not than.isdigit() or int(batch) > int(than))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,18 +63,36 @@ class ReplayGuard:
 
     @classmethod
     def load(cls, storage: Storage, timeline: Timeline) -> ReplayGuard:
-        """Read the guard from the newest commit that carries one.
+        """Read the guard from the newest commits, back to one of ours.
 
         Raises
         ------
         CorruptFileError
             The commit's entry is not what a streaming sink writes.
         """
-        for instant in reversed(timeline.commits):
-            text = read_commit(storage, instant).extra.get(CHECKPOINT_KEY)
-            if text is not None:
-                return cls._parse(text, instant_path(instant))
-        return cls()
+        guard = cls()
+        waiting = list(timeline.commits)
+        seen: set[Instant] = set()
+        while waiting:
+            instant = waiting.pop()
+            if instant in seen:
+                continue
+            seen.add(instant)
+            extra = read_commit(storage, instant).extra
+            guard = guard._merged(cls._parse(extra.get(CHECKPOINT_KEY, "{}"), commit_path(instant)))
+            if PENDING_KEY in extra:
+                times = extra[PENDING_KEY].split()
+                waiting = [found for time in times if (found := timeline.commit_at(time))]
+        return guard
+
+    def _merged(self, other: ReplayGuard) -> ReplayGuard:
+        """Take the later batch of each query; this guard's where an entry is no number."""
+        later = {
+            query: batch
+            for query, batch in other.committed.items()
+            if query not in self.committed or _is_later(batch, self.committed[query])
+        }
+        return ReplayGuard({**self.committed, **later})
 
     @classmethod
     def _parse(cls, text: str, path: str) -> ReplayGuard:

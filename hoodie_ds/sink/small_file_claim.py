@@ -37,7 +37,9 @@ def claimed(context: WriteContext, small_files: Sequence[SmallFile]) -> list[Sma
 
 
 def _claim(context: WriteContext, group: FileGroupId) -> bool:
-    path = fill_claim_path(context.instant_time, group.partition_path, group.file_id)
+    path = fill_claim_path(
+        context.instant_time, context.batch_number, group.partition_path, group.file_id
+    )
     with suppress(AlreadyExistsError):
         context.storage.put_if_absent(path, context.write_token.encode())
         return True

@@ -6,7 +6,7 @@ several tasks, each task stages its rows, and the commit merges them, once per g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -143,17 +143,29 @@ def create_base_files(
     """
     statuses: list[WriteStatus] = []
     handle: CreateHandle | None = None
-    for rows in pieces:
+    largest = batch.options.parquet_max_file_bytes
+    for rows in (part for piece in pieces for part in _cut(piece, largest)):
         if handle is None:
             handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
         handle.write(rows)
-        if handle.bytes_written >= batch.options.parquet_max_file_bytes:
+        if handle.pending_bytes >= largest:
+            handle.flush()  # its size on storage is known only then
+        if handle.bytes_written >= largest:
             statuses.append(handle.close())
             handle = None
     return statuses if handle is None else [*statuses, handle.close()]
 
 
+def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Cut rows into parts of about so many Arrow bytes."""
+    step = max(1, rows.num_rows * size // max(1, rows.nbytes))
+    for start in range(0, rows.num_rows, step):
+        yield rows.slice(start, step)
+
+
 def commit_context(context: WriteContext, number: int) -> WriteContext:
     """Return a context with a write token of its own for one merge of the commit."""
     partition = 1_000_000 + number  # beyond the numbers of tasks, so that row numbers differ too
-    return replace(context, task_partition=partition, write_token=f"{partition}-0-0")
+    context = replace(context, task_partition=partition)
+    _, stage, _ = context.write_token.split("-")
+    return replace(context, write_token=f"{context.writer}-{stage}-0")

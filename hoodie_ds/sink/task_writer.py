@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 import pyarrow as pa
+import xxhash
 
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.kinds import Operation
@@ -128,11 +130,12 @@ def _take_partitions(
 def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext:
     """Return what a task's handles share."""
     options, budget = batch.options, MemoryBudget.of(batch.options)
-    return WriteContext(
+    prepared = batch.timeline.prepared
+    context = WriteContext(
         storage=batch.table.storage,
         instant_time=instant_time,
         task_partition=task.partition,
-        write_token=task.write_token,
+        write_token="",
         schema=batch.stored_schema,
         avro_schema=batch.stored_avro_schema,
         codec=options.parquet_codec.value,
@@ -140,7 +143,13 @@ def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext
         log_block_bytes=min(options.log_block_max_bytes, budget.encode_bytes),
         log_block_format=options.log_block_format,
         bloom=_bloom_params(batch),
+        batch_number=prepared.num_batches if prepared else 0,
     )
+    stage = task.stage
+    if prepared:
+        # Tasks of a run that died under the same instant may have had the same numbers.
+        stage = stage % 2000 * 10**6 + xxhash.xxh32_intdigest(batch.attempt.encode()) % 10**6
+    return replace(context, write_token=f"{context.writer}-{stage}-{task.attempt}")
 
 
 def _bloom_params(batch: Batch) -> BloomParams | None:

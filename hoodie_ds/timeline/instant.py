@@ -63,11 +63,15 @@ class Instant:
         What it does.
     state : State
         How far it has come.
+    num_batches : int
+        For an instant that takes several micro-batches and is still pending: how many are in it.
+        Those are prepared, so to the writer that goes on with it they count as committed.
     """
 
     time: str
     action: Action
     state: State
+    num_batches: int = 0
 
     @classmethod
     def parse(cls, name: str) -> Instant | None:

@@ -16,6 +16,7 @@ TEMP: Final = f"{HOODIE}/.temp"
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 
 _MARKER = ".marker."
+_MANIFEST = "manifest_"
 
 
 def instant_path(instant: Instant) -> str:
@@ -33,9 +34,31 @@ def claim_path(time: str) -> str:
     return f"{temp_folder(time)}/claim"
 
 
-def manifest_path(time: str) -> str:
-    """Path of the pending-commit manifest: the completed file's bytes, before they count."""
-    return f"{temp_folder(time)}/manifest.json"
+def manifest_path(time: str, num_batches: int = 1) -> str:
+    """Path of a pending-commit manifest: the completed file's bytes, before they count.
+
+    Parameters
+    ----------
+    time : str
+        Instant time.
+    num_batches : int
+        Number of the micro-batches of the instant that it is of.
+    """
+    return f"{temp_folder(time)}/{_MANIFEST}{num_batches}.json"
+
+
+def manifest_number(path: str) -> int | None:
+    """Number of micro-batches that a manifest is of; None for the path of another file."""
+    name = path.rpartition("/")[2]
+    number = name.removeprefix(_MANIFEST).removesuffix(".json")
+    return int(number) if name == f"{_MANIFEST}{number}.json" and number.isdigit() else None
+
+
+def commit_path(instant: Instant) -> str:
+    """Path of what a completed or prepared write instant did."""
+    if instant.num_batches:
+        return manifest_path(instant.time, instant.num_batches)
+    return instant_path(instant)
 
 
 def tombstone_path(time: str) -> str:
@@ -48,10 +71,10 @@ def staged_path(time: str, name: str) -> str:
     return f"{temp_folder(time)}/staged/{name}.arrow"
 
 
-def fill_claim_path(time: str, partition_path: str, file_id: str) -> str:
+def fill_claim_path(time: str, batch_number: int, partition_path: str, file_id: str) -> str:
     """Path of the mark by which a task claims a small file for its inserts."""
     partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
-    return f"{temp_folder(time)}/fill/{partition}_{file_id}"
+    return f"{temp_folder(time)}/fill/{batch_number}_{partition}_{file_id}"
 
 
 def marker_path(time: str, file_path: str, kind: str) -> str:

@@ -13,7 +13,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import HOODIE, instant_path
+from hoodie_ds.timeline.paths import HOODIE, commit_path
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,18 @@ class Timeline:
         return tuple(i for i in self.completed if i.action in WRITE_ACTIONS)
 
     @property
+    def prepared(self) -> Instant | None:
+        """The instant that takes further micro-batches, if there is one; see `with_prepared`."""
+        return next((instant for instant in self.commits if instant.num_batches), None)
+
+    def with_prepared(self, prepared: Instant | None) -> Timeline:
+        """Return the timeline as it looks to the writer that goes on with a pending instant."""
+        if prepared is None:
+            return self
+        rest = (i for i in (*self.completed, *self.pending) if i.time != prepared.time)
+        return Timeline.of([*rest, prepared])
+
+    @property
     def latest_time(self) -> str | None:
         """The greatest time of any instant, pending ones included."""
         last = [instants[-1] for instants in (self.completed, self.pending) if instants]
@@ -65,7 +77,8 @@ class Timeline:
     @cached_property
     def digest(self) -> int:
         """32 bits by which timelines that show the same file slices are known (xxh32, signed)."""
-        names = [instant.file_name for instant in (*self.commits, *self.pending_compactions)]
+        seen = (*self.commits, *self.pending_compactions)
+        names = [f"{instant.file_name} {instant.num_batches}" for instant in seen]
         return xxhash.xxh32_intdigest("\n".join(names).encode()) - (1 << 31)
 
     @cached_property
@@ -106,7 +119,7 @@ def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
     CorruptFileError
         The file is not what a version 6 table holds there.
     """
-    path = instant_path(instant)
+    path = commit_path(instant)
     try:
         data = storage.read(path)
     except NotFoundError as error:

@@ -44,6 +44,7 @@ class Job:
     folder: Path
     kind: str
     extra: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
 
     @property
     def table(self) -> HoodieTable:
@@ -95,6 +96,7 @@ class Job:
                 "path": str(self.folder / "table"),
                 "hoodie.table.name": "events",
                 **TABLES[self.kind],
+                **self.options,
             },
             **self.extra,
         }
@@ -179,6 +181,35 @@ def test_a_driver_killed_in_the_middle_of_a_batch(job: Job, foreach_batch: str) 
     job.run()
     assert job.actual() == job.expected()
     assert not job.table.timeline.pending
+    assert_same_rows(read_with_hudi_rs(str(job.folder / "table")), job.table.read())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["mor", "append"], indirect=True)
+def test_an_instant_over_several_batches_and_a_driver_killed_in_it(job: Job) -> None:
+    job.options = {"hoodie.streaming.batches.per.commit": "4"}
+    process = job.start()
+    temp = job.folder / "table" / ".hoodie" / ".temp"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if list(temp.glob("*/manifest_2.json")):  # the second batch is in, the third under way
+            os.killpg(process.pid, signal.SIGKILL)
+            break
+        time.sleep(0.0005)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert job.table.timeline.commits == ()
+    job.run()
+    assert len(job.table.timeline.commits) == 1
+    delete_newest_commit_log_entry(job.folder / "checkpoint")
+    job.run()
+    assert len(job.table.timeline.commits) == 1
+    # The fifth batch waits in an instant of its own, which whoever comes next completes.
+    options = {**KEYED, "hoodie.table.name": "events"} if job.kind != "append" else {}
+    nothing = pq.read_schema(job.folder / "source" / "0.parquet").empty_table()
+    HoodieTable(str(job.folder / "table"), options).insert(nothing)
+    assert len(job.table.timeline.commits) == 2
+    assert job.actual() == job.expected()
     assert_same_rows(read_with_hudi_rs(str(job.folder / "table")), job.table.read())
 
 

@@ -130,14 +130,15 @@ def test_rows_assigned_by_different_views_are_refused(tmp_path: Path) -> None:
 
 def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
-    storage, number = writer(tmp_path).storage, BatchId("q", 3)
-    first = pin_view(storage, number)
+    look, number = writer(tmp_path).view, BatchId("q", 3)
+    storage = writer(tmp_path).storage
+    first = pin_view(storage, number, look)
     table = HoodieTable(str(tmp_path), BLOOM)
     table.upsert(trips(("new", "c0", 1, 0.0)))
-    again = pin_view(storage, number)
+    again = pin_view(storage, number, look)
     assert again == first
     assert again.digest == first.digest
-    later = pin_view(storage, BatchId("q", 4))
+    later = pin_view(storage, BatchId("q", 4), look)
     assert later.digest != first.digest
     assert len(later.commits) == 2
     # Once its batch is committed, a view is forgotten; that of the coming one stays.
@@ -154,15 +155,16 @@ def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> N
 
 def test_a_damaged_view_is_named(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
-    storage = writer(tmp_path).storage
-    pin_view(storage, BatchId("q", 1))
+    storage, look = writer(tmp_path).storage, writer(tmp_path).view
+    pin_view(storage, BatchId("q", 1), look)
     (tmp_path / ".hoodie/.temp/views/q_1").write_bytes(b'["2026')
     with pytest.raises(CorruptFileError, match="views/q_1"):
-        pin_view(storage, BatchId("q", 1))
+        pin_view(storage, BatchId("q", 1), look)
 
 
 def test_nothing_is_pinned_before_there_is_a_table(tmp_path: Path) -> None:
-    assert not pin_view(writer(tmp_path / "t").storage, BatchId("q", 0)).commits
+    begun = writer(tmp_path / "t")
+    assert not pin_view(begun.storage, BatchId("q", 0), begun.view).commits
     assert not (tmp_path / "t").exists()
 
 

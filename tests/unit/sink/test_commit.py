@@ -273,6 +273,29 @@ def test_every_commit_carries_all_queries(writer: Coordinator, table: HoodieTabl
     assert not writer.begin(TWO.schema).guard.holds(BatchId("query", 5))
 
 
+def test_a_batch_that_an_earlier_instant_committed_later_is_known(
+    writer: Coordinator, table: HoodieTable
+) -> None:
+    """Two queries begin together; the one with the later instant is the first to commit."""
+    rows = {"a": trips(("a", "x", 2, 2.0)), "b": trips(("b", "y", 2, 2.0))}
+    begun = {query: writer.begin(TWO.schema) for query in rows}
+    begun["b"] = replace(begun["b"], proposed_time=_FAR)
+    messages = {
+        query: write_task(begun[query], TaskId(), BatchId(query, 7), part.to_batches(), True)
+        for query, part in rows.items()
+    }
+    writer.commit([messages["b"]])
+    writer.commit([messages["a"]])
+    guard = writer.begin(TWO.schema).guard
+    assert guard.holds(BatchId("a", 7))
+    assert guard.holds(BatchId("b", 7))
+    # The next commit of ours carries both.
+    writer.commit([write(writer.begin(TWO.schema))])
+    newest = load_timeline(writer.storage).commits[-1]
+    entry = read_commit(writer.storage, newest).extra[CHECKPOINT_KEY]
+    assert json.loads(entry) == {"a": "7", "b": "7"}
+
+
 def test_a_commit_names_every_file_with_its_size(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:

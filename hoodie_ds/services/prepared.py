@@ -1,0 +1,68 @@
+"""Instants that span several micro-batches (RFC-24, step 3).
+
+Each batch leaves a manifest of all that the instant holds so far, durable before Spark moves on;
+the last one completes the instant. Until then its rows are invisible, and whoever finds the
+instant pending without being the writer that goes on with it completes it as it is.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.services.failed_write import is_ours
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import manifest_number, manifest_path, temp_folder
+from hoodie_ds.timeline.timeline import Timeline
+
+
+def newest_manifest(storage: Storage, time: str) -> tuple[int, bytes] | None:
+    """Return the number of micro-batches that an instant's newest whole manifest is of, and it.
+
+    Returns
+    -------
+    tuple of int and bytes, or None
+        None if there is none.
+    """
+    listed = (manifest_number(status.path) for status in storage.list(temp_folder(time)))
+    for number in sorted((n for n in listed if n is not None), reverse=True):
+        path = manifest_path(time, number)
+        with suppress(NotFoundError, CorruptFileError):
+            body = storage.read(path)
+            CommitMetadata.from_bytes(body, path)
+            return number, body
+    return None
+
+
+def find_prepared(
+    table: Table, timeline: Timeline, action: Action, batches_per_commit: int
+) -> Instant | None:
+    """Find the pending instant that takes the next micro-batch too.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    action : Action
+        What the micro-batch does.
+    batches_per_commit : int
+        Micro-batches that an instant takes.
+
+    Returns
+    -------
+    Instant or None
+        With its number of batches; None if the batch begins an instant of its own.
+    """
+    if batches_per_commit == 1:
+        return None
+    for instant in timeline.pending:
+        if instant.action is action and is_ours(table, instant):
+            found = newest_manifest(table.storage, instant.time)
+            if found is not None and found[0] < batches_per_commit:
+                return Instant(instant.time, action, State.COMPLETED, found[0])
+    return None

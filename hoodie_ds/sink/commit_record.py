@@ -1,0 +1,120 @@
+"""What a commit says of a batch, and of the micro-batches before it in the same instant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import TaskCommitMessage
+from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
+from hoodie_ds.sink.replay_guard import BATCH_KEY, CHECKPOINT_KEY, PENDING_KEY, ReplayGuard
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
+
+CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
+"""Key in a commit's extra metadata: JSON object of file path to xxh64."""
+
+ROWS_KEY: Final = "_hoodie_ds_rows_in"
+"""Key in a commit's extra metadata: number of rows that were brought."""
+
+
+def commit_record(
+    batch: Batch,
+    messages: Sequence[TaskCommitMessage],
+    statuses: Sequence[WriteStatus],
+    guard: ReplayGuard,
+    pending: Sequence[str],
+    replaced: Mapping[str, tuple[str, ...]],
+) -> CommitMetadata:
+    """Return what a batch did.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    messages : sequence of TaskCommitMessage
+        From its tasks.
+    statuses : sequence of WriteStatus
+        Its files.
+    guard : ReplayGuard
+        What was committed before.
+    pending : sequence of str
+        Times of the other write instants that are pending.
+    replaced : mapping of str to tuple of str
+        File ids that make way, by partition path.
+    """
+    batch_id = messages[0].batch_id
+    identity = {}
+    if batch_id is not None:
+        guard = guard.with_batch(batch_id)
+        identity = {BATCH_KEY: batch_id.to_json()}
+    checksums = {status.stat.path: status.checksum for status in statuses}
+    extra = {
+        **batch.options.extra_metadata,
+        **identity,
+        SCHEMA_KEY: batch.avro_schema,
+        CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
+        METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
+        ROWS_KEY: str(sum(message.num_rows for message in messages)),
+        PENDING_KEY: " ".join(pending),
+    }
+    if guard.committed:
+        extra[CHECKPOINT_KEY] = guard.to_json()
+    stats = tuple(sorted((status.stat for status in statuses), key=lambda stat: stat.path))
+    return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced)
+
+
+def joined(before: CommitMetadata, after: CommitMetadata) -> CommitMetadata:
+    """Return what the micro-batches of an instant did together.
+
+    Parameters
+    ----------
+    before : CommitMetadata
+        The batches up to now.
+    after : CommitMetadata
+        The next one, which may have rewritten base files of theirs.
+    """
+    rewritten = {_group(stat): stat for stat in after.stats if stat.log is None}
+    kept = [s for s in before.stats if s.log is not None or _group(s) not in rewritten]
+    earlier = {_group(stat): stat for stat in before.stats if stat.log is None}
+    stats = [_since(earlier.get(_group(s)), s) if s.log is None else s for s in after.stats]
+    named = {stat.path for stat in (*kept, *stats)}
+    checksums = {**_checksums(before), **_checksums(after)}
+    metrics = WriteMetrics.total(
+        WriteMetrics.from_json(commit.extra[METRICS_KEY]) for commit in (before, after)
+    )
+    extra = {
+        **before.extra,
+        **after.extra,
+        CHECKSUMS_KEY: json.dumps({p: checksums[p] for p in sorted(named)}),
+        METRICS_KEY: metrics.to_json(),
+        ROWS_KEY: str(int(before.extra[ROWS_KEY]) + int(after.extra[ROWS_KEY])),
+    }
+    ordered = tuple(sorted((*kept, *stats), key=lambda stat: stat.path))
+    return replace(after, stats=ordered, extra=extra)
+
+
+def _group(stat: WriteStat) -> FileGroupId:
+    return FileGroupId(stat.partition_path, stat.file_id)
+
+
+def _since(earlier: WriteStat | None, stat: WriteStat) -> WriteStat:
+    """Count the changes of a base file from the one before the instant."""
+    if earlier is None:
+        return stat
+    return replace(
+        stat,
+        prev_commit=earlier.prev_commit,
+        num_inserts=earlier.num_inserts + stat.num_inserts,
+        num_update_writes=earlier.num_update_writes + stat.num_update_writes,
+        num_deletes=earlier.num_deletes + stat.num_deletes,
+    )
+
+
+def _checksums(commit: CommitMetadata) -> dict[str, str]:
+    found: dict[str, str] = json.loads(commit.extra[CHECKSUMS_KEY])
+    return found
