@@ -39,6 +39,7 @@ TABLE = {
 TOUCHED = 10
 ROWS = 100  # in each touched group
 WARM_UP = 2
+GOAL = 1.2
 
 
 def keys_of(num_buckets: int) -> tuple[pa.Array, pa.Array]:
@@ -81,49 +82,54 @@ def write(options: dict[str, str], rows: list[pa.RecordBatch], number: int) -> d
     return {**taken, "batch": times[-1] - times[0], "touched": len(touched)}
 
 
-def measure(table_type: str, parts: int, buckets: int, work: Path, rounds: int) -> None:
-    """Load a table and write batches to it."""
-    shutil.rmtree(work, ignore_errors=True)
+def load(table_type: str, parts: int, buckets: int, path: Path) -> dict[str, str]:
+    """Make a table of one row in each bucket; returns the options of its writes."""
     options = {
         **TABLE,
-        "path": str(work),
+        "path": str(path),
         "hoodie.datasource.write.table.type": table_type,
         "hoodie.bucket.index.num.buckets": str(buckets),
     }
-    one_each, some = keys_of(buckets)
     with patch.object(os, "fsync"):
-        write(options, rows_of(one_each, parts, 0), 0)
-    os.sync()
-    kind = "COW" if table_type == "COPY_ON_WRITE" else "MOR"
-    for number in range(1, WARM_UP + rounds + 1):
-        taken = write(options, rows_of(some, 1, number), number)
-        assert taken.pop("touched") == TOUCHED
-        for part, seconds in taken.items():
-            against = f"{kind}, {TOUCHED} file groups in 1 partition(s), {part}"
-            work_ = f"{kind}, {parts * buckets:,} file groups in {parts:,} partition(s), {part}"
-            emit(
-                work_,
-                seconds,
-                against=None if work_ == against else against,
-                goal=1.2 if part == "batch" and work_ != against else None,
-                round=number,
-                warm_up=number <= WARM_UP,
-            )
-    shutil.rmtree(work)
+        write(options, rows_of(keys_of(buckets)[0], parts, 0), 0)
+    return options
+
+
+def report(name: str, baseline: str, taken: dict[str, float], number: int) -> None:
+    """Print times, against those of the smallest table."""
+    for part, seconds in taken.items():
+        against = None if name == baseline else f"{baseline}, {part}"
+        goal = GOAL if against and part == "batch" else None
+        warm_up = number <= WARM_UP
+        emit(f"{name}, {part}", seconds, against=against, goal=goal, round=number, warm_up=warm_up)
 
 
 def main() -> None:
-    """Measure each kind and layout of table."""
+    """Load the tables, then take turns in writing to them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
     parser.add_argument("--groups", type=int, nargs="+", default=[10, 1_000, 10_000])
     parser.add_argument("--rounds", type=int, default=7)
     chosen = parser.parse_args()
-    for table_type in ("COPY_ON_WRITE", "MERGE_ON_READ"):
-        for groups in chosen.groups:
-            measure(table_type, groups // TOUCHED, TOUCHED, chosen.work, chosen.rounds)
-        for groups in chosen.groups[1:]:
-            measure(table_type, 1, groups, chosen.work, chosen.rounds)
+    layouts = [(groups // TOUCHED, TOUCHED) for groups in chosen.groups]
+    layouts += [(1, groups) for groups in chosen.groups[1:]]
+    rows = {buckets: keys_of(buckets)[1] for _, buckets in layouts}
+    for table_type, kind in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
+        shutil.rmtree(chosen.work, ignore_errors=True)
+        tables = {
+            f"{kind}, {parts * buckets:,} file groups, partitions: {parts:,}": (
+                load(table_type, parts, buckets, chosen.work / f"{parts}-{buckets}"),
+                buckets,
+            )
+            for parts, buckets in layouts
+        }
+        os.sync()
+        for number in range(1, WARM_UP + chosen.rounds + 1):
+            for name, (options, buckets) in tables.items():
+                taken = write(options, rows_of(rows[buckets], 1, number), number)
+                assert taken.pop("touched") == TOUCHED
+                report(name, next(iter(tables)), taken, number)
+    shutil.rmtree(chosen.work)
 
 
 if __name__ == "__main__":
