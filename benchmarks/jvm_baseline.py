@@ -3,7 +3,8 @@
 Runs under the Python of ``.venv-jvm`` (``.ci/setup test --jvm``), as PySpark 3.5 cannot share an
 environment with PySpark 4:
 
-    .venv-jvm/bin/python benchmarks/jvm_baseline.py LINEITEM WORK --bundle JAR
+    .venv-jvm/bin/python benchmarks/jvm_baseline.py LINEITEM WORK --bundle JAR \
+        [--suite tables|index]
 
 ``LINEITEM`` is a folder of TPC-H lineitem as parquet; ``WORK`` gets the inputs (kept) and the
 tables (removed). Round 0 warms the JVM up and is marked so.
@@ -18,6 +19,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -58,6 +60,16 @@ KEYED = {
     "hoodie.index.type": "BUCKET",
     "hoodie.bucket.index.num.buckets": "8",
 }
+LOOKED_UP = {key: text for key, text in KEYED.items() if "bucket" not in key} | {
+    "hoodie.index.type": "BLOOM"
+}
+IN_PARTITIONS = {
+    "hoodie.datasource.write.partitionpath.field": "part",
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
+}
+PARTITION = "cast(l_orderkey div 4000 % 10 as int)"  # each share of the orders is in all ten
+SHARES = {"10 %": "tenth", "0.1 %": "thousandth"}
+LAYOUTS = {"": {}, ", 10 partitions": IN_PARTITIONS}
 
 Step = tuple[str, Callable[[], None]]
 
@@ -74,13 +86,17 @@ def session(bundle: Path, cores: int, memory: str) -> SparkSession:
 
 
 def prepare(spark: SparkSession, lineitem: Path, work: Path) -> None:
-    """Lay down the keyed inputs: the first half by order key, and every tenth order of it."""
+    """Lay down the keyed inputs: the first half by order key, every 10th and 1000th order of it."""
     rows = spark.read.parquet(str(lineitem))
     middle = rows.agg(F.max("l_orderkey")).first()[0] // 2
     half = rows.where(F.col("l_orderkey") <= middle)
-    tenth = half.where(F.col("l_orderkey") % 10 == 0)
-    changed = tenth.withColumn("l_comment", F.concat("l_comment", F.lit("!")))
-    for name, part in {"half": half, "tenth": changed}.items():
+    changed = half.withColumn("l_comment", F.concat("l_comment", F.lit("!")))
+    parts = {
+        "half": half,
+        "tenth": changed.where(F.col("l_orderkey") % 10 == 0),
+        "thousandth": changed.where(F.col("l_orderkey") % 1000 == 0),
+    }
+    for name, part in parts.items():
         if not (work / name / "_SUCCESS").exists():
             part.write.mode("overwrite").parquet(str(work / name))
 
@@ -88,6 +104,8 @@ def prepare(spark: SparkSession, lineitem: Path, work: Path) -> None:
 def write_hudi(rows: DataFrame, path: Path, options: dict[str, str], ts: int | None) -> None:
     if ts is not None:
         rows = rows.withColumn("ts", F.lit(ts).cast("bigint"))
+    if "hoodie.datasource.write.partitionpath.field" in options:
+        rows = rows.withColumn("part", F.expr(PARTITION))
     rows.write.format("hudi").options(**options).mode("append").save(str(path))
 
 
@@ -113,11 +131,31 @@ def steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
     yield "snapshot scan, MOR, two log layers", lambda: scan(spark, path)
 
 
+def index_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """Upserts into copy-on-write tables with a bloom index; three batches of each share."""
+    inputs = {name: spark.read.parquet(str(work / name)) for name in ("half", *SHARES.values())}
+    for suffix, parts in LAYOUTS.items():
+        path = work / "tables" / f"BLOOM{suffix}"
+        put = partial(write_hudi, path=path, options={**LOOKED_UP, **parts})
+        yield f"BLOOM{suffix}, first load", partial(put, inputs["half"], ts=1)
+        ts = 1
+        for share, name in SHARES.items():
+            for which in ("first batch", "later batches", "later batches"):
+                ts += 1
+                yield (
+                    f"BLOOM{suffix}, upsert {share}, {which}",
+                    partial(put, inputs[name], ts=ts),
+                )
+
+
+SUITES = {"tables": steps, "index": index_steps}
+
+
 def run_round(
-    spark: SparkSession, number: int, lineitem: Path, work: Path, results: TextIO
+    spark: SparkSession, number: int, lineitem: Path, work: Path, suite: str, results: TextIO
 ) -> None:
     shutil.rmtree(work / "tables", ignore_errors=True)
-    for what, step in steps(spark, lineitem, work):
+    for what, step in SUITES[suite](spark, lineitem, work):
         started = time.perf_counter()
         step()
         seconds = round(time.perf_counter() - started, 3)
@@ -126,18 +164,19 @@ def run_round(
             json.dumps({"engine": f"jvm hudi 1.2.0, spark {spark.version}", **line}) + "\n"
         )
         results.flush()
-    check(spark, work)
+    check(spark, work, suite)
     shutil.rmtree(work / "tables")
 
 
-def check(spark: SparkSession, work: Path) -> None:
+def check(spark: SparkSession, work: Path, suite: str) -> None:
     """A figure counts only if the tables hold what they should."""
-    loaded = spark.read.parquet(str(work / "half")).count()
-    updated = spark.read.parquet(str(work / "tenth")).count()
-    for name, ts in (("COW", 2), ("MOR", 3)):
+    updated = "tenth" if suite == "tables" else "thousandth"
+    expected = tuple(spark.read.parquet(str(work / name)).count() for name in ("half", updated))
+    newest = {"tables": {"COW": 2, "MOR": 3}, "index": {f"BLOOM{suffix}": 7 for suffix in LAYOUTS}}
+    for name, ts in newest[suite].items():
         rows = spark.read.format("hudi").load(str(work / "tables" / name))
         found = rows.count(), rows.where(F.col("ts") == ts).count()
-        assert found == (loaded, updated), f"{name}: {found} is not {(loaded, updated)}"
+        assert found == expected, f"{name}: {found} is not {expected}"
 
 
 def main() -> None:
@@ -145,6 +184,7 @@ def main() -> None:
     parser.add_argument("lineitem", type=lambda text: Path(text).resolve())
     parser.add_argument("work", type=lambda text: Path(text).resolve())
     parser.add_argument("--bundle", type=Path, required=True, help="jar of the Hudi bundle")
+    parser.add_argument("--suite", choices=SUITES, default="tables")
     parser.add_argument("--rounds", type=int, default=3, help="measured, after the warm-up")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="8g", help="of the driver")
@@ -155,7 +195,7 @@ def main() -> None:
     spark = session(chosen.bundle, chosen.cores, chosen.memory)
     prepare(spark, chosen.lineitem, chosen.work)
     for number in range(chosen.rounds + 1):
-        run_round(spark, number, chosen.lineitem, chosen.work, results)
+        run_round(spark, number, chosen.lineitem, chosen.work, chosen.suite, results)
     spark.stop()
 
 

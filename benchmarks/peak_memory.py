@@ -37,6 +37,7 @@ CASES = {
     "upsert, COW, 8 buckets": {**KEYED, "hoodie.datasource.write.table.type": "COPY_ON_WRITE"},
 }
 ROWS = 20_000
+GOALS = {256: 606}  # by the cap, MB
 
 
 def batches(total_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -80,6 +81,7 @@ def run(case: str, cap_mb: int, folder: Path) -> dict[str, object]:
         "work": f"peak memory, {case}, MB",
         "cap": cap_mb,
         "seconds": peak,
+        "goal": GOALS.get(cap_mb),
         "buffered at most, MB": message.metrics.max_buffered_bytes // MB,
         "flushes": message.metrics.num_flushes,
         "rows": message.num_rows,

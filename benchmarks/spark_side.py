@@ -1,8 +1,9 @@
 """What the work of ``jvm_baseline.py`` costs here: one JSON line for each run.
 
-    .venv/bin/python benchmarks/spark_side.py LINEITEM WORK
+    .venv/bin/python benchmarks/spark_side.py LINEITEM WORK [--suite tables|index|load]
 
 ``WORK`` must hold the inputs that ``jvm_baseline.py`` prepared, so both sides read the same files.
+The suites ``tables`` and ``index`` are the baseline's; ``load`` is first keyed loads alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,14 +30,21 @@ KEYED = {
     "hoodie.bucket.index.num.buckets": "8",
 }
 
+LOOKED_UP = {key: text for key, text in KEYED.items() if "bucket" not in key}
+IN_PARTITIONS = {"hoodie.datasource.write.partitionpath.field": "part"}
+PARTITION = "cast(l_orderkey div 4000 % 10 as int)"  # each share of the orders is in all ten
+SHARES = {"10 %": "tenth", "0.1 %": "thousandth"}
+LAYOUTS: dict[str, dict[str, str]] = {"": {}, ", 10 partitions": IN_PARTITIONS}
+
 Step = tuple[str, Callable[[], None]]
 
 
-def session(cores: int, memory: str) -> SparkSession:
+def session(cores: int, memory: str, settings: dict[str, str] | None = None) -> SparkSession:
     """Start Spark as the baseline does."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.master(f"local[{cores}]")
+        .config(map=settings or {})
         .config("spark.driver.memory", memory)
         .config("spark.driver.host", "localhost")
         .config("spark.ui.enabled", "false")
@@ -52,6 +61,8 @@ def write(rows: DataFrame, path: Path, options: dict[str, str], ts: int, shuffle
     """Upsert rows with this ordering value."""
     options = {**options, "path": str(path)}
     rows = rows.withColumn("ts", sf.lit(ts).cast("bigint"))
+    if "hoodie.datasource.write.partitionpath.field" in options:
+        rows = rows.withColumn("part", sf.expr(PARTITION))
     if shuffle:
         rows = hoodie_ds.shuffle_by_file_group(rows, options)
     rows.write.format("hoodie_py").options(**options).mode("append").save()
@@ -96,14 +107,52 @@ def steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
         yield f"snapshot scan, MOR, two log layers{suffix}", lambda path=path: scan(spark, path)
 
 
-def check(spark: SparkSession, work: Path) -> None:
+def load_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """First loads through the shuffle."""
+    half = spark.read.parquet(str(work / "half"))
+    for kind, name in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
+        options = {**KEYED, "hoodie.datasource.write.table.type": kind}
+        put = partial(write, half, work / "tables" / name, options, 1, True)
+        yield f"first keyed load, {name}", put
+
+
+def index_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """Upserts into copy-on-write tables whose index looks keys up; three batches of each share."""
+    inputs = {name: spark.read.parquet(str(work / name)) for name in ("half", *SHARES.values())}
+    for index in ("BLOOM", "FLINK_STATE"):
+        for suffix, parts in LAYOUTS.items():
+            path = work / "tables" / f"{index}{suffix}"
+            options = {**LOOKED_UP, **parts, "hoodie.index.type": index}
+            put = partial(write, path=path, options=options, shuffle=True)
+            yield f"{index}{suffix}, first load", partial(put, inputs["half"], ts=1)
+            ts = 1
+            for share, name in SHARES.items():
+                for which in ("first batch", "later batches", "later batches"):
+                    ts += 1
+                    work_ = f"{index}{suffix}, upsert {share}, {which}"
+                    yield work_, partial(put, inputs[name], ts=ts)
+
+
+SUITES = {"tables": steps, "index": index_steps, "load": load_steps}
+
+
+def check(spark: SparkSession, work: Path, suite: str) -> None:
     """A figure counts only if the tables hold what they should."""
-    loaded = spark.read.parquet(str(work / "half")).count()
-    updated = spark.read.parquet(str(work / "tenth")).count()
-    for name, ts in (("COWTrue", 2), ("MORTrue", 3), ("COWFalse", 2), ("MORFalse", 3)):
+    sizes = {
+        name: spark.read.parquet(str(work / name)).count()
+        for name in ("half", "tenth", "thousandth")
+    }
+    newest = {
+        "tables": {"COWTrue": 2, "MORTrue": 3, "COWFalse": 2, "MORFalse": 3},
+        "index": {f"{i}{suffix}": 7 for i in ("BLOOM", "FLINK_STATE") for suffix in LAYOUTS},
+        "load": {"COW": 1, "MOR": 1},
+    }
+    updated = {"tables": "tenth", "index": "thousandth", "load": "half"}
+    for name, ts in newest[suite].items():
         rows = spark.read.format("hoodie_py").load(str(work / "tables" / name))
         found = rows.count(), rows.where(sf.col("ts") == ts).count()
-        assert found == (loaded, updated), f"{name}: {found} is not {(loaded, updated)}"
+        expected = sizes["half"], sizes[updated[suite]]
+        assert found == expected, f"{name}: {found} is not {expected}"
 
 
 def main() -> None:
@@ -111,6 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lineitem", type=Path)
     parser.add_argument("work", type=Path)
+    parser.add_argument("--suite", choices=SUITES, default="tables")
     parser.add_argument("--rounds", type=int, default=3, help="measured, after the warm-up")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="8g", help="of the driver")
@@ -118,13 +168,13 @@ def main() -> None:
     spark = session(chosen.cores, chosen.memory)
     for number in range(chosen.rounds + 1):
         shutil.rmtree(chosen.work / "tables", ignore_errors=True)
-        for what, step in steps(spark, chosen.lineitem, chosen.work):
+        for what, step in SUITES[chosen.suite](spark, chosen.lineitem, chosen.work):
             started = time.perf_counter()
             step()
             seconds = round(time.perf_counter() - started, 3)
             line = {"work": what, "seconds": seconds, "round": number, "warm_up": number == 0}
             print(json.dumps({"engine": f"hoodie_ds, spark {spark.version}", **line}), flush=True)
-        check(spark, chosen.work)
+        check(spark, chosen.work, chosen.suite)
         shutil.rmtree(chosen.work / "tables")
     spark.stop()
 
