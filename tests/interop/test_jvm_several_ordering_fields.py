@@ -1,7 +1,7 @@
 """Merge-on-read tables ordered by two fields, beside Apache Hudi on the JVM.
 
 hudi-rs refuses such tables. Hudi 1.2.0 itself fails where it meets a null in an ordering field and
-where it reads a delete that it wrote with a date, and it mistakes texts in parquet log blocks, those
+where it reads a delete that it wrote with a date. It mistakes texts in parquet log blocks, those
 of a single ordering field too, in its own tables as in ours. None of this is asked for here.
 """
 
