@@ -127,6 +127,13 @@ class DuplicatePolicy(str, Enum):
     FAIL = "fail"
 
 
+class PartialUpdateMode(str, Enum):
+    """Which values a row takes from the other one (``hoodie.table.partial.update.mode``)."""
+
+    IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
+    FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
+
+
 class QueryType(str, Enum):
     """What a read returns (``hoodie.datasource.query.type``)."""
 

@@ -17,6 +17,7 @@ from hoodie_ds.config.key_generation import (
     partition_names,
 )
 from hoodie_ds.config.kinds import IndexType, KeyGeneratorType, MergeMode, TableType
+from hoodie_ds.config.partial_updates import partial_update_entries
 from hoodie_ds.config.write_options import WriteOptions, hook_name
 from hoodie_ds.errors import OptionError
 
@@ -100,6 +101,9 @@ def _check_time_format(
 
 
 def _merge_entries(options: WriteOptions) -> dict[str, str]:
+    filled = partial_update_entries(options)
+    if filled is not None:
+        return filled
     ordering = options.ordering_fields or ()
     mode = options.merge_mode
     if mode is MergeMode.CUSTOM or options.merge_hook is not None:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TypeVar
 
 from hoodie_ds.config import table_keys as keys
-from hoodie_ds.config.kinds import IndexType, KeyGeneratorType
+from hoodie_ds.config.kinds import IndexType, KeyGeneratorType, PartialUpdateMode
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 
 E = TypeVar("E", bound=Enum)
@@ -58,7 +58,7 @@ class PropertyReader:
         for member in members:
             if str(member.value).upper() == text:
                 return member
-        if members is IndexType:
+        if members in (IndexType, PartialUpdateMode):
             raise UnsupportedTableError(f"{self.path}: {key} = {text[:100]!r} is unknown here")
         raise self._malformed(key, "one of " + ", ".join(str(member.value) for member in members))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hoodie_ds.config import index_catalog
 from hoodie_ds.config import write_catalog as catalog
 from hoodie_ds.config.key_generation import partition_names
-from hoodie_ds.config.kinds import IndexType, MergeMode
+from hoodie_ds.config.kinds import IndexType, MergeMode, PartialUpdateMode
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -51,13 +51,11 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
         (catalog.KEY_GENERATOR_TYPE, options.key_generator, table.key_generator),
         (catalog.HIVE_STYLE, options.hive_style, table.hive_style),
         (catalog.URL_ENCODE, options.url_encode, table.url_encode),
-        (catalog.MERGE_MODE, options.merge_mode, table.merge_mode),
         (index_catalog.NUM_BUCKETS, options.num_buckets, table.num_buckets),
     )
     for option, given, stored in fixed:
         yield option.key, given, stored
-    if options.merge_mode is MergeMode.CUSTOM and options.payload_class is not None:
-        yield catalog.PAYLOAD_CLASS.key, options.payload_class, table.partial_update_payload or ""
+    yield from _merge_pairs(options, table)
     yield from _partition_pairs(options, table)
     # Indexes that look keys up share one layout; a bucket index has another.
     if IndexType.BUCKET in (options.index_type, table.index_type):
@@ -69,7 +67,7 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
             sorted(table.bucket_hash_fields),
         )
     # A table ordered by commit time stores no ordering field, so giving one contradicts nothing.
-    if table.ordering_fields or table.merge_mode is not MergeMode.COMMIT_TIME_ORDERING:
+    if table.ordering_fields or table.order is not MergeMode.COMMIT_TIME_ORDERING:
         yield catalog.ORDERING_FIELDS.key, options.ordering_fields, table.ordering_fields
     if options.complex_keygen_new_encoding is not None and table.complex_key_prefixed is not None:
         given_encoding, stored_encoding = (
@@ -79,6 +77,22 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
         yield catalog.COMPLEX_KEYGEN_NEW_ENCODING.key, given_encoding, stored_encoding
     for key, text in options.key_generator_options.items():
         yield key, text, table.key_generator_options.get(key)
+
+
+def _merge_pairs(
+    options: WriteOptions, table: TableProperties
+) -> Iterator[tuple[str, object, object]]:
+    update, mode = table.partial_update, options.merge_mode
+    # Version 6 calls partial updates CUSTOM, whatever order they go by.
+    by_order = options.partial_update_mode is not None and mode is not MergeMode.CUSTOM
+    yield catalog.MERGE_MODE.key, mode, table.order if by_order else table.merge_mode
+    if mode is MergeMode.CUSTOM:
+        yield catalog.PAYLOAD_CLASS.key, options.payload_class, update.payload if update else ""
+    stored = update.mode if update else ""
+    yield catalog.PARTIAL_UPDATE_MODE.key, options.partial_update_mode, stored
+    marked = update is not None and update.mode is PartialUpdateMode.FILL_UNAVAILABLE
+    marker = update.marker if update and marked else ""
+    yield catalog.UNAVAILABLE_VALUE.key, options.unavailable_value, marker
 
 
 def _partition_pairs(

@@ -38,6 +38,10 @@ PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 MERGER_STRATEGY: Final = "hoodie.compaction.record.merger.strategy"
 MERGE_STRATEGY_ID: Final = "hoodie.record.merge.strategy.id"
 MERGE_HOOK: Final = "hoodie.py.merge.hook"
+PARTIAL_UPDATE_MODE: Final = "hoodie.table.partial.update.mode"
+UNAVAILABLE_VALUE: Final = (
+    "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value"
+)
 
 METADATA_PARTITIONS: Final = "hoodie.table.metadata.partitions"
 METADATA_PARTITIONS_INFLIGHT: Final = "hoodie.table.metadata.partitions.inflight"
@@ -63,6 +67,9 @@ PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
 
 HOOK_PAYLOAD: Final = "hoodie_ds.record.merge_hook.MergeHook"
 """Payload class of tables with a merge hook of the user's; no JVM has it, so that none merges."""
+
+FILL_UNAVAILABLE_PAYLOAD: Final = "hoodie_ds.record.partial_update.FillUnavailable"
+"""Payload class of tables whose rows are filled by `FILL_UNAVAILABLE`; no JVM has it either."""
 
 STANDARD_STRATEGIES: Final = (EVENT_TIME_STRATEGY, COMMIT_TIME_STRATEGY)
 """Mergers that need no class of the user's."""

@@ -22,6 +22,7 @@ from hoodie_ds.config.java_properties import (
 from hoodie_ds.config.key_generation import infer_key_generator, partition_names
 from hoodie_ds.config.kinds import IndexType, KeyGeneratorType, MergeMode, TableType
 from hoodie_ds.config.new_table import new_table_entries
+from hoodie_ds.config.partial_updates import PartialUpdate, read_partial_update
 from hoodie_ds.config.property_reader import PropertyReader
 from hoodie_ds.config.table_agreement import check_agreement
 from hoodie_ds.config.write_catalog import PAYLOAD_MODES
@@ -43,6 +44,8 @@ class TableProperties:
     partition_field_specs : tuple of str
         ``column:SIMPLE`` or ``column:TIMESTAMP`` per partition field of a CUSTOM key generator;
         empty for others, and where the table does not say.
+    partial_update : PartialUpdate or None
+        How rows are filled from one another; None where they are not.
     archive_folder : str
         Relative to ``.hoodie``.
     timeline_timezone : str
@@ -71,6 +74,7 @@ class TableProperties:
     key_generator: KeyGeneratorType
     ordering_fields: tuple[str, ...]
     merge_mode: MergeMode
+    partial_update: PartialUpdate | None
     hive_style: bool
     url_encode: bool
     drop_partition_columns: bool
@@ -108,7 +112,7 @@ class TableProperties:
             It is no such file: a mandatory key is missing, a value is malformed, or the checksum
             belongs to another name.
         UnsupportedTableError
-            It names a key generator or index that is unknown here.
+            It names a key generator, index or mode of partial updates that is unknown here.
         """
         return _read(parse_properties(text, path), path)
 
@@ -183,11 +187,9 @@ class TableProperties:
         self._refuse({"change data capture": cdc}, "written to")
 
     @property
-    def partial_update_payload(self) -> str | None:
-        """The Java class of partial updates by which rows are merged; None if by another rule."""
-        payload = self.raw.get(keys.PAYLOAD_CLASS, "").strip()
-        custom = self.merge_mode is MergeMode.CUSTOM
-        return payload if custom and PAYLOAD_MODES.get(payload) is MergeMode.CUSTOM else None
+    def order(self) -> MergeMode:
+        """Which of two rows prevails, whether or not it is filled from the other."""
+        return self.merge_mode if self.partial_update is None else self.partial_update.order
 
     def check_merge_hook(self, hook: object) -> None:
         """Raise `OptionError` if rows are to be merged and a hook is missing, or out of place.
@@ -197,7 +199,7 @@ class TableProperties:
         hook : object
             What the user gave; None if nothing.
         """
-        custom = self.merge_mode is MergeMode.CUSTOM and self.partial_update_payload is None
+        custom = self.order is MergeMode.CUSTOM
         if custom and hook is None:
             rule = self.raw.get(keys.MERGE_HOOK) or self.raw.get(keys.PAYLOAD_CLASS)
             raise OptionError(
@@ -207,11 +209,11 @@ class TableProperties:
                 "name the Python function that implements it, package.module:callable",
             )
         if not custom and hook is not None:
+            rule = self.partial_update.name if self.partial_update else self.merge_mode.value
             raise OptionError(
                 keys.MERGE_HOOK,
                 hook,
-                f"table {self.name!r} merges rows by "
-                f"{self.partial_update_payload or self.merge_mode.value}; leave the hook out",
+                f"table {self.name!r} merges rows by {rule}; leave the hook out",
             )
 
     def check_agrees(self, options: WriteOptions) -> None:
@@ -237,6 +239,8 @@ def _read(raw: Mapping[str, str], path: str) -> TableProperties:
     _check_checksum(raw, path, database, name)
     version = reader.integer(keys.VERSION)
     record_keys = reader.names(keys.RECORD_KEYS)
+    ordering = reader.names(keys.ORDERING_FIELDS) or reader.names(keys.PRECOMBINE_FIELD)
+    merge_mode = _merge_mode(reader, ordering)
     partition = reader.names(keys.PARTITION_FIELDS)
     specs = _typed(partition) or _typed(reader.names(keys.PARTITION_SPECS))
     return TableProperties(
@@ -249,8 +253,9 @@ def _read(raw: Mapping[str, str], path: str) -> TableProperties:
         partition_fields=partition_names(partition),
         partition_field_specs=specs,
         key_generator=reader.key_generator(infer_key_generator(record_keys, specs or partition)),
-        ordering_fields=reader.names(keys.ORDERING_FIELDS) or reader.names(keys.PRECOMBINE_FIELD),
-        merge_mode=_merge_mode(reader),
+        ordering_fields=ordering,
+        merge_mode=merge_mode,
+        partial_update=read_partial_update(reader, merge_mode, ordering),
         hive_style=reader.boolean(keys.HIVE_STYLE, default=False),
         url_encode=reader.boolean(keys.URL_ENCODE, default=False),
         drop_partition_columns=reader.boolean(keys.DROP_PARTITION_COLUMNS, default=False),
@@ -274,7 +279,7 @@ def _typed(fields: tuple[str, ...]) -> tuple[str, ...]:
     return fields if any(":" in name for name in fields) else ()
 
 
-def _merge_mode(reader: PropertyReader) -> MergeMode:
+def _merge_mode(reader: PropertyReader, ordering: tuple[str, ...]) -> MergeMode:
     """Return what decides between two rows, by the rules for tables of version 6.
 
     An explicit mode comes first, then the payload class, then whether there is an ordering field.
@@ -289,8 +294,7 @@ def _merge_mode(reader: PropertyReader) -> MergeMode:
     strategy = raw.get(keys.MERGER_STRATEGY) or raw.get(keys.MERGE_STRATEGY_ID)
     if strategy and strategy.strip() not in keys.STANDARD_STRATEGIES:
         return MergeMode.CUSTOM
-    ordered = reader.names(keys.ORDERING_FIELDS) or reader.names(keys.PRECOMBINE_FIELD)
-    return MergeMode.EVENT_TIME_ORDERING if ordered else MergeMode.COMMIT_TIME_ORDERING
+    return MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING
 
 
 def _key_generator_options(raw: Mapping[str, str]) -> dict[str, str]:

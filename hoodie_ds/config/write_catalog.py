@@ -18,6 +18,7 @@ from hoodie_ds.config.kinds import (
     MergeMode,
     Operation,
     ParquetCodec,
+    PartialUpdateMode,
     SortMode,
     TableType,
 )
@@ -238,6 +239,19 @@ PAYLOAD_CLASS: Final = Option(
         "write.payload.class",
     ),
 )
+PARTIAL_UPDATE_MODE: Final = Option(
+    "hoodie.table.partial.update.mode",
+    choice(PartialUpdateMode),
+    "What a row keeps of the one it takes the place of: the values where it has null "
+    "(IGNORE_DEFAULTS) or the marker (FILL_UNAVAILABLE); fixed at creation.",
+)
+UNAVAILABLE_VALUE: Final = Option(
+    "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value",
+    TEXT,
+    "The marker of FILL_UNAVAILABLE, in columns of text and bytes; Debezium's "
+    "__debezium_unavailable_value for a new table.",
+    aliases=("hoodie.write.partial.update.unavailable.value",),
+)
 TABLE_VERSION: Final = Option(
     "hoodie.write.table.version",
     Kind("6 (other table versions are not supported yet)", {"6": 6}.get),
@@ -344,6 +358,8 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     MERGE_MODE,
     MERGE_HOOK,
     PAYLOAD_CLASS,
+    PARTIAL_UPDATE_MODE,
+    UNAVAILABLE_VALUE,
     *INDEX_OPTIONS,
     TABLE_VERSION,
     METADATA_ENABLE,

@@ -28,6 +28,7 @@ from hoodie_ds.config.kinds import (
     MergeMode,
     Operation,
     ParquetCodec,
+    PartialUpdateMode,
     SortMode,
     TableType,
 )
@@ -58,6 +59,8 @@ class WriteOptions:
         What merges rows with merge mode CUSTOM, or its import path.
     payload_class : str
         Java class that says the merge mode.
+    partial_update_mode, unavailable_value
+        Which values of a row are filled from another one, for a new table; and the marker of them.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
@@ -90,6 +93,8 @@ class WriteOptions:
     merge_mode: MergeMode | None = None
     merge_hook: str | Callable[..., object] | None = None
     payload_class: str | None = None
+    partial_update_mode: PartialUpdateMode | None = None
+    unavailable_value: str | None = None
     index_type: IndexType | None = None
     num_buckets: int | None = None
     bucket_hash_fields: tuple[str, ...] | None = None
@@ -183,6 +188,8 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         merge_mode=_either(given, catalog.MERGE_MODE, catalog.PAYLOAD_CLASS),
         merge_hook=given.get(catalog.MERGE_HOOK),
         payload_class=next((t.strip() for _, t in given.written(catalog.PAYLOAD_CLASS)), None),
+        partial_update_mode=given.get(catalog.PARTIAL_UPDATE_MODE),
+        unavailable_value=given.get(catalog.UNAVAILABLE_VALUE),
         index_type=given.get(index_catalog.INDEX_TYPE),
         num_buckets=given.get(index_catalog.NUM_BUCKETS),
         bucket_hash_fields=given.get(index_catalog.BUCKET_HASH_FIELDS),

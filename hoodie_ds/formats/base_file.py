@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro_schema import META_COLUMNS
 from hoodie_ds.formats.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.conform import conform, conform_column
@@ -68,6 +69,11 @@ class BaseFileWriter:
         Further string columns that mostly come as dictionary arrays, and need not be expanded.
     bloom : BloomParams, optional
         Of the bloom filter of the record keys, which a bloom index needs in the footer.
+
+    Raises
+    ------
+    SchemaError
+        There is to be a bloom filter, but no column of record keys.
     """
 
     def __init__(
@@ -80,6 +86,8 @@ class BaseFileWriter:
         dictionaries: Collection[str] = (),
         bloom: BloomParams | None = None,
     ) -> None:
+        if bloom and _RECORD_KEY not in schema.names:
+            raise SchemaError(f"a bloom filter is of column {_RECORD_KEY!r}, which the file lacks")
         self._repetitive = frozenset({*_REPETITIVE, *dictionaries} & set(schema.names))
         self._schema = pa.schema([self._stored_field(field) for field in schema])
         self._row_group_bytes = max(1, row_group_bytes)

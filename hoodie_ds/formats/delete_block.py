@@ -1,7 +1,8 @@
 """Delete blocks of log files: keys, each with the ordering value that its delete has.
 
 Invariant: an ordering value is wrapped so that Hudi's readers can compare it with the values of
-rows; ``IntWrapper(0)`` and only that (or null) is a delete that no ordering value can outrank.
+rows; ``IntWrapper(0)`` and only that (or null) is a delete that no ordering value can outrank. Of
+several ordering fields the values are wrapped one by one, in an ``ArrayWrapper``; there 0 is 0.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +30,7 @@ _OPTIONAL_STRING: Final = AvroType(Kind.UNION, children=(_NULL, _STRING))
 
 _INT_WRAPPER: Final = 2
 _ARRAY_WRAPPER: Final = 12
+_LOCAL_DATE_WRAPPER: Final = 13
 _WRAPPED: Final = {
     1: (AvroType(Kind.BOOLEAN), pa.bool_()),
     _INT_WRAPPER: (AvroType(Kind.INT), pa.int32()),
@@ -42,9 +45,13 @@ _WRAPPED: Final = {
     11: (AvroType(Kind.LONG, "timestamp-micros"), UTC_MICROS),
 }
 """Branches of the union ``HoodieDeleteRecord.orderingVal``: what each wrapper holds."""
+_ITEMS: Final = {**_WRAPPED, _LOCAL_DATE_WRAPPER: (AvroType(Kind.INT, "date"), pa.date32())}
+"""The same of what an ``ArrayWrapper`` holds; the last stands where it has no branch itself."""
 _ENCODED_WRAPPERS: Final = (1, _INT_WRAPPER, 3, 4, 5, 7, 9)
 """Those that Hudi's readers can compare with a row's value; not bytes, for one."""
+_INTEGRAL_WRAPPERS: Final = (1, _INT_WRAPPER, 3)
 _UNCONDITIONAL: Final = pa.scalar(b"\4\0", pa.large_binary())  # branch 2, value 0
+_END_OF_ITEMS: Final = pa.scalar(b"\0", pa.large_binary())
 
 
 def _wrapper(branch: int, value: AvroType) -> AvroType:
@@ -53,11 +60,11 @@ def _wrapper(branch: int, value: AvroType) -> AvroType:
 
 def _delete_list_type() -> AvroType:
     """The type of the content; a wrapper's field is named by its branch, to tell them apart."""
-    wrappers = tuple(_wrapper(branch, value) for branch, (value, _) in _WRAPPED.items())
-    local_date = _wrapper(_ARRAY_WRAPPER + 1, AvroType(Kind.INT))
-    item = AvroType(Kind.UNION, children=(_NULL, *wrappers, local_date))
+    wrappers = tuple(_wrapper(branch, value) for branch, (value, _) in _ITEMS.items())
+    item = AvroType(Kind.UNION, children=(_NULL, *wrappers))
     items = AvroType(Kind.UNION, children=(_NULL, AvroType(Kind.ARRAY, children=(item,))))
-    ordering = AvroType(Kind.UNION, children=(_NULL, *wrappers, _wrapper(_ARRAY_WRAPPER, items)))
+    several = _wrapper(_ARRAY_WRAPPER, items)
+    ordering = AvroType(Kind.UNION, children=(_NULL, *wrappers[: len(_WRAPPED)], several))
     record = AvroType(
         Kind.RECORD,
         names=("key", "partition", "ordering"),
@@ -85,7 +92,9 @@ def encode_delete_block(
     ordering : pyarrow.Array or ChunkedArray, optional
         Ordering values; where null, and everywhere if None, the delete is unconditional. So it is
         for the 32-bit integer 0 and the date 1970-01-01, which Hudi cannot tell from no value.
-        A date or timestamp is stored as its number, as Hudi compares it in rows.
+        A date or timestamp is stored as its number, as Hudi compares it in rows. Structs where
+        several fields order: one child per field, most significant first; a null in one that is an
+        integer, boolean, date or timestamp is stored as 0.
     instant : str
         Time of the deltacommit that the block belongs to.
     avro_schema : str
@@ -119,35 +128,26 @@ def decode_delete_block(block: LogBlock, name: str) -> pa.Table:
         ``record_key`` and ``partition_path`` (string); ``ordering``, in the type that the block
         wraps, or of type null where no delete has a value; ``unconditional`` (bool), true where
         the delete has no value, ``ordering`` being null there. A date or timestamp may be wrapped
-        as its number: ``ordering.cast`` gives it the type of the ordering field.
+        as its number: ``ordering.cast`` gives it the type of the ordering field. Of several
+        ordering fields, ``ordering`` is a struct with one child per field.
 
     Raises
     ------
     CorruptFileError
-        The content is damaged, or its ordering values differ in type; names the file.
+        The content is damaged, or its ordering values differ in type or in number; names the
+        file.
     UnsupportedTableError
-        Content of a version before Hudi 0.11, or of several ordering fields.
+        Content of a version before Hudi 0.11.
     """
     body = _checked_body(memoryview(block.content), name)
     entries = DatumReader(_DELETE_LIST, name).read(body)
     # Loops over deletes, which are few beside rows.
     wrapped = [_unwrap(entry["ordering"]) for entry in entries]
-    branches = {branch for branch, _ in wrapped} - {0}
-    if _ARRAY_WRAPPER in branches:
-        raise UnsupportedTableError(
-            f"{name}: its deletes are ordered by several fields, which this release does not read; "
-            "compact the table with Hudi on the JVM first"
-        )
-    if len(branches) > 1:
-        raise _damage(name, "its ordering values are of several types")
-    ordering = pa.nulls(len(entries))
-    for branch in branches:
-        ordering = arrow_from_raw([value for _, value in wrapped], *_WRAPPED[branch], name)
     return pa.table(
         {
             "record_key": pa.array([entry["key"] for entry in entries], pa.string()),
             "partition_path": pa.array([entry["partition"] for entry in entries], pa.string()),
-            "ordering": ordering,
+            "ordering": _ordering(wrapped, name),
             "unconditional": pa.array([branch == 0 for branch, _ in wrapped], pa.bool_()),
         }
     )
@@ -168,6 +168,25 @@ def _encode_list(
 
 
 def _encode_ordering(ordering: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not pa.types.is_struct(ordering.type):
+        return pc.fill_null(_wrap(ordering)[1], _UNCONDITIONAL)
+    chunked = isinstance(ordering, pa.ChunkedArray)
+    structs = ordering.combine_chunks() if chunked else ordering
+    values = [_fill(*_wrap(column)) for column in structs.flatten()]
+    count = joined_bytes(zigzag(np.array([len(values)]))).tobytes()
+    head = pa.scalar(bytes([2 * _ARRAY_WRAPPER, 2]) + count, pa.large_binary())
+    return pc.if_else(structs.is_valid(), join(head, *values, _END_OF_ITEMS), _UNCONDITIONAL)
+
+
+def _fill(branch: int, wrapped: pa.Array) -> pa.Array:
+    # Null among integers compares as 0 (`hoodie_ds.record.ordering`), and is written so, since
+    # Hudi 1.2 fails to read a null. Other types have no value of the same rank.
+    missing = bytes([2 * branch, 0]) if branch in _INTEGRAL_WRAPPERS else b"\0"
+    return pc.fill_null(wrapped, pa.scalar(missing, wrapped.type))
+
+
+def _wrap(ordering: pa.Array | pa.ChunkedArray) -> tuple[int, pa.Array]:
+    """Wrap the values of one field, null where there is none; with the branch of the wrapper."""
     path = "ordering value"
     kind = normalise_schema(pa.schema([(path, ordering.type)])).field(0).type
     column = _as_type(ordering, kind, path)
@@ -184,7 +203,7 @@ def _encode_ordering(ordering: pa.Array | pa.ChunkedArray) -> pa.Array:
         if wrapped == column.type:
             values = encode_avro(column, node, path)
             prefix = pa.scalar(bytes([2 * branch]), values.type)
-            return pc.fill_null(join(prefix, values), _UNCONDITIONAL)
+            return branch, join(prefix, values)
     raise SchemaError(
         f"an ordering value of type {kind} cannot be compared by Hudi; choose an ordering field "
         "that is a boolean, number, string, date or timestamp"
@@ -198,10 +217,46 @@ def _as_type(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, path: str) -
 
 def _unwrap(ordering: dict[str, Any] | None) -> tuple[int, Any]:
     """Branch and value; branch 0 for a delete without a value."""
-    for field, value in (ordering or {}).items():
-        branch = int(field)
-        return (0, None) if (branch, value) == (_INT_WRAPPER, 0) else (branch, value)
+    branch, value = _branch(ordering)
+    return (0, None) if (branch, value) == (_INT_WRAPPER, 0) else (branch, value)
+
+
+def _branch(wrapped: dict[str, Any] | None) -> tuple[int, Any]:
+    """Branch and value of a wrapper; branch 0 for null."""
+    for field, value in (wrapped or {}).items():
+        return int(field), value
     return 0, None
+
+
+def _ordering(wrapped: list[tuple[int, Any]], name: str) -> pa.Array:
+    if all(branch != _ARRAY_WRAPPER for branch, _ in wrapped):
+        return _column(wrapped, name)
+    if any(branch not in (0, _ARRAY_WRAPPER) for branch, _ in wrapped):
+        raise _damage(name, "its ordering values are of several types")
+    rows = [value or () for _, value in wrapped]
+    counts = {len(row) for row, (branch, _) in zip(rows, wrapped, strict=True) if branch}
+    if len(counts) > 1 or 0 in counts:
+        raise _damage(name, "its deletes have ordering values of none or several numbers of fields")
+    (count,) = counts
+    columns = [
+        _column([_branch(row[i]) if row else (0, None) for row in rows], name) for i in range(count)
+    ]
+    missing = pa.array([branch == 0 for branch, _ in wrapped])
+    return pa.StructArray.from_arrays(columns, [str(i) for i in range(count)], mask=missing)
+
+
+def _column(wrapped: list[tuple[int, Any]], name: str) -> pa.Array:
+    """The values of one field in the type of their wrapper."""
+    branches = {branch for branch, _ in wrapped} - {0}
+    if len(branches) > 1:
+        # Among the values of several fields, releases after 1.2.0 put the integer 0 for a null.
+        wrapped = [(0, None) if item == (_INT_WRAPPER, 0) else item for item in wrapped]
+        branches = {branch for branch, _ in wrapped} - {0}
+    if len(branches) > 1:
+        raise _damage(name, "its ordering values are of several types")
+    for branch in branches:
+        return arrow_from_raw([value for _, value in wrapped], *_ITEMS[branch], name)
+    return pa.nulls(len(wrapped))
 
 
 def _checked_body(content: memoryview, name: str) -> memoryview:

@@ -102,7 +102,10 @@ def _same_length(
     at: npt.NDArray[np.int64],
     length: int,
 ) -> _SameLength:
-    text = raw[starts[:, None] + np.arange(length)] if length else np.empty((len(at), 0), np.uint8)
+    text = np.empty((len(starts), 0), np.uint8)
+    if length:
+        # Whole strings at a time: an index of every byte would take eight times their memory.
+        text = np.lib.stride_tricks.sliding_window_view(raw, length)[starts]
     whole = length & ~3
     words = np.ascontiguousarray(text[:, :whole]).view("<u4").T.astype(np.uint32)
     words *= _M

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -157,12 +158,12 @@ class AppendHandle:
         if not records.ordering:
             self._write_delete_block(keys, None)
             return
-        ordering = records.ordering[0].filter(deleted)
+        ordering = _ordering_values([column.filter(deleted) for column in records.ordering])
         self._write_delete_block(keys.filter(pc.is_null(ordering)), None)
         ordered = pc.is_valid(ordering)
         self._write_delete_block(keys.filter(ordered), ordering.filter(ordered))
 
-    def _write_delete_block(self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None) -> None:
+    def _write_delete_block(self, keys: pa.ChunkedArray, ordering: pa.Array | None) -> None:
         if not len(keys):
             return
         context = self._context
@@ -173,6 +174,15 @@ class AppendHandle:
             )
         )
         self._num_blocks += 1
+
+
+def _ordering_values(columns: list[pa.ChunkedArray]) -> pa.Array:
+    """One value per delete: of several fields a struct, null where all of its fields are."""
+    arrays = [column.combine_chunks() for column in columns]
+    if len(arrays) == 1:
+        return arrays[0]
+    missing = reduce(pc.and_, [pc.is_null(array) for array in arrays])
+    return pa.StructArray.from_arrays(arrays, [str(i) for i in range(len(arrays))], mask=missing)
 
 
 def _in_blocks(rows: pa.Table, block_bytes: int) -> list[pa.Table]:

@@ -93,28 +93,32 @@ class LogReader:
         return RecordSet(rows, deleted, tuple(resolve(rows, p) for p in self.ordering_fields))
 
     def _deletes(self, entries: pa.Table, path: str) -> RecordSet:
-        if len(self.ordering_fields) > 1 and not pc.all(entries.column("unconditional")).as_py():
-            raise UnsupportedTableError(
-                f"{path}: its deletes have one ordering value each, the table has the ordering "
-                f"fields {', '.join(self.ordering_fields)}; compact the table with the engine "
-                "that wrote it"
-            )
         keys = {
             RECORD_KEY: entries.column("record_key"),
             PARTITION_PATH: entries.column("partition_path"),
         }
         rows = conform(pa.table(keys), self.schema)
         deleted = np.ones(rows.num_rows, dtype=np.bool_)
-        return RecordSet(
-            rows, deleted, tuple(self._ordering(rows, p, entries) for p in self.ordering_fields)
-        )
+        return RecordSet(rows, deleted, self._ordering(rows, entries.column("ordering"), path))
 
-    def _ordering(self, rows: pa.Table, path: str, entries: pa.Table) -> pa.ChunkedArray:
-        """The entries' ordering values in the field's type; null for an unconditional delete."""
-        kind = resolve(rows, path).type
-        values = entries.column("ordering").cast(kind)
-        unconditional = entries.column("unconditional")
-        return pc.if_else(unconditional, pa.scalar(None, kind), values)
+    def _ordering(
+        self, rows: pa.Table, values: pa.ChunkedArray, path: str
+    ) -> tuple[pa.ChunkedArray, ...]:
+        """The deletes' ordering values in the fields' types; null in an unconditional delete."""
+        fields = self.ordering_fields
+        columns = [values]
+        if pa.types.is_struct(values.type):
+            columns = [pc.struct_field(values, [i]) for i in range(values.type.num_fields)]
+        elif pa.types.is_null(values.type):
+            columns = [values] * len(fields)
+        if fields and len(columns) != len(fields):
+            raise UnsupportedTableError(
+                f"{path}: its deletes have {len(columns)} ordering values each, but the table has "
+                f"the ordering fields {', '.join(fields)}; compact the table with the engine that "
+                "wrote it"
+            )
+        kinds = [resolve(rows, field).type for field in fields]
+        return tuple(column.cast(kind) for column, kind in zip(columns, kinds, strict=False))
 
 
 def _instant(log: LogFile, block: LogBlock) -> str:

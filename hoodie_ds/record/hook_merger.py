@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.config.table_properties import TableProperties
-from hoodie_ds.config.write_catalog import PARTIAL_UPDATE_PAYLOAD
 from hoodie_ds.record.merge_hook import HookCall, hook_call
 from hoodie_ds.record.merger import Mask, Merger, Positions, RecordSet
 from hoodie_ds.record.meta_columns import RECORD_KEY
-from hoodie_ds.record.partial_update import FillNulls
+from hoodie_ds.record.partial_update import fill_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +246,9 @@ def merger_of(
         The table needs a hook and none is given, or the other way round, or it cannot be imported.
     """
     properties.check_merge_hook(hook)
-    payload = properties.partial_update_payload
-    if payload is not None:
-        by_event_time = payload == PARTIAL_UPDATE_PAYLOAD
-        fill = FillNulls(properties.ordering_fields if by_event_time else ())
-        return HookMerger(HookCall(fill, payload))
+    update = properties.partial_update
+    if update is not None:
+        return HookMerger(HookCall(fill_of(update, properties.ordering_fields), update.name))
     return Merger(properties.merge_mode) if hook is None else HookMerger(hook_call(hook))
 
 

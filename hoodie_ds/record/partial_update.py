@@ -14,14 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.config.kinds import MergeMode, PartialUpdateMode
+from hoodie_ds.config.partial_updates import DEBEZIUM_UNAVAILABLE, PartialUpdate
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge_hook import Merged
 from hoodie_ds.record.ordering import order_codes
 
 Mask = npt.NDArray[np.bool_]
-
-DEBEZIUM_UNAVAILABLE: Final = "__debezium_unavailable_value"
-"""What Debezium puts where a large value of Postgres did not change and is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class FillNulls:
 
     def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
         """Merge rows; see `hoodie_ds.record.merge_hook.MergeHook`."""
-        old_newer = self._old_newer(old, new)
+        old_newer = _old_newer(self.ordering_fields, old, new)
         columns = []
         for name in new.column_names:
             stored, later = old.column(name), new.column(name)
@@ -51,42 +50,48 @@ class FillNulls:
             columns.append(_choose(from_old, stored, later))
         return Merged(pa.Table.from_arrays(columns, schema=new.schema))
 
-    def _old_newer(self, old: pa.Table, new: pa.Table) -> Mask:
-        newer = np.full(new.num_rows, bool(self.ordering_fields))
-        pairs = []
-        for path in self.ordering_fields:
-            stored, later = resolve(old, path), resolve(new, path)
-            newer &= _valid(stored) & _valid(later)
-            pairs.append(pa.chunked_array([*stored.chunks, *later.chunks], stored.type))
-        codes = order_codes(pairs, 2 * new.num_rows)
-        result: Mask = newer & (codes[: old.num_rows] > codes[old.num_rows :])
-        return result
-
 
 @dataclass(frozen=True, slots=True)
 class FillUnavailable:
-    """A marker in the later row keeps the earlier row's value (Hudi's mode ``FILL_UNAVAILABLE``).
+    """A marker in the newer row keeps the older row's value (Hudi's mode ``FILL_UNAVAILABLE``).
 
     Parameters
     ----------
+    ordering_fields : tuple of str
+        What tells which row is newer, as in `FillNulls`.
     marker : str
         The text, in columns of text and bytes, that says that the value is not known.
     """
 
+    ordering_fields: tuple[str, ...] = ()
     marker: str = DEBEZIUM_UNAVAILABLE
 
     def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
         """Merge rows; see `hoodie_ds.record.merge_hook.MergeHook`."""
         has_old = ~np.asarray(no_old, dtype=np.bool_)
+        old_newer = _old_newer(self.ordering_fields, old, new)
         columns = []
         for name in new.column_names:
             stored, later = old.column(name), new.column(name)
+            from_old = old_newer
             if pa.types.is_string(later.type) or pa.types.is_binary(later.type):
-                marked = pc.equal(later, pa.scalar(self.marker).cast(later.type))
-                unknown = np.asarray(pc.fill_null(marked, False), dtype=np.bool_)
-                later = _choose(unknown & has_old, stored, later)
-            columns.append(later)
+                lacking = has_old & self._marked(later)
+                from_old = np.where(old_newer, ~self._marked(stored), lacking)
+            columns.append(_choose(from_old, stored, later))
         return Merged(pa.Table.from_arrays(columns, schema=new.schema))
+
+    def _marked(self, column: pa.ChunkedArray) -> Mask:
+        marked = pc.equal(column, pa.scalar(self.marker).cast(column.type))
+        result: Mask = np.asarray(pc.fill_null(marked, False), dtype=np.bool_)
+        return result
+
+
+def fill_of(update: PartialUpdate, ordering_fields: tuple[str, ...]) -> FillNulls | FillUnavailable:
+    """Return what fills the rows of a table that has the ordering fields."""
+    fields = ordering_fields if update.order is MergeMode.EVENT_TIME_ORDERING else ()
+    if update.mode is PartialUpdateMode.FILL_UNAVAILABLE:
+        return FillUnavailable(fields, update.marker)
+    return FillNulls(fields)
 
 
 fill_nulls: Final = FillNulls()
@@ -94,6 +99,18 @@ fill_nulls: Final = FillNulls()
 
 fill_unavailable: Final = FillUnavailable()
 """`FillUnavailable` with Debezium's marker, to be named in the same way."""
+
+
+def _old_newer(ordering_fields: tuple[str, ...], old: pa.Table, new: pa.Table) -> Mask:
+    newer = np.full(new.num_rows, bool(ordering_fields))
+    pairs = []
+    for path in ordering_fields:
+        stored, later = resolve(old, path), resolve(new, path)
+        newer &= _valid(stored) & _valid(later)
+        pairs.append(pa.chunked_array([*stored.chunks, *later.chunks], stored.type))
+    codes = order_codes(pairs, 2 * new.num_rows)
+    result: Mask = newer & (codes[: old.num_rows] > codes[old.num_rows :])
+    return result
 
 
 def _valid(column: pa.ChunkedArray) -> Mask:

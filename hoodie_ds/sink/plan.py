@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import MergeMode, Operation, TableType
+from hoodie_ds.config.kinds import Operation, TableType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
@@ -92,17 +92,8 @@ def stored_schema(
 
 
 def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:
-    """Refuse ordering fields that Hudi's readers cannot compare, or log files cannot hold."""
-    fields = properties.ordering_fields
-    by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
-    if len(fields) > 1 and by_event_time and properties.table_type is TableType.MERGE_ON_READ:
-        raise OptionError(
-            "hoodie.datasource.write.precombine.field",
-            ",".join(fields),
-            "a delete in a log file carries the value of one ordering field in this release; name "
-            "one field, or create the table as COPY_ON_WRITE",
-        )
-    for path in fields:
+    """Refuse ordering fields that Hudi's readers cannot compare."""
+    for path in properties.ordering_fields:
         column = resolve(schema.empty_table(), path)
         if pa.types.is_binary(column.type) or pa.types.is_nested(column.type):
             raise SchemaError(

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hoodie_ds.config.kinds import BloomFilterType
 from hoodie_ds.errors import CorruptFileError, SchemaError, StorageError
 from hoodie_ds.formats.avro_schema import arrow_to_avro, avro_to_arrow
 from hoodie_ds.formats.base_file import BaseFileFooter, BaseFileWriter
 from hoodie_ds.formats.base_file_reader import BaseFileReader, read_base_file
+from hoodie_ds.formats.bloom_filter import BloomParams
 
 META = ["commit_time", "commit_seqno", "record_key", "partition_path", "file_name"]
 SCHEMA = pa.schema(
@@ -169,6 +171,13 @@ def test_a_batch_that_does_not_fit_is_refused_by_its_column() -> None:
     table = rows(0, 3)
     with pytest.raises(SchemaError, match="'fare'"):
         written(table.set_column(7, "fare", pa.array(["a", "b", "c"])))
+
+
+def test_a_bloom_filter_without_keys_is_refused() -> None:
+    schema = pa.schema({"id": pa.string()})
+    params = BloomParams(100, 0.01, BloomFilterType.SIMPLE, 100)
+    with pytest.raises(SchemaError, match="_hoodie_record_key"):
+        BaseFileWriter(io.BytesIO(), schema, "{}", "snappy", 1 << 20, bloom=params)
 
 
 def test_a_writer_may_be_dropped_after_its_sink() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import struct
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,6 +137,20 @@ def test_hashes_of_the_jvm() -> None:
 @given(st.lists(st.text(max_size=20), max_size=30), st.integers(0, 2**32 - 1))
 def test_many_at_once_hash_as_each_alone(texts: list[str], seed: int) -> None:
     assert hashed(texts, seed) == [murmur(text.encode(), seed) for text in texts]
+
+
+def test_long_keys_take_memory_by_their_bytes() -> None:
+    count, length = 4_096, 1_003
+    texts = pa.array([f"{i:0{length}}" for i in range(count)])
+    seeds = np.zeros(count, np.uint32)
+    tracemalloc.start()
+    try:
+        found = Murmur(texts).hashes(seeds)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.view(np.int32)[:3].tolist() == [murmur(t.as_py().encode(), 0) for t in texts[:3]]
+    assert peak < 5 * count * length
 
 
 def test_the_usual_sizes() -> None:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import struct
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
@@ -162,7 +165,8 @@ def test_chunks_and_dictionaries_are_taken() -> None:
         pa.array(["1" + "0" * 15]).cast(pa.decimal128(20, 0)),
         pa.array(["0." + "0" * 15 + "1"]).cast(pa.decimal128(20, 16)),
         pa.array([[1]]),
-        pa.array([{"a": 1}]),
+        pa.array([{"a": {"b": 1}}]),
+        pa.array([{"a": 1, "b": b"a"}]),
         pa.array([1], pa.time64("us")),
         pa.array([b"a"]),
         pa.array([1], pa.duration("us")),
@@ -180,11 +184,164 @@ def test_versions_other_than_three_are_refused(version: int) -> None:
         decode_delete_block(block_of(b"\0", version), "f")
 
 
-def test_several_ordering_fields_are_refused() -> None:
-    # Branch 12: a wrapped array of one LongWrapper(1).
-    body = b"\x02" + b"\x02\x02k" + b"\x02\x02p" + b"\x18\x02\x02\x06\x02\0" + b"\0"
-    with pytest.raises(UnsupportedTableError, match="several fields"):
-        decode_delete_block(block_of(body), "f")
+# Hudi 1.2.0's HoodieDeleteRecord.avsc, without its documentation.
+def wrapper(name: str, kind: object) -> dict[str, object]:
+    return {"type": "record", "name": name, "fields": [{"name": "value", "type": kind}]}
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
+WRAPPERS = [
+    wrapper("BooleanWrapper", "boolean"),
+    wrapper("IntWrapper", "int"),
+    wrapper("LongWrapper", "long"),
+    wrapper("FloatWrapper", "float"),
+    wrapper("DoubleWrapper", "double"),
+    wrapper("BytesWrapper", "bytes"),
+    wrapper("StringWrapper", "string"),
+    wrapper("DateWrapper", "int"),
+    wrapper("DecimalWrapper", DECIMAL),
+    wrapper("TimeMicrosWrapper", {"type": "long", "logicalType": "time-micros"}),
+    wrapper("TimestampMicrosWrapper", "long"),
+]
+ITEMS = ["null", *(w["name"] for w in WRAPPERS), wrapper("LocalDateWrapper", "int")]
+WRAPPED_VALUES = {
+    "name": "wrappedValues",
+    "type": ["null", {"type": "array", "items": ITEMS}],
+    "default": None,
+}
+ARRAY_WRAPPER = {"type": "record", "name": "ArrayWrapper", "fields": [WRAPPED_VALUES]}
+DELETE_RECORD = {
+    "type": "record",
+    "name": "HoodieDeleteRecord",
+    "fields": [
+        {"name": "recordKey", "type": ["null", "string"], "default": None},
+        {"name": "partitionPath", "type": ["null", "string"], "default": None},
+        {"name": "orderingVal", "type": ["null", *WRAPPERS, ARRAY_WRAPPER], "default": None},
+    ],
+}
+DELETES = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "HoodieDeleteRecordList",
+        "fields": [{"name": "deleteRecordList", "type": {"type": "array", "items": DELETE_RECORD}}],
+    }
+)
+
+
+def by_schema_of_hudi(block: LogBlock) -> list[Any]:
+    """Ordering values as pairs (or lists of pairs) of wrapper and value, by fastavro."""
+    body = io.BytesIO(bytes(block.content)[8:])
+    read = fastavro.schemaless_reader(body, DELETES, None, return_record_name=True)
+    assert not body.read()
+    return [_named(record["orderingVal"]) for record in read["deleteRecordList"]]
+
+
+def _named(found: Any) -> Any:
+    if found is None:
+        return None
+    name, held = found
+    values = held.get("wrappedValues")
+    return (name, held["value"] if values is None else [_named(value) for value in values])
+
+
+def block_by_schema_of_hudi(*ordering: Any) -> LogBlock:
+    """Deletes of keys k0, k1, ... with ordering values written by fastavro."""
+    body = io.BytesIO()
+    records = [
+        {"recordKey": f"k{i}", "partitionPath": "p", "orderingVal": value}
+        for i, value in enumerate(ordering)
+    ]
+    fastavro.schemaless_writer(body, DELETES, {"deleteRecordList": records})
+    return block_of(body.getvalue())
+
+
+def several(*items: tuple[str, Any] | None) -> tuple[str, Any]:
+    wrapped = [None if item is None else (item[0], {"value": item[1]}) for item in items]
+    return ("ArrayWrapper", {"wrappedValues": wrapped})
+
+
+def test_values_of_several_fields_are_wrapped_one_by_one() -> None:
+    columns = {
+        "l": pa.array([5, 0, None, None], pa.int64()),
+        "i": pa.array([-3, 0, None, 7], pa.int32()),
+        "s": pa.array(["é", "", None, None]),
+        "d": pa.array([dt.date(1970, 1, 2), dt.date(1970, 1, 1), None, None]),
+        "t": pa.array([5, 0, None, None], UTC),
+        "m": pa.array([Decimal("-1.5"), Decimal(0), None, None], pa.decimal128(5, 2)),
+        "f": pa.array([0.5, 0.0, None, None], pa.float32()),
+        "b": pa.array([True, False, None, None]),
+    }
+    ordering = pa.StructArray.from_arrays(
+        list(columns.values()), list(columns), mask=pa.array([False, False, True, False])
+    )
+    block = encoded(["a", "b", "c", "d"], ordering)
+    names = ["Long", "Int", "String", "Int", "Long", "Decimal", "Float", "Boolean"]
+
+    def wrapped(*values: Any) -> Any:
+        pairs = zip(names, values, strict=True)
+        items = [None if value is None else (f"{name}Wrapper", value) for name, value in pairs]
+        return ("ArrayWrapper", items)
+
+    assert by_schema_of_hudi(block) == [
+        wrapped(5, -3, "é", 1, 5, Decimal("-1.5"), 0.5, True),
+        wrapped(0, 0, "", 0, 0, Decimal(0), 0.0, False),
+        ("IntWrapper", 0),
+        wrapped(0, 7, None, 0, 0, None, None, False),
+    ]
+    table = decode_delete_block(block, "f")
+    assert table.column("unconditional").to_pylist() == [False, False, True, False]
+    decoded = table.column("ordering").combine_chunks()
+    assert decoded.is_null().to_pylist() == [False, False, True, False]
+    for field, column in zip(decoded.flatten(), columns.values(), strict=True):
+        assert field.cast(column.type)[:3] == column[:3]
+
+
+def test_chunks_of_several_fields_are_taken() -> None:
+    ordering = pa.array([{"a": i, "b": str(i)} for i in range(4)])
+    chunked = pa.chunked_array([ordering[:1], ordering[1:]])
+    keys, partitions = pa.array(["b", "c", "d"]), pa.repeat("p", 3)
+    (block,) = read_blocks(encode_delete_block(keys, partitions, chunked.slice(1), "1", "{}"), "f")
+    assert block.content == encoded(["b", "c", "d"], ordering[1:]).content
+    assert by_schema_of_hudi(block)[2] == (
+        "ArrayWrapper",
+        [("LongWrapper", 3), ("StringWrapper", "3")],
+    )
+
+
+def test_values_of_several_fields_that_hudi_wraps_are_read() -> None:
+    block = block_by_schema_of_hudi(
+        several(("LocalDateWrapper", 1), ("TimestampMicrosWrapper", 5), None),
+        ("IntWrapper", {"value": 0}),
+        # After release 1.2.0, Hudi writes the integer 0 for null.
+        several(("IntWrapper", 0), None, ("StringWrapper", "x")),
+        None,
+        several(None, ("TimestampMicrosWrapper", 6), ("IntWrapper", 0)),
+    )
+    table = decode_delete_block(block, "f")
+    assert table.column("record_key").to_pylist() == ["k0", "k1", "k2", "k3", "k4"]
+    assert table.column("unconditional").to_pylist() == [False, True, False, True, False]
+    dates, times, texts = (
+        pc.struct_field(table.column("ordering"), [i]).to_pylist() for i in range(3)
+    )
+    assert dates == [dt.date(1970, 1, 2), None, None, None, None]
+    assert [time and time.microsecond for time in times] == [5, None, None, None, 6]
+    assert texts == [None, None, "x", None, None]
+
+
+@pytest.mark.parametrize(
+    "ordering",
+    [
+        (several(("LongWrapper", 1)), several(("LongWrapper", 1), ("LongWrapper", 1))),
+        (several(("LongWrapper", 1)), ("LongWrapper", {"value": 1})),
+        (several(("LongWrapper", 1)), several(("StringWrapper", "1"))),
+        (several(),),
+        (("ArrayWrapper", {"wrappedValues": None}),),
+    ],
+    ids=["number", "one-and-several", "types", "none", "null"],
+)
+def test_deletes_ordered_by_different_fields_are_corrupt(ordering: tuple[Any, ...]) -> None:
+    with pytest.raises(CorruptFileError, match="ordering values"):
+        decode_delete_block(block_by_schema_of_hudi(*ordering), "f")
 
 
 def test_ordering_values_of_two_types_are_corrupt() -> None:

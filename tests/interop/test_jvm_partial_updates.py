@@ -1,0 +1,72 @@
+"""Tables with a mode of partial updates, of version 6, beside Apache Hudi on the JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from tests.interop.jvm_hudi import JvmHudi, JvmHudiError
+from tests.tables import ORDERING, TRIPS, TYPE, TYPES
+
+pytestmark = pytest.mark.jvm
+
+MODE = "hoodie.table.partial.update.mode"
+UNKNOWN = "__debezium_unavailable_value"
+JVM_ONLY = {"hoodie.index.type": "BUCKET", "hoodie.compact.inline": "false"}
+Row = tuple[str, int, float | None, str | None]
+
+
+def rows(*values: Row) -> pa.Table:
+    kinds = {"id": pa.string(), "ts": pa.int64(), "fare": pa.float64(), "note": pa.string()}
+    dicts = [dict(zip(kinds, value, strict=True)) for value in values]
+    table = pa.Table.from_pylist(dicts, schema=pa.schema(kinds))
+    return table.append_column("city", pa.repeat("x", len(values)))
+
+
+def content(table: pa.Table) -> list[Row]:
+    return sorted((r["id"], r["ts"], r["fare"], r["note"]) for r in table.to_pylist())
+
+
+STORED = rows(("a", 1, 1.0, "one"), ("b", 2, None, "two"), ("c", 2, 3.0, "three"))
+CHANGES = rows(("a", 2, None, UNKNOWN), ("b", 1, 2.0, "late"), ("c", 3, 4.0, None))
+LATER = rows(("a", 3, 9.0, None), ("c", 4, None, "four"))
+
+
+@pytest.mark.parametrize("by_event_time", [True, False])
+@pytest.mark.parametrize("kind", TYPES)
+def test_both_fill_nulls_alike(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, by_event_time: bool
+) -> None:
+    options = {key: value for key, value in TRIPS.items() if by_event_time or key != ORDERING}
+    options |= {TYPE: kind}
+    table = HoodieTable(str(tmp_path), {**options, MODE: "IGNORE_DEFAULTS"})
+    table.upsert(STORED)
+    table.upsert(CHANGES)
+    b: Row = ("b", 2, 2.0, "two") if by_event_time else ("b", 1, 2.0, "late")
+    expected = [("a", 2, 1.0, UNKNOWN), b, ("c", 3, 4.0, "three")]
+    assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
+    jvm_hudi.write(tmp_path, LATER, {**options, **JVM_ONLY})
+    expected = [("a", 3, 9.0, UNKNOWN), b, ("c", 4, 4.0, "four")]
+    assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_jvm_does_not_merge_what_it_cannot_fill(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, MODE: "FILL_UNAVAILABLE"})
+    table.upsert(STORED)
+    table.upsert(CHANGES)
+    expected = [("a", 2, None, "one"), ("b", 2, None, "two"), ("c", 3, 4.0, None)]
+    assert content(table.read()) == expected
+    if kind == "COPY_ON_WRITE":
+        assert content(jvm_hudi.read(tmp_path)) == expected
+    else:
+        with pytest.raises(JvmHudiError, match="FillUnavailable"):
+            jvm_hudi.read(tmp_path)
+    with pytest.raises(JvmHudiError, match="FillUnavailable"):
+        jvm_hudi.write(tmp_path, LATER, {**TRIPS, **JVM_ONLY, TYPE: kind})
+    assert content(table.read()) == expected
