@@ -42,7 +42,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.bloom.index.use.metadata hoodie.bloom.index.parallelism
         hoodie.bloom.index.use.caching hoodie.bloom.index.update.partition.path
         hoodie.simple.index.update.partition.path hoodie.parquet.bloom.filter.enabled
-        hoodie.bucket.index.partition.rule.type
         index.bootstrap.enabled index.state.ttl index.global.enabled index.partition.regex
         index.rli.cache.size index.rli.lookup.minibatch.size index.rli.write.buffer.size
     """,

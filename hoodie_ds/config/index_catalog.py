@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hoodie_ds.config.bucket_rules import BUCKETS_MAX, BucketRules
 from hoodie_ds.config.kinds import BloomFilterType, IndexType
 from hoodie_ds.config.option import (
     BYTES,
@@ -14,12 +15,10 @@ from hoodie_ds.config.option import (
     choice,
 )
 
-_BUCKETS_MAX: Final = 99_999_999  # eight digits of a file id name the bucket
-
 
 def _bucket_count(text: str) -> int | None:
     number = POSITIVE_INT.parse(text)
-    return number if number is not None and number <= _BUCKETS_MAX else None
+    return number if number is not None and number <= BUCKETS_MAX else None
 
 
 def _share(text: str) -> float | None:
@@ -38,8 +37,17 @@ INDEX_TYPE: Final = Option(
 )
 NUM_BUCKETS: Final = Option(
     "hoodie.bucket.index.num.buckets",
-    Kind(f"a whole number from 1 to {_BUCKETS_MAX}", _bucket_count),
+    Kind(f"a whole number from 1 to {BUCKETS_MAX}", _bucket_count),
     "Buckets per partition, fixed at creation; 4 for a new table.",
+)
+PARTITION_BUCKETS: Final = Option(
+    "hoodie.bucket.index.partition.expressions",
+    Kind(
+        "regex,number;regex,number, each regular expression one that Java and Python read alike",
+        BucketRules.parse,
+    ),
+    "Buckets of the partitions in whose path an expression is found, the first one counting; "
+    "fixed at creation.",
 )
 BUCKET_HASH_FIELDS: Final = Option(
     "hoodie.bucket.index.hash.field",
@@ -81,6 +89,7 @@ STATE_MAX_BYTES: Final = Option(
 INDEX_OPTIONS: Final[tuple[Option[object], ...]] = (
     INDEX_TYPE,
     NUM_BUCKETS,
+    PARTITION_BUCKETS,
     BUCKET_HASH_FIELDS,
     BLOOM_NUM_ENTRIES,
     BLOOM_FALSE_POSITIVES,

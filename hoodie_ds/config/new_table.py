@@ -149,7 +149,10 @@ def _custom_entries(options: WriteOptions) -> dict[str, str]:
 def _bucket_entries(options: WriteOptions) -> dict[str, str]:
     record_keys = options.record_key_fields or ()
     index_type = options.index_type or (IndexType.BUCKET if record_keys else None)
+    rules = options.bucket_rules
     if index_type is not IndexType.BUCKET:
+        if rules is not None:
+            raise OptionError(keys.PARTITION_BUCKETS, str(rules), "only the BUCKET index has it")
         return {keys.INDEX_TYPE: index_type.value} if index_type and record_keys else {}
     if not record_keys:
         raise OptionError(
@@ -161,6 +164,7 @@ def _bucket_entries(options: WriteOptions) -> dict[str, str]:
         keys.INDEX_TYPE: index_type.value,
         keys.NUM_BUCKETS: str(options.num_buckets or _DEFAULT_BUCKETS),
         keys.HASH_FIELDS: ",".join(name for name in record_keys if name in hashed),
+        **({keys.PARTITION_BUCKETS: str(rules)} if rules else {}),
     }
 
 

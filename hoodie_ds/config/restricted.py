@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from hoodie_ds.config.bucket_rules import RULE_TYPE
+
 _FALSE: Final = ("false",)
 _NEVER: Final[tuple[str, ...]] = ()
 
@@ -36,7 +38,7 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "write.ignore.failed": _FALSE,
     # Which file groups a write touches.
     "hoodie.index.bucket.engine": ("simple",),
-    "hoodie.bucket.index.partition.expressions": _NEVER,
+    "hoodie.bucket.index.partition.rule.type": (RULE_TYPE,),
     "hoodie.datasource.overwrite.mode": _NEVER,
     "write.partition.overwrite.mode": ("static",),
     "write.insert.cluster": _FALSE,

@@ -51,6 +51,7 @@ BOOTSTRAP: Final = ("hoodie.bootstrap.base.path", "hoodie.table.bootstrap.base.p
 
 INDEX_TYPE: Final = "hoodie.index.type"
 NUM_BUCKETS: Final = "hoodie.bucket.index.num.buckets"
+PARTITION_BUCKETS: Final = "hoodie.bucket.index.partition.expressions"
 HASH_FIELDS: Final = "hoodie.bucket.index.hash.field"
 
 COMPLEX_ENCODINGS: Final = {"FIELD_PREFIXED": True, "VALUE_ONLY": False}

@@ -54,7 +54,7 @@ class TableProperties:
         Usable partitions of the metadata table; empty if there is none.
     key_generator_options : mapping of str to str
         ``hoodie.keygen.timebased.*`` under their full names.
-    num_buckets, index_type, bucket_hash_fields
+    num_buckets, bucket_rules, index_type, bucket_hash_fields
         Written by this library at creation; ``None`` in tables of others.
     complex_key_prefixed : bool
         Whether a COMPLEX key of one field is ``field:value``; ``None`` where the table does not
@@ -85,6 +85,7 @@ class TableProperties:
     base_file_format: str
     key_generator_options: Mapping[str, str]
     num_buckets: int | None
+    bucket_rules: str | None
     index_type: IndexType | None
     bucket_hash_fields: tuple[str, ...] | None
     complex_key_prefixed: bool | None
@@ -267,6 +268,7 @@ def _read(raw: Mapping[str, str], path: str) -> TableProperties:
         base_file_format=raw.get(keys.BASE_FORMAT, "PARQUET").upper(),
         key_generator_options=_key_generator_options(raw),
         num_buckets=reader.integer(keys.NUM_BUCKETS) if keys.NUM_BUCKETS in raw else None,
+        bucket_rules=raw.get(keys.PARTITION_BUCKETS),
         index_type=reader.member(keys.INDEX_TYPE, IndexType) if keys.INDEX_TYPE in raw else None,
         bucket_hash_fields=reader.names(keys.HASH_FIELDS) or None,
         complex_key_prefixed=keys.COMPLEX_ENCODINGS.get(raw.get(keys.COMPLEX_ENCODING, "").upper()),

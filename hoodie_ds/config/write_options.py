@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from hoodie_ds.config import index_catalog, small_file_catalog
 from hoodie_ds.config import write_catalog as catalog
+from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.catalog import (
     KEYGEN_PREFIX,
     OLD_KEYGEN_PREFIX,
@@ -97,6 +98,7 @@ class WriteOptions:
     unavailable_value: str | None = None
     index_type: IndexType | None = None
     num_buckets: int | None = None
+    bucket_rules: BucketRules | None = None
     bucket_hash_fields: tuple[str, ...] | None = None
     bloom_num_entries: int = 60_000
     bloom_false_positives: float = 1e-9
@@ -192,6 +194,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         unavailable_value=given.get(catalog.UNAVAILABLE_VALUE),
         index_type=given.get(index_catalog.INDEX_TYPE),
         num_buckets=given.get(index_catalog.NUM_BUCKETS),
+        bucket_rules=given.get(index_catalog.PARTITION_BUCKETS),
         bucket_hash_fields=given.get(index_catalog.BUCKET_HASH_FIELDS),
         bloom_num_entries=given.get_or_default(index_catalog.BLOOM_NUM_ENTRIES),
         bloom_false_positives=given.get_or_default(index_catalog.BLOOM_FALSE_POSITIVES),

@@ -49,8 +49,8 @@ def native_bucket(df: DataFrame, layout: BucketLayout, spec: KeySpec) -> Column 
     spec : KeySpec
         How record keys are made.
     """
-    if not hasattr(df.sparkSession, "_jvm"):
-        return None
+    if layout.rules is not None or not hasattr(df.sparkSession, "_jvm"):
+        return None  # rules decide by the exact partition path, which Spark does not have
     fields = spec.record_key_fields
     kinds = {field: df.select(sf.col(field)).schema[0].dataType for field in fields}
     if not all(isinstance(kind, (StringType, *_DIGITS)) for kind in kinds.values()):

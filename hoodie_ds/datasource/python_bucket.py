@@ -1,4 +1,8 @@
-"""The task of each row computed in Python, where no JVM expression can be reached."""
+"""The task of each row computed in Python, where no JVM expression can be reached.
+
+That is a session without a JVM at hand, keys of types whose text Spark writes otherwise, and a
+number of buckets that depends on the partition's path, which Spark would have to make.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +49,8 @@ def task_mapper(
 def _tasks(keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int) -> BucketIds:
     if not rows.num_rows:
         return np.zeros(0, dtype=np.int32)
-    buckets = layout.buckets(keys.record_keys(rows))
     paths = keys.partition_paths(rows).combine_chunks().dictionary_encode()
+    buckets = layout.buckets(keys.record_keys(rows), paths)
     offsets = np.array(
         [first_task(path, num_tasks) for path in paths.dictionary.to_pylist()],
         dtype=np.int64,

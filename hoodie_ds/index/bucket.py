@@ -29,6 +29,7 @@ from hoodie_ds.index.java_hash import (
 )
 
 BucketIds = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _PLACEHOLDERS = {"__null__": None, "__empty__": ""}
@@ -55,7 +56,7 @@ class KeyParsing(str, Enum):
 
 def bucket_ids(
     record_keys: pa.Array | pa.ChunkedArray,
-    num_buckets: int,
+    num_buckets: int | Counts,
     hash_fields: tuple[str, ...],
     record_key_fields: tuple[str, ...],
     parsing: KeyParsing,
@@ -66,8 +67,8 @@ def bucket_ids(
     ----------
     record_keys : pyarrow.Array or pyarrow.ChunkedArray
         Text without nulls: the ``_hoodie_record_key`` column.
-    num_buckets : int
-        Buckets per partition.
+    num_buckets : int or numpy.ndarray of int64, shape (rows,)
+        Buckets of every partition, or of the partition that each row is in.
     hash_fields : tuple of str
         The fields that are hashed; empty means all. They count in the key's own order.
     record_key_fields : tuple of str
@@ -145,10 +146,12 @@ def bucket_of(file_id: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _in_buckets(hashes: UInts, num_buckets: int) -> BucketIds:
-    if not 1 <= num_buckets <= _BUCKETS_MAX:
-        raise OptionError("hoodie.bucket.index.num.buckets", num_buckets, "use 1 to 100000000")
-    return ((hashes & np.uint32(0x7FFFFFFF)) % np.uint32(num_buckets)).astype(np.int32)
+def _in_buckets(hashes: UInts, num_buckets: int | Counts) -> BucketIds:
+    counts = np.asarray(num_buckets, np.int64)
+    for count_ in (counts.min(initial=1), counts.max(initial=1)):
+        if not 1 <= count_ <= _BUCKETS_MAX:
+            raise OptionError("hoodie.bucket.index.num.buckets", count_, "use 1 to 100000000")
+    return ((hashes & np.uint32(0x7FFFFFFF)) % counts.astype(np.uint32)).astype(np.int32)
 
 
 def _key_hashes(

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
-from hoodie_ds.index.bucket import BucketIds, KeyParsing, bucket_ids, bucket_of
+from hoodie_ds.index.bucket import BucketIds, Counts, KeyParsing, bucket_ids, bucket_of
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.hashing_config import HashingConfig
 
 _NUM_BUCKETS = "hoodie.bucket.index.num.buckets"
+_EXPRESSIONS = "hoodie.bucket.index.partition.expressions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +31,51 @@ class BucketLayout:
     Parameters
     ----------
     num_buckets : int
-        Buckets in each partition.
+        Buckets in each partition that no rule matches.
     hash_fields : tuple of str
         Fields whose values are hashed; a subset of `record_key_fields`, in their order.
     record_key_fields : tuple of str
         Fields of the record key.
     parsing : KeyParsing
         How values are taken out of a record key.
+    rules : BucketRules or None
+        Which partitions have another number of buckets.
     """
 
     num_buckets: int
     hash_fields: tuple[str, ...]
     record_key_fields: tuple[str, ...]
     parsing: KeyParsing
+    rules: BucketRules | None = None
 
     @classmethod
-    def of(cls, properties: TableProperties, options: WriteOptions) -> BucketLayout:
+    def of(
+        cls, properties: TableProperties, options: WriteOptions, stored: HashingConfig | None
+    ) -> BucketLayout:
         """Take the layout from the table, and from the options what it does not record.
+
+        Parameters
+        ----------
+        properties, options
+            The table and the write.
+        stored : HashingConfig or None
+            The table's stored rules, which count before its properties: engines change them.
 
         Raises
         ------
         OptionError
-            Neither the table nor an option says how many buckets there are.
+            Neither the table nor an option says how many buckets there are, or an option
+            contradicts the stored rules.
+        UnsupportedTableError
+            The stored rules cannot be followed here.
         """
         num_buckets = properties.num_buckets or options.num_buckets
+        rules = options.bucket_rules
+        if stored is not None:
+            num_buckets = stored.default_buckets
+            rules = _stored_rules(stored.expressions)
+        elif properties.num_buckets is not None:
+            rules = _stored_rules(properties.bucket_rules) if properties.bucket_rules else None
         if num_buckets is None:
             raise OptionError(
                 _NUM_BUCKETS,
@@ -59,14 +83,32 @@ class BucketLayout:
                 f"table {properties.name!r} does not record its number of buckets; give the one "
                 "that its writers use",
             )
+        _check_given(properties.name, _NUM_BUCKETS, options.num_buckets, num_buckets)
+        _check_given(properties.name, _EXPRESSIONS, options.bucket_rules, rules)
         keys = properties.record_key_fields
         hashed = properties.bucket_hash_fields or options.bucket_hash_fields or keys
-        return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
+        return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
 
-    def buckets(self, record_keys: pa.ChunkedArray) -> BucketIds:
-        """Return the bucket of each record key."""
+    def num_buckets_in(self, partition_path: str) -> int:
+        """Return the number of buckets of a partition."""
+        ruled = self.rules.num_buckets(partition_path) if self.rules else None
+        return self.num_buckets if ruled is None else ruled
+
+    def buckets(self, record_keys: pa.ChunkedArray, paths: pa.DictionaryArray) -> BucketIds:
+        """Return the bucket of each record key, the keys' partition paths beside them."""
+        if self.rules is None:
+            return self.key_buckets(record_keys)
+        ruled = [self.num_buckets_in(path) for path in paths.dictionary.to_pylist()]
+        codes = paths.indices.to_numpy(zero_copy_only=False)
+        return self._bucket_ids(record_keys, np.array(ruled, np.int64)[codes])
+
+    def key_buckets(self, record_keys: pa.ChunkedArray) -> BucketIds:
+        """Return the bucket of each record key in a partition that no rule matches."""
+        return self._bucket_ids(record_keys, self.num_buckets)
+
+    def _bucket_ids(self, record_keys: pa.ChunkedArray, num_buckets: int | Counts) -> BucketIds:
         return bucket_ids(
-            record_keys, self.num_buckets, self.hash_fields, self.record_key_fields, self.parsing
+            record_keys, num_buckets, self.hash_fields, self.record_key_fields, self.parsing
         )
 
     def check_name(self, group: FileGroupId) -> int:
@@ -78,9 +120,10 @@ class BucketLayout:
             It is named after none: the table has another index.
         """
         bucket = bucket_of(group.file_id)
-        if bucket is None or bucket >= self.num_buckets:
+        num_buckets = self.num_buckets_in(group.partition_path)
+        if bucket is None or bucket >= num_buckets:
             raise UnsupportedTableError(
-                f"file group {group} belongs to no bucket of {self.num_buckets}: the table has "
+                f"file group {group} belongs to no bucket of {num_buckets}: the table has "
                 "another index, or another number of buckets; it can be read here, and upserted "
                 "into by the engine that wrote it"
             )
@@ -93,12 +136,13 @@ class BucketLayout:
         hash would then split keys over two groups.
         """
         expected = bucket_of(slice_.group.file_id)
-        found = np.unique(self.buckets(record_keys))
+        num_buckets = self.num_buckets_in(slice_.group.partition_path)
+        found = np.unique(self._bucket_ids(record_keys, num_buckets))
         if len(found) and (len(found) > 1 or int(found[0]) != expected):
             raise UnsupportedTableError(
                 f"file group {slice_.group} is named after bucket {expected}, but its keys hash to "
-                f"{found[:5].tolist()} of {self.num_buckets}; the table was written with another "
-                f"{_NUM_BUCKETS} or hoodie.bucket.index.hash.field"
+                f"{found[:5].tolist()} of {num_buckets}; the table was written with another "
+                f"{_NUM_BUCKETS}, {_EXPRESSIONS} or hoodie.bucket.index.hash.field"
             )
 
 
@@ -120,6 +164,26 @@ def by_bucket(layout: BucketLayout, slices: Iterable[FileSlice]) -> dict[int, Fi
             raise CorruptFileError(_two_groups(bucket, twin.group, slice_.group))
         found[bucket] = slice_
     return found
+
+
+def _stored_rules(expressions: str) -> BucketRules:
+    rules = BucketRules.parse(expressions)
+    if rules is None:
+        raise UnsupportedTableError(
+            f"the table has {_EXPRESSIONS} = {expressions[:200]!r}, of which Java and Python may "
+            "think differently; it can be read here, and upserted into by the engine that wrote it"
+        )
+    return rules
+
+
+def _check_given(table: str, key: str, given: object, stored: object) -> None:
+    if given is not None and given != stored:
+        raise OptionError(
+            key,
+            str(given),
+            f"table {table!r} has {'none' if stored is None else str(stored)!r}; leave the option "
+            "out or write to another table",
+        )
 
 
 def _two_groups(bucket: int, one: FileGroupId, other: FileGroupId) -> str:

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.index.stored_keys import KeyQuery, Mask, StoredKeys
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 
-Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 _KEYS: Final = pa.schema([pa.field(RECORD_KEY, pa.string())])
@@ -80,36 +80,39 @@ class KeyLookup:
             A file is damaged; names it.
         """
         encoded = keys.dictionary_encode()
-        distinct = encoded.dictionary
-        found = np.full(len(distinct), -1, dtype=np.int64)
+        query, order = KeyQuery.of(encoded.dictionary)
+        found = np.full(len(order), -1, dtype=np.int64)
         for number, slice_ in enumerate(slices):
             missing = np.flatnonzero(found < 0)
             if not len(missing):
                 break
-            held = self._holds(slice_, distinct.take(pa.array(missing)))
+            held = self._holds(slice_, query.only(missing))
             found[missing[held]] = number
-        result: Numbers = found[encoded.indices.to_numpy(zero_copy_only=False)]
+        by_key = np.empty_like(found)
+        by_key[order] = found
+        result: Numbers = by_key[encoded.indices.to_numpy(zero_copy_only=False)]
         return result
 
-    def _holds(self, slice_: FileSlice, keys: pa.Array) -> Mask:
+    def _holds(self, slice_: FileSlice, query: KeyQuery) -> Mask:
         place = Place(self._storage.root, slice_, self._as_of if slice_.logs else "")
         stored = self._cache.get(place)
         if stored is not None:
-            return _are_in(keys, stored)
+            return stored.search(query)
         if slice_.logs or slice_.base is None:
-            stored = self._merged_keys(slice_)
+            keys = self._merged_keys(slice_)
         else:
             with self._storage.open_input(slice_.base.path) as source:
                 reader = BaseFileReader(source, _KEYS, slice_.base.path)
-                may = _in_range(keys, reader.key_range())
+                may = _in_range(query.keys, reader.key_range())
                 bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
                 if bloom is not None:
-                    may[may] = bloom.may_contain(keys.filter(pa.array(may)))
+                    may[may] = bloom.may_contain(query.keys.filter(pa.array(may)))
                 if not may.any():
                     return may
-                stored = reader.read().column(RECORD_KEY).combine_chunks()
+                keys = reader.read().column(RECORD_KEY).combine_chunks()
+        stored = StoredKeys(keys)
         self._cache.put(place, stored)
-        return _are_in(keys, stored)
+        return stored.scan(query)
 
 
 def _in_range(keys: pa.Array, bounds: tuple[str, str] | None) -> Mask:
@@ -118,13 +121,3 @@ def _in_range(keys: pa.Array, bounds: tuple[str, str] | None) -> Mask:
     inside = pc.and_(pc.greater_equal(keys, bounds[0]), pc.less_equal(keys, bounds[1]))
     result: Mask = inside.to_numpy(zero_copy_only=False)
     return result
-
-
-def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
-    """Which keys, all of them different, are stored; the shorter side is hashed."""
-    if len(stored) < len(keys):
-        result: Mask = pc.is_in(keys, value_set=stored).to_numpy(zero_copy_only=False)
-        return result
-    held = np.zeros(len(keys), dtype=np.bool_)
-    held[pc.index_in(stored, value_set=keys).drop_null().to_numpy()] = True
-    return held

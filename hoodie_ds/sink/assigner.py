@@ -40,7 +40,7 @@ class FileIdAssigner:
         self._batch = batch
         self._num_tasks = num_tasks
         self._router = IndexRouter(batch)
-        self._by_key = key_spread(batch.table.properties.record_key_fields, num_tasks)
+        self._spread = key_spread(batch.table.properties.record_key_fields, num_tasks)
 
     def assign(self, rows: pa.Table) -> pa.Table:
         """Add the hidden columns to rows.
@@ -56,7 +56,8 @@ class FileIdAssigner:
         places = np.zeros(rows.num_rows, dtype=np.int64)
         for path, part, numbers in self._router.locate(typed):
             at = part.column(_POSITION).to_numpy()
-            slots = np.where(numbers < 0, self._by_key.buckets(part.column(RECORD_KEY)), numbers)
+            by_key = self._spread.key_buckets(part.column(RECORD_KEY))
+            slots = np.where(numbers < 0, by_key, numbers)
             tasks[at] = (first_task(path, self._num_tasks) + slots) % self._num_tasks
             places[at] = np.where(numbers < 0, -self._num_tasks, numbers)
         encoded = encode_places(self._batch.timeline.digest, places)

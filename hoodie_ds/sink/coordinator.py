@@ -40,6 +40,7 @@ from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.hashing_config import complete_hashing_config
 from hoodie_ds.table.opened import Table, drop_metadata_table, find_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant_time import next_time
@@ -106,6 +107,7 @@ class Coordinator:
         if batch.creation_ms is None:
             if table.properties.metadata_partitions:
                 table = drop_metadata_table(table, self.clock.now_ms())
+            complete_hashing_config(table)
             timeline = recover(table, self.clock, timeline.prepared)
         guard = ReplayGuard.load(self.storage, timeline)
         if batch.index is not None and batch.layout is None:

@@ -12,10 +12,12 @@ from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _INDEX_TYPE: Final = "hoodie.index.type"
+_EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
 _LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE)
 _BUCKETS_EXPECTED: Final = 10_000
 """A random id seldom begins like a bucket's below this number: one time in half a million."""
@@ -52,9 +54,14 @@ def choose_index(
         The table's file groups do not fit the index.
     """
     groups = _newest_groups(table, timeline) if table is not None else []
-    index = options.index_type or properties.index_type or _by_names(properties, options, groups)
+    stated = options.index_type or properties.index_type
+    rules = None
+    if table is not None and stated in (None, IndexType.BUCKET):
+        rules = load_hashing_config(table.storage, timeline)
+    known = rules is not None or (properties.num_buckets or options.num_buckets) is not None
+    index = stated or _by_names(known, groups)
     if index is IndexType.BUCKET:
-        layout = BucketLayout.of(properties, options)
+        layout = BucketLayout.of(properties, options, rules)
         for group in groups:
             layout.check_name(group)
         return index, layout
@@ -69,16 +76,16 @@ def choose_index(
             f"the file groups of table {properties.name!r} are named after buckets, so every "
             f"writer has to use the index BUCKET and not {index.value}"
         )
+    if options.bucket_rules is not None:
+        raise OptionError(
+            _EXPRESSIONS, str(options.bucket_rules), f"the index {index.value} has no buckets"
+        )
     return index, None
 
 
-def _by_names(
-    properties: TableProperties, options: WriteOptions, groups: Sequence[FileGroupId]
-) -> IndexType:
-    if groups:
-        return IndexType.BUCKET if _are_buckets(groups) else IndexType.BLOOM
-    known = properties.num_buckets or options.num_buckets
-    return IndexType.BUCKET if known is not None else IndexType.BLOOM
+def _by_names(count_known: bool, groups: Sequence[FileGroupId]) -> IndexType:
+    buckets = _are_buckets(groups) if groups else count_known
+    return IndexType.BUCKET if buckets else IndexType.BLOOM
 
 
 def _are_buckets(groups: Sequence[FileGroupId]) -> bool:

@@ -10,6 +10,7 @@ from hoodie_ds.config.table_keys import CREATE_SCHEMA
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.hashing_config import put_hashing_config
 from hoodie_ds.table.opened import create_table
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -108,6 +109,7 @@ def ensure_table(batch: Batch, with_schema: bool = False) -> None:
             f"{batch.table.storage.root}: another writer has just created table "
             f"{created.properties.name!r} here with other properties; run the write again"
         )
+    put_hashing_config(created)
 
 
 def owner_of(storage: Storage, inflight: Instant) -> str | None:

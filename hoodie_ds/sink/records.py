@@ -72,13 +72,13 @@ def split_by_bucket(
         User columns and ``_hoodie_record_key``.
     """
     keys = batch.key_generator.record_keys(rows)
-    buckets = layout.buckets(keys)
-    rows = rows.append_column(RECORD_KEY, keys)
     paths = _partitions(batch, rows)
+    buckets = layout.buckets(keys, paths)
+    rows = rows.append_column(RECORD_KEY, keys)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    codes = partitions * layout.num_buckets + buckets
-    for code, part in split(rows, codes):
-        partition, bucket = divmod(code, layout.num_buckets)
+    stride = int(buckets.max(initial=0)) + 1
+    for code, part in split(rows, partitions * stride + buckets):
+        partition, bucket = divmod(code, stride)
         yield BucketKey(paths.dictionary[partition].as_py(), bucket), part
 
 

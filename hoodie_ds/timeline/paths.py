@@ -12,6 +12,7 @@ HOODIE: Final = ".hoodie"
 PROPERTIES: Final = f"{HOODIE}/hoodie.properties"
 PROPERTIES_BACKUP: Final = f"{HOODIE}/hoodie.properties.backup"
 METADATA_TABLE: Final = f"{HOODIE}/metadata"
+HASHING_CONFIGS: Final = f"{HOODIE}/.bucket_index/partition_bucket_index_meta/configs"
 TEMP: Final = f"{HOODIE}/.temp"
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 

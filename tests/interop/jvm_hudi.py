@@ -14,7 +14,7 @@ import re
 import select
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -207,6 +207,14 @@ class JvmHudi:
     def properties(self, path: str | Path) -> dict[str, str]:
         """Table properties as Hudi on the JVM loads them, checksum validated."""
         return dict(self._call("properties", path=str(path))["properties"])
+
+    def num_buckets(self, expressions: str, default: int, paths: Sequence[str]) -> list[int]:
+        """Buckets of each partition path by the rules of a partition-level bucket index.
+
+        Hudi remembers a default with each text of rules: use one default for one text.
+        """
+        arguments = {"expressions": expressions, "default": default, "paths": list(paths)}
+        return list(self._call("num_buckets", **arguments)["counts"])
 
     def close(self) -> None:
         """End the process: politely, then by force."""

@@ -86,11 +86,21 @@ def properties(spark: SparkSession, request: Request) -> Request:
     return {"properties": dict(client.getTableConfig().propsMap())}
 
 
+def num_buckets(spark: SparkSession, request: Request) -> Request:
+    """Buckets of each of ``paths`` by the rules ``expressions``."""
+    jvm: Any = spark._jvm
+    rules = jvm.org.apache.hudi.index.bucket.partition.NumBucketsFunction(
+        request["expressions"], "regex", request["default"]
+    )
+    return {"counts": [rules.getNumBuckets(path) for path in request["paths"]]}
+
+
 OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "write": write,
     "read": read,
     "sql": sql,
     "properties": properties,
+    "num_buckets": num_buckets,
 }
 
 

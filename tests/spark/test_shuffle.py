@@ -88,7 +88,8 @@ def test_the_native_hash_is_the_tables_own(
     column = native_bucket(df, layout, spec)
     assert column is not None
     found = df.withColumn("bucket", column).toArrow()
-    expected = layout.buckets(KeyGenerator.of(spec).record_keys(found))
+    keys = KeyGenerator.of(spec).record_keys(found)
+    expected = layout.buckets(keys, pa.array([""] * found.num_rows).dictionary_encode())
     assert np.array_equal(found.column("bucket").to_numpy(), expected)
     assert len(set(expected.tolist())) > 50
 
@@ -109,9 +110,18 @@ def _options(path: Any, buckets: int) -> dict[str, str]:
     }
 
 
-def test_rows_sit_in_the_task_that_their_column_names(spark: Any, tmp_path: Any) -> None:
+@pytest.mark.parametrize("rules", [None, "c[12]$,1;c,16"])
+def test_rows_sit_in_the_task_that_their_column_names(
+    spark: Any, tmp_path: Any, rules: str | None
+) -> None:
     df = spark.range(1000).selectExpr("cast(id as string) id", "concat('c', id % 5) as city")
-    rows = shuffle_by_file_group(df, _options(tmp_path / "t", 8))
+    options = _options(tmp_path / "t", 8)
+    if rules is not None:
+        options["hoodie.bucket.index.partition.expressions"] = rules
+    rows = shuffle_by_file_group(df, options)
+    if rules is not None:
+        tasks = rows.groupBy("city").agg(sf.countDistinct(TASK_COLUMN)).collect()
+        assert dict(map(tuple, tasks)) == {"c0": 2, "c1": 1, "c2": 1, "c3": 2, "c4": 2}
     found = rows.withColumn("here", sf.spark_partition_id()).toArrow()
     assert found.column("here").to_pylist() == found.column(TASK_COLUMN).to_pylist()
     assert set(found.column("here").to_pylist()) == {0, 1}

@@ -16,10 +16,12 @@ from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache, Place
 from hoodie_ds.index.key_lookup import KeyLookup
+from hoodie_ds.index.stored_keys import KeyQuery, Mask, StoredKeys
 from hoodie_ds.sink.assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.timeline import read_commit
@@ -170,6 +172,28 @@ def test_an_index_that_a_table_cannot_take_is_refused(tmp_path: Path) -> None:
         HoodieTable(str(tmp_path / "b"), {INDEX: "SIMPLE"}).upsert(trips(("a", "x", 1, 1.0)))
 
 
+def test_keys_that_are_kept_are_searched_and_not_scanned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[int] = []
+    scan = StoredKeys.scan
+
+    def counting(self: StoredKeys, query: KeyQuery) -> Mask:
+        scans.append(len(query.keys))
+        return scan(self, query)
+
+    monkeypatch.setattr(StoredKeys, "scan", counting)
+    table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "SIMPLE"})
+    table.insert(trips(*((f"k{i}", "x", 1, 1.0) for i in range(50))))
+    timeline = table.timeline
+    storage = open_storage(str(tmp_path))
+    slices = FileSystemView(storage, timeline).latest_slices("x")
+    lookup = KeyLookup(storage, False, _no_logs, KeyCache(1 << 20), "")
+    for _ in range(3):
+        assert lookup.find(slices, pa.array(["k49", "x", "k0", "k49"])).tolist() == [0, -1, 0, 0]
+    assert scans == [3]
+
+
 def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     opts = {**LOOKUP, **options("COPY_ON_WRITE", "BLOOM"), "hoodie.parquet.small.file.limit": "0"}
     table = HoodieTable(str(tmp_path), opts)
@@ -219,7 +243,11 @@ def test_the_state_index_reads_no_file_twice_and_follows_other_writers(
     batch = coordinator(tmp_path, hoodie__index__type="FLINK_STATE").begin(row.schema)
     (slice_,) = FileSystemView(batch.table.storage, batch.timeline).latest_slices("x")
     cache = KeyCache(1 << 20)
-    for _ in range(3):
+    for asked in (["k001", "k0010"], ["k0010", "k001", "k0010"], ["k049", "", "k000"]):
+        lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+        expected = [0 if len(key) == 4 else -1 for key in asked]
+        assert lookup.find([slice_], pa.array(asked)).tolist() == expected
+    for _ in range(2):
         lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
         assert lookup.find([slice_], pa.array(["k001", "k0010"])).tolist() == [0, -1]
     assert len(opened) == 1

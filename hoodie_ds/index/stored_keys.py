@@ -1,0 +1,104 @@
+"""The record keys of one file slice, arranged so that a few of them are found among many.
+
+The invariant: an answer is exact. Hashes only say where to compare keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.index.java_hash import UInts, string_hashes
+
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+_HASH_BITS: Final = np.uint64(32)
+_POSITION: Final = np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class KeyQuery:
+    """Different keys that are asked for.
+
+    Parameters
+    ----------
+    keys : pyarrow.Array of string
+        Without nulls.
+    hashes : numpy.ndarray of uint32, shape (keys,)
+        Their hashes, ascending: a search then goes through memory in one direction.
+    """
+
+    keys: pa.Array
+    hashes: UInts
+
+    @classmethod
+    def of(cls, keys: pa.Array) -> tuple[KeyQuery, Positions]:
+        """Return a query, and for each of its keys the position in `keys`."""
+        hashes = string_hashes(keys)
+        order = np.argsort(hashes)
+        return cls(keys.take(pa.array(order)), hashes[order]), order
+
+    def only(self, positions: Positions) -> KeyQuery:
+        """Return the query for some of its keys, by ascending position."""
+        return KeyQuery(self.keys.take(pa.array(positions)), self.hashes[positions])
+
+
+@dataclass(frozen=True)
+class StoredKeys:
+    """Record keys of one file slice.
+
+    Parameters
+    ----------
+    keys : pyarrow.Array of string
+        Without nulls, fewer than 2**32.
+    """
+
+    keys: pa.Array
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, those of the hashes counted before they are there."""
+        return int(self.keys.nbytes) + 8 * len(self.keys)
+
+    def scan(self, query: KeyQuery) -> Mask:
+        """Which keys are stored, by one pass over all: what is cheapest for a first query."""
+        return _are_in(query.keys, self.keys)
+
+    def search(self, query: KeyQuery) -> Mask:
+        """Which keys are stored, by their hashes: the work is that of the query."""
+        least = query.hashes.astype(np.uint64) << _HASH_BITS
+        first = np.searchsorted(self._by_hash, least)
+        counts = np.searchsorted(self._by_hash, least | _POSITION) - first
+        if counts.sum() > len(query.keys) + len(self.keys):
+            return self.scan(query)  # so many share a hash that it says nothing
+        asked = np.repeat(np.arange(len(counts)), counts)
+        # Of the stored keys with one hash, the first, the second, and so on.
+        nth = np.arange(len(asked)) - np.repeat(np.cumsum(counts) - counts, counts)
+        candidates = self._by_hash[first[asked] + nth] & _POSITION
+        same = pc.equal(query.keys.take(pa.array(asked)), self.keys.take(pa.array(candidates)))
+        held = np.zeros(len(query.keys), dtype=np.bool_)
+        held[asked[same.to_numpy(zero_copy_only=False)]] = True
+        return held
+
+    @cached_property
+    def _by_hash(self) -> npt.NDArray[np.uint64]:
+        """Each key's hash and, in the lower half, its position; ascending."""
+        hashes = string_hashes(self.keys).astype(np.uint64) << _HASH_BITS
+        return np.sort(hashes | np.arange(len(self.keys), dtype=np.uint64))
+
+
+def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
+    """Which keys, all of them different, are stored; the shorter side is hashed."""
+    if len(stored) < len(keys):
+        result: Mask = pc.is_in(keys, value_set=stored).to_numpy(zero_copy_only=False)
+        return result
+    held = np.zeros(len(keys), dtype=np.bool_)
+    held[pc.index_in(stored, value_set=keys).drop_null().to_numpy()] = True
+    return held
