@@ -6,7 +6,7 @@ whoever wrote it, is used; two are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -146,24 +146,32 @@ class BucketLayout:
             )
 
 
-def by_bucket(layout: BucketLayout, slices: Iterable[FileSlice]) -> dict[int, FileSlice]:
-    """Map the live file groups of one partition to their buckets.
+def only_slice(layout: BucketLayout, slices: Sequence[FileSlice]) -> FileSlice | None:
+    """Return the live file group of a bucket, if it has one.
+
+    Parameters
+    ----------
+    layout : BucketLayout
+        The table's buckets.
+    slices : sequence of FileSlice
+        Latest slices of one partition that are named after the bucket.
 
     Raises
     ------
     UnsupportedTableError
-        A file group is not named after a bucket: the table has another index.
+        The table has fewer buckets than the name says.
     CorruptFileError
-        Two file groups are live in one bucket; names both.
+        Two file groups are live in the bucket; names both.
     """
-    found: dict[int, FileSlice] = {}
     for slice_ in slices:
-        bucket = layout.check_name(slice_.group)
-        twin = found.get(bucket)
-        if twin is not None:
-            raise CorruptFileError(_two_groups(bucket, twin.group, slice_.group))
-        found[bucket] = slice_
-    return found
+        layout.check_name(slice_.group)
+    if len(slices) > 1:
+        one, other = slices[0].group, slices[1].group
+        raise CorruptFileError(
+            f"bucket {bucket_of(one.file_id)} has two live file groups, {one} and {other}; rows "
+            "of one key may be in both: remove one after moving its rows"
+        )
+    return slices[0] if slices else None
 
 
 def _stored_rules(expressions: str) -> BucketRules:
@@ -184,10 +192,3 @@ def _check_given(table: str, key: str, given: object, stored: object) -> None:
             f"table {table!r} has {'none' if stored is None else str(stored)!r}; leave the option "
             "out or write to another table",
         )
-
-
-def _two_groups(bucket: int, one: FileGroupId, other: FileGroupId) -> str:
-    return (
-        f"bucket {bucket} has two live file groups, {one} and {other}; rows of one key may be in "
-        "both: remove one after moving its rows"
-    )

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from hoodie_ds.formats.base_file_reader import BaseFileReader
-from hoodie_ds.index.bucket import unused_file_id
-from hoodie_ds.index.bucket_layout import BucketLayout, by_bucket
+from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
+from hoodie_ds.index.bucket_layout import BucketLayout, only_slice
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.sink.assignment import Numbers
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.records import BucketKey, split_by_bucket
 from hoodie_ds.sink.target import Target
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.fs_view import FileSystemView, PartitionFiles
 
 
 class BucketRouter:
@@ -33,7 +33,7 @@ class BucketRouter:
         self._batch = batch
         self._layout = layout
         self._view = FileSystemView(batch.table.storage, batch.timeline)
-        self._slices: dict[str, dict[int, FileSlice]] = {}
+        self._files: dict[str, PartitionFiles] = {}
         self._targets: dict[BucketKey, Target] = {}
 
     def route(
@@ -56,14 +56,22 @@ class BucketRouter:
         return Target(FileGroupId(key.partition_path, unused_file_id(key.bucket, taken)), None)
 
     def _latest(self, key: BucketKey) -> FileSlice | None:
-        known = self._slices.get(key.partition_path)
-        if known is None:
-            slices = self._view.latest_slices(key.partition_path)
-            known = self._slices[key.partition_path] = by_bucket(self._layout, slices)
-        latest = known.get(key.bucket)
+        files = self._files.get(key.partition_path)
+        if files is None:
+            files = self._files[key.partition_path] = self._view.partition(key.partition_path)
+            self._check_names(files)
+        # A partition may have thousands of buckets, and a batch rows of a few.
+        latest = only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
         if latest is not None and self._batch.table.properties.num_buckets is None:
             self._check_hash(latest)
         return latest
+
+    def _check_names(self, files: PartitionFiles) -> None:
+        """Refuse a partition in which another writer has begun file groups of no bucket."""
+        for prefix in files.prefixes:
+            if not (prefix.isdigit() and int(prefix) < self._layout.num_buckets):
+                for slice_ in files.latest_slices(prefix):
+                    self._layout.check_name(slice_.group)
 
     def _check_hash(self, latest: FileSlice) -> None:
         """Look at stored keys, in a table whose properties do not say how they were hashed."""

@@ -10,8 +10,10 @@ known only from its blocks; they are checked where they are read.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.protocol import FileStatus, Storage
@@ -21,6 +23,9 @@ from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE, in_partition
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+PREFIX_LENGTH: Final = 8
+"""Characters of a file id that name a bucket."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,16 @@ class FileSystemView:
             The base file below the log files of a slice is missing, or two base files claim one
             slice.
         """
+        return self._slices_of(partition_path, self.storage.list(partition_path))
+
+    def partition(self, partition_path: str) -> PartitionFiles:
+        """List the files of a partition, to see the slices of some file groups."""
+        return PartitionFiles(self, partition_path)
+
+    def _slices_of(self, partition_path: str, listed: Iterable[FileStatus]) -> list[FileSlice]:
         replaced = self.replaced_ids(partition_path)
         groups: dict[str, list[BaseFile | LogFile]] = {}
-        for status in self.storage.list(partition_path):
+        for status in listed:
             found = _data_file(partition_path, status)
             if found is not None and found.name.file_id not in replaced:
                 groups.setdefault(found.name.file_id, []).append(found)
@@ -144,6 +156,35 @@ class FileSystemView:
                     f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "
                     f"{latest.base_instant}, is missing; restore it before going on"
                 )
+
+
+class PartitionFiles:
+    """The files of a partition, of which only those that are asked for are looked into.
+
+    Parameters
+    ----------
+    view : FileSystemView
+        Says what is visible.
+    partition_path : str
+        The partition.
+    """
+
+    def __init__(self, view: FileSystemView, partition_path: str) -> None:
+        self._view = view
+        self._path = partition_path
+        self._by_prefix: dict[str, list[FileStatus]] = {}
+        for status in view.storage.list(partition_path):
+            name = status.path.rpartition("/")[2].removeprefix(".")
+            self._by_prefix.setdefault(name[:PREFIX_LENGTH], []).append(status)
+
+    @property
+    def prefixes(self) -> Collection[str]:
+        """How the names of the files begin."""
+        return self._by_prefix.keys()
+
+    def latest_slices(self, prefix: str) -> list[FileSlice]:
+        """Latest slices of the file groups whose id begins with `PREFIX_LENGTH` characters."""
+        return self._view._slices_of(self._path, self._by_prefix.get(prefix, ()))
 
 
 def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:

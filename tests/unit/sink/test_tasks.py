@@ -10,7 +10,12 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import CorruptFileError, RecordKeyError, WriteConflictError
+from hoodie_ds.errors import (
+    CorruptFileError,
+    RecordKeyError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
 from hoodie_ds.index.bucket import file_id
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -23,7 +28,7 @@ from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.tables import TYPE, TYPES, coordinator, found, trips
+from tests.tables import TRIPS, TYPE, TYPES, coordinator, found, trips
 
 _NONE: Mapping[str, str] = {}
 FIRST = trips(*((f"k{i}", f"c{i % 2}", 5, float(i)) for i in range(40)))
@@ -168,3 +173,17 @@ def test_a_bucket_with_two_live_groups_is_refused_with_both_names(tmp_path: Path
         write_tasks(tmp_path, SECOND, 1)
     assert f"{stat.partition_path}/{file_id(0)}" in str(caught.value)
     assert f"{stat.partition_path}/{file_id(0, 7)}" in str(caught.value)
+
+
+def test_a_file_group_of_no_bucket_in_the_partition_is_refused(tmp_path: Path) -> None:
+    """Another index put rows where no bucket is; a key of theirs could be one of ours."""
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(trips(*((f"k{i}", "x", 1, 1.0) for i in range(9))))
+    (path, *_) = sorted((tmp_path / "x").glob("*.parquet"))
+    foreign = path.name.replace("00000000-0000-0000", "3f9c1d22-0000-0000")
+    path.rename(path.with_name(foreign))
+    (commit,) = (tmp_path / ".hoodie").glob("*.commit")
+    commit.write_text(commit.read_text().replace(path.name, foreign))
+    table.upsert(trips(("k1", "y", 1, 1.0)))
+    with pytest.raises(UnsupportedTableError, match="3f9c1d22"):
+        table.upsert(trips(("k1", "x", 2, 1.0)))
