@@ -267,8 +267,8 @@ METADATA_ENABLE: Final = Option(
 LOG_BLOCK_FORMAT: Final = Option(
     "hoodie.logfile.data.block.format",
     choice(LogBlockFormat),
-    "How rows are encoded in log files.",
-    LogBlockFormat.PARQUET,
+    "How rows are encoded in log files; parquet, but avro where rows are ordered by text, as Hudi "
+    "1.2 on the JVM compares text in parquet blocks wrongly.",
 )
 PARQUET_CODEC: Final = Option(
     "hoodie.parquet.compression.codec",

@@ -107,7 +107,7 @@ class WriteOptions:
     state_max_bytes: int = 512 * _MB
     table_version: int | None = None
     metadata_enable: bool | None = None
-    log_block_format: LogBlockFormat = LogBlockFormat.PARQUET
+    log_block_format: LogBlockFormat | None = None
     parquet_codec: ParquetCodec = ParquetCodec.SNAPPY
     parquet_block_bytes: int = 120 * _MB
     parquet_max_file_bytes: int = 120 * _MB
@@ -203,7 +203,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         state_max_bytes=given.get_or_default(index_catalog.STATE_MAX_BYTES),
         table_version=given.get(catalog.TABLE_VERSION),
         metadata_enable=given.get(catalog.METADATA_ENABLE),
-        log_block_format=given.get_or_default(catalog.LOG_BLOCK_FORMAT),
+        log_block_format=given.get(catalog.LOG_BLOCK_FORMAT),
         parquet_codec=given.get_or_default(catalog.PARQUET_CODEC),
         parquet_block_bytes=given.get_or_default(catalog.PARQUET_BLOCK_BYTES),
         parquet_max_file_bytes=given.get_or_default(small_file_catalog.PARQUET_MAX_FILE_BYTES),

@@ -12,12 +12,13 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import IndexType, MergeMode, Operation, TableType
+from hoodie_ds.config.kinds import IndexType, LogBlockFormat, MergeMode, Operation, TableType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro_schema import arrow_to_avro
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.concat import Concat
+from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merger import Merger
@@ -114,6 +115,19 @@ class Batch:
         if self.operation.merges:
             return self.stored_merger
         return Concat(self.stored_merger if self.options.combine_before_insert else None)
+
+    @property
+    def log_block_format(self) -> LogBlockFormat:
+        """How rows are encoded in log files.
+
+        Hudi 1.2 on the JVM compares text from parquet blocks wrongly with text from elsewhere.
+        """
+        if self.options.log_block_format is not None:
+            return self.options.log_block_format
+        empty = self.schema.empty_table()
+        kinds = [resolve(empty, path).type for path in self.ordering_fields]
+        by_text = any(pa.types.is_string(kind) for kind in kinds)
+        return LogBlockFormat.AVRO if by_text else LogBlockFormat.PARQUET
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:

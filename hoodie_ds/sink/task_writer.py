@@ -141,7 +141,7 @@ def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext
         codec=options.parquet_codec.value,
         row_group_bytes=min(options.parquet_block_bytes, budget.encode_bytes),
         log_block_bytes=min(options.log_block_max_bytes, budget.encode_bytes),
-        log_block_format=options.log_block_format,
+        log_block_format=batch.log_block_format,
         bloom=_bloom_params(batch),
         batch_number=prepared.num_batches if prepared else 0,
     )

@@ -95,7 +95,7 @@ def test_defaults_of_sizes_and_formats() -> None:
     assert (options.batch_bytes, options.task_max_bytes) == (268_435_456, 1_073_741_824)
     assert (options.logfile_max_bytes, options.log_block_max_bytes) == (1_073_741_824, 268_435_456)
     assert options.parquet_block_bytes == 125_829_120
-    assert options.log_block_format is LogBlockFormat.PARQUET
+    assert options.log_block_format is None
     assert options.parquet_codec is ParquetCodec.SNAPPY
     assert not options.set_null_for_missing_columns
     assert not options.allow_non_atomic_storage
