@@ -49,7 +49,7 @@ def task_mapper(
 def _tasks(keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int) -> BucketIds:
     if not rows.num_rows:
         return np.zeros(0, dtype=np.int32)
-    paths = keys.partition_paths(rows).combine_chunks().dictionary_encode()
+    paths = keys.partition_paths(rows)
     buckets = layout.buckets(keys.record_keys(rows), paths)
     offsets = np.array(
         [first_task(path, num_tasks) for path in paths.dictionary.to_pylist()],

@@ -69,6 +69,8 @@ class BaseFileWriter:
         Further string columns that mostly come as dictionary arrays, and need not be expanded.
     bloom : BloomParams, optional
         Of the bloom filter of the record keys, which a bloom index needs in the footer.
+    has_keys : bool
+        Whether the record keys are the user's; the range of automatic ones is of no use.
 
     Raises
     ------
@@ -85,6 +87,7 @@ class BaseFileWriter:
         row_group_bytes: int,
         dictionaries: Collection[str] = (),
         bloom: BloomParams | None = None,
+        has_keys: bool = True,
     ) -> None:
         if bloom and _RECORD_KEY not in schema.names:
             raise SchemaError(f"a bloom filter is of column {_RECORD_KEY!r}, which the file lacks")
@@ -93,6 +96,7 @@ class BaseFileWriter:
         self._row_group_bytes = max(1, row_group_bytes)
         self._footers = {AVRO_SCHEMA_FOOTER: avro_schema, "writer.model.name": "avro"}
         self._keys = KeyRange()
+        self._has_keys = has_keys
         self._bloom = BloomFilterBuilder(bloom) if bloom else None
         self._pending: list[pa.Table] = []
         self.pending_bytes = 0
@@ -127,7 +131,7 @@ class BaseFileWriter:
         if not table.num_rows:
             return
         table = self._as_stored(table)
-        if _RECORD_KEY in self._schema.names:
+        if self._has_keys and _RECORD_KEY in self._schema.names:
             self._keys.add(table.column(_RECORD_KEY))
             if self._bloom is not None:
                 self._bloom.add(table.column(_RECORD_KEY))

@@ -55,6 +55,8 @@ class WriteContext:
         How rows are encoded in log files.
     bloom : BloomParams or None
         Of the bloom filters in base files.
+    has_keys : bool
+        Whether the table has record keys.
     batch_number : int
         How many micro-batches the instant holds before this one.
     """
@@ -70,6 +72,7 @@ class WriteContext:
     log_block_bytes: int
     log_block_format: LogBlockFormat
     bloom: BloomParams | None = None
+    has_keys: bool = True
     batch_number: int = 0
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
 

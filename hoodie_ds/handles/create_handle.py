@@ -44,6 +44,7 @@ class CreateHandle:
             context.codec,
             context.row_group_bytes,
             bloom=context.bloom,
+            has_keys=context.has_keys,
         )
 
     @property

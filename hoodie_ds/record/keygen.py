@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -125,12 +126,12 @@ class KeyGenerator:
             pieces += [f"{',' if i else ''}{name}:", _with_placeholders(text)]
         return _chunked(pc.binary_join_element_wise(*pieces, ""))
 
-    def partition_paths(self, table: pa.Table) -> pa.ChunkedArray:
+    def partition_paths(self, table: pa.Table) -> pa.DictionaryArray:
         """Return the partition path of each row, relative to the table's base path.
 
         Returns
         -------
-        pyarrow.ChunkedArray of string
+        pyarrow.DictionaryArray of string
             ``""`` for every row of a table without partitions.
 
         Raises
@@ -142,7 +143,7 @@ class KeyGenerator:
         """
         fields = _partition_fields(self.spec)
         if not fields:
-            return pa.chunked_array([pa.repeat(pa.scalar("", pa.string()), table.num_rows)])
+            return pa.DictionaryArray.from_arrays(np.zeros(table.num_rows, np.int64), [""])
         return joined([self._folders(table, name, is_time) for name, is_time in fields])
 
     def _folders(self, table: pa.Table, name: str, is_time: bool) -> Coded:

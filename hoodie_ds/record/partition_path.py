@@ -94,12 +94,13 @@ def folders(field: str, values: Coded, hive_style: bool, url_encode: bool, sole:
     return Coded(values.codes, tuple(parts))
 
 
-def joined(parts: Sequence[Coded]) -> pa.ChunkedArray:
+def joined(parts: Sequence[Coded]) -> pa.DictionaryArray:
     """Path of each row from the parts of its partition fields, first to last.
 
     Returns
     -------
-    pyarrow.ChunkedArray of string
+    pyarrow.DictionaryArray of string
+        Its dictionary holds each path once.
 
     Raises
     ------
@@ -116,7 +117,9 @@ def joined(parts: Sequence[Coded]) -> pa.ChunkedArray:
         paths = [f"{paths[number // width]}/{part.texts[number % width]}" for number in numbers]
     for path in paths:
         check_inside(path)
-    return pa.chunked_array([pc.take(pa.array(paths, pa.string()), pa.array(codes))])
+    encoded = pa.array(paths, pa.string()).dictionary_encode()
+    numbers = encoded.indices.to_numpy().astype(np.int64)
+    return pa.DictionaryArray.from_arrays(numbers[codes], encoded.dictionary)
 
 
 def check_inside(path: str) -> None:

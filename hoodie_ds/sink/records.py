@@ -85,6 +85,9 @@ def split_by_bucket(
 def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Part rows by partition path, keeping their order within each."""
     paths = _partitions(batch, rows)
+    if rows.num_rows and len(paths.dictionary) == 1:
+        yield paths.dictionary[0].as_py(), rows
+        return
     codes = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     for code, part in split(rows, codes):
         yield paths.dictionary[code].as_py(), part
@@ -92,7 +95,7 @@ def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.T
 
 def _partitions(batch: Batch, rows: pa.Table) -> pa.DictionaryArray:
     """The partition path of each row, refused where Hudi on the JVM could not open its folder."""
-    paths = batch.key_generator.partition_paths(rows).combine_chunks().dictionary_encode()
+    paths = batch.key_generator.partition_paths(rows)
     for path in paths.dictionary.to_pylist():
         if ":" in path:
             raise RecordKeyError(

@@ -143,6 +143,7 @@ def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext
         log_block_bytes=min(options.log_block_max_bytes, budget.encode_bytes),
         log_block_format=batch.log_block_format,
         bloom=_bloom_params(batch),
+        has_keys=batch.index is not None,
         batch_number=prepared.num_batches if prepared else 0,
     )
     stage = task.stage

@@ -112,7 +112,7 @@ def test_partition_paths_of_the_jvm(
     kind: KeyGeneratorType, fields: tuple[str, ...], plain: list[str], styled: list[str]
 ) -> None:
     paths = generator(kind, ("b",), fields).partition_paths(ROWS)
-    assert paths.type == pa.string()
+    assert paths.type.value_type == pa.string()
     assert paths.to_pylist() == plain
     both = generator(kind, ("b",), fields, hive_style=True, url_encode=True)
     assert both.partition_paths(ROWS).to_pylist() == styled
