@@ -96,6 +96,9 @@ class WriteOptions:
     bloom_false_positives: float = 1e-9
     bloom_filter_type: BloomFilterType = BloomFilterType.DYNAMIC_V0
     bloom_max_entries: int = 100_000
+    bloom_moves_records: bool = True
+    simple_moves_records: bool = True
+    state_is_global: bool = True
     state_max_bytes: int = 512 * _MB
     table_version: int | None = None
     metadata_enable: bool | None = None
@@ -184,6 +187,9 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         bloom_false_positives=given.get_or_default(index_catalog.BLOOM_FALSE_POSITIVES),
         bloom_filter_type=given.get_or_default(index_catalog.BLOOM_FILTER_TYPE),
         bloom_max_entries=given.get_or_default(index_catalog.BLOOM_MAX_ENTRIES),
+        bloom_moves_records=given.get_or_default(index_catalog.BLOOM_MOVES_RECORDS),
+        simple_moves_records=given.get_or_default(index_catalog.SIMPLE_MOVES_RECORDS),
+        state_is_global=given.get_or_default(index_catalog.STATE_IS_GLOBAL),
         state_max_bytes=given.get_or_default(index_catalog.STATE_MAX_BYTES),
         table_version=given.get(catalog.TABLE_VERSION),
         metadata_enable=given.get(catalog.METADATA_ENABLE),

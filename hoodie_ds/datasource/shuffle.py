@@ -31,7 +31,7 @@ from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeySpec
 from hoodie_ds.record.partition_path import DEFAULT_PARTITION
 from hoodie_ds.sink.batch import key_spec
-from hoodie_ds.sink.index_choice import choose_index
+from hoodie_ds.sink.index_choice import choose_index, keys_are_global
 from hoodie_ds.sink.plan import check_fields
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.storage.connect import open_storage
@@ -45,7 +45,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     """Send all rows of a file group to one task, file groups spread evenly over the tasks.
 
     With an index that looks keys up (BLOOM, SIMPLE), all rows of a key go to one task: which file
-    group they belong to is found out there.
+    group they belong to is found out there. With a global one that is so across partitions.
 
     The buckets of a partition go round the tasks, beginning at one that its path decides: a
     partition of 64 buckets puts 8 on each of 8 tasks. Without this the sink writes the same rows,
@@ -78,15 +78,15 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         check_fields(arrow_schema(df.schema), wanted)
         return lay_out(df, properties, options, _num_tasks(df))
     num_tasks = _num_tasks(df)
-    layout = _layout(table, properties, options, num_tasks)
+    layout, by_key = _layout(table, properties, options, num_tasks)
     spec = key_spec(properties, options)
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
     bucket = native_bucket(df, layout, spec)
     if bucket is None:
         schema = StructType([*df.schema.fields, StructField(TASK_COLUMN, IntegerType())])
-        rows = df.mapInArrow(task_mapper(layout, spec, num_tasks), schema)
+        rows = df.mapInArrow(task_mapper(layout, spec, num_tasks, by_key), schema)
     else:
-        first = _first_task(df, spec, num_tasks)
+        first = sf.lit(0) if by_key else _first_task(df, spec, num_tasks)
         rows = df.withColumn(TASK_COLUMN, ((first + bucket) % num_tasks).cast("int"))
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 
@@ -103,14 +103,18 @@ def _table(options: WriteOptions) -> Table | None:
 
 def _layout(
     table: Table | None, properties: TableProperties, options: WriteOptions, num_tasks: int
-) -> BucketLayout:
-    """The table's buckets; of keys that are looked up, one bucket for each task."""
+) -> tuple[BucketLayout, bool]:
+    """The table's buckets, and whether nothing but the key decides about a row's task.
+
+    Of keys that are looked up, there is one bucket for each task.
+    """
     timeline = load_timeline(table.storage) if table else Timeline()
-    _, layout = choose_index(properties, options, table, timeline)
+    index, layout = choose_index(properties, options, table, timeline)
     if layout is not None:
-        return layout
+        return layout, False
     keys = properties.record_key_fields
-    return BucketLayout(num_tasks, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
+    layout = BucketLayout(num_tasks, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
+    return layout, keys_are_global(index, options)
 
 
 def _first_task(df: DataFrame, spec: KeySpec, num_tasks: int) -> Column:

@@ -37,6 +37,27 @@ class Place:
     as_of: str
 
 
+@dataclass(frozen=True, slots=True)
+class SliceKeys:
+    """Record keys of a file slice; some may come twice.
+
+    Parameters
+    ----------
+    live : pyarrow.Array of string
+        Keys of the slice's rows.
+    dead : pyarrow.Array of string
+        Keys that a log file deletes and that are still in the base file.
+    """
+
+    live: pa.Array
+    dead: pa.Array
+
+    @property
+    def nbytes(self) -> int:
+        """Arrow bytes of all of them."""
+        return int(self.live.nbytes + self.dead.nbytes)
+
+
 class KeyCache:
     """Keys of the slices that were looked at last.
 
@@ -49,10 +70,10 @@ class KeyCache:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._held_bytes = 0
-        self._slices: OrderedDict[Place, pa.Array] = OrderedDict()
+        self._slices: OrderedDict[Place, SliceKeys] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, place: Place) -> pa.Array | None:
+    def get(self, place: Place) -> SliceKeys | None:
         """Return the keys of a slice; None if they are not kept."""
         with self._lock:
             keys = self._slices.get(place)
@@ -60,7 +81,7 @@ class KeyCache:
                 self._slices.move_to_end(place)
             return keys
 
-    def put(self, place: Place, keys: pa.Array) -> None:
+    def put(self, place: Place, keys: SliceKeys) -> None:
         """Keep the keys of a slice, and let go of others where there is no room."""
         with self._lock:
             self._drop(place)

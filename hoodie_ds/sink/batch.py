@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import IndexType, MergeMode, Operation, TableType
+from hoodie_ds.config.kinds import DuplicatePolicy, IndexType, MergeMode, Operation, TableType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro_schema import arrow_to_avro
@@ -22,6 +22,7 @@ from hoodie_ds.record.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import with_meta_columns
+from hoodie_ds.sink.index_choice import keys_are_global
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action
@@ -82,6 +83,27 @@ class Batch:
             return Action.REPLACE_COMMIT
         cow = self.table.properties.table_type is TableType.COPY_ON_WRITE
         return Action.COMMIT if cow else Action.DELTA_COMMIT
+
+    @property
+    def has_global_keys(self) -> bool:
+        """Whether a record key is unique in the whole table rather than in its partition."""
+        return self.index is not None and keys_are_global(self.index, self.options)
+
+    @property
+    def moves_records(self) -> bool:
+        """Whether a record moves when a row says another partition than the one it is in."""
+        match self.index:
+            case IndexType.GLOBAL_BLOOM:
+                return self.options.bloom_moves_records
+            case IndexType.GLOBAL_SIMPLE:
+                return self.options.simple_moves_records
+        return self.has_global_keys
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether it matters which keys are stored."""
+        checked = self.options.duplicate_policy is not DuplicatePolicy.NONE
+        return self.operation.merges or (self.operation is Operation.INSERT and checked)
 
     @cached_property
     def stored_schema(self) -> pa.Schema:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from hoodie_ds.config.clock import SystemClock
 from hoodie_ds.errors import (
     AlreadyExistsError,
     CommitOutcomeUnknownError,
@@ -25,9 +26,10 @@ from hoodie_ds.errors import (
     TimelineError,
     WriteConflictError,
 )
-from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.global_writer import UNPLACED, write_placed
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of
@@ -149,19 +151,35 @@ def _merge_all_staged(batch: Batch, time: str, staged: list[StagedRows]) -> list
     if not staged:
         return []
     _warn_unshuffled(batch.table.storage.root)
+    context = write_context(batch, TaskId(), time)
+    placed, staged = _place_staged(batch, context, staged)
     groups: dict[FileGroupId, list[StagedRows]] = {}
     for part in staged:
         groups.setdefault(part.group, []).append(part)
     latest = _latest_slices(batch, groups)
-    context = write_context(batch, TaskId(), time)
     with ThreadPoolExecutor(_MERGE_THREADS, thread_name_prefix="hoodie-merge") as pool:
         merged = pool.map(
             lambda job: merge_staged(
                 batch, commit_context(context, job[0]), groups[job[1]], latest.get(job[1])
             ),
-            enumerate(groups),
+            enumerate(groups, start=1),
         )
-        return [status for statuses in merged for status in statuses]
+        return [*placed, *(status for statuses in merged for status in statuses)]
+
+
+def _place_staged(
+    batch: Batch, context: WriteContext, staged: list[StagedRows]
+) -> tuple[list[WriteStatus], list[StagedRows]]:
+    """Write the rows that no task could place; what has a file group is left to be merged."""
+    parts = [part for part in staged if part.group == UNPLACED]
+    others = [part for part in staged if part.group != UNPLACED]
+    if not parts:
+        return [], others
+    parts.sort(key=lambda part: (part.task_partition, part.sequence))
+    statuses, more = write_placed(
+        batch, commit_context(context, 0), parts, SystemClock(), WriteMetrics(), not others
+    )
+    return statuses, [*others, *more]
 
 
 @lru_cache(maxsize=1024)

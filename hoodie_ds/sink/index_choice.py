@@ -16,7 +16,8 @@ from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _INDEX_TYPE: Final = "hoodie.index.type"
-_LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE)
+_GLOBAL: Final = (IndexType.GLOBAL_BLOOM, IndexType.GLOBAL_SIMPLE)
+_LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE, *_GLOBAL)
 _BUCKETS_EXPECTED: Final = 10_000
 """A random id seldom begins like a bucket's below this number: one time in half a million."""
 
@@ -62,7 +63,7 @@ def choose_index(
         raise OptionError(
             _INDEX_TYPE,
             index.value,
-            "this release has BUCKET, BLOOM, SIMPLE and FLINK_STATE",
+            "this release has BUCKET, BLOOM, SIMPLE, FLINK_STATE, GLOBAL_BLOOM and GLOBAL_SIMPLE",
         )
     if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
         raise UnsupportedTableError(
@@ -70,6 +71,11 @@ def choose_index(
             f"writer has to use the index BUCKET and not {index.value}"
         )
     return index, None
+
+
+def keys_are_global(index: IndexType, options: WriteOptions) -> bool:
+    """Whether an index keeps record keys unique in the whole table, not only in a partition."""
+    return index in _GLOBAL or (index is IndexType.FLINK_STATE and options.state_is_global)
 
 
 def _by_names(

@@ -16,6 +16,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.append_writer import AppendWriter
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.global_writer import GlobalWriter
 from hoodie_ds.sink.keyed_writer import KeyedWriter
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -80,7 +81,7 @@ def write_task(
         return TaskCommitMessage(batch, batch_id)
     check_keys(batch, conform(first, batch.schema))
     context = write_context(batch, task, open_instant(batch))
-    writer = (KeyedWriter if batch.index else AppendWriter)(batch, context, clock, metrics)
+    writer = _writer_class(batch)(batch, context, clock, metrics)
     num_rows, is_shuffled = 0, True
     with _discarding(writer):
         for chunk in _with_first(first, chunks):
@@ -96,8 +97,16 @@ def write_task(
     )
 
 
+def _writer_class(batch: Batch) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
+    if batch.index is None:
+        return AppendWriter
+    # Rows that are neither looked up nor folded are inserts, one beside another.
+    folds = batch.looks_up or batch.options.combine_before_insert
+    return GlobalWriter if batch.has_global_keys and folds else KeyedWriter
+
+
 @contextmanager
-def _discarding(writer: KeyedWriter | AppendWriter) -> Iterator[None]:
+def _discarding(writer: KeyedWriter | GlobalWriter | AppendWriter) -> Iterator[None]:
     """Give a writer's files up where it fails, whatever the reason."""
     try:
         yield

@@ -14,7 +14,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.base_file_reader import BaseFileReader
-from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.index.key_cache import KeyCache, Place, SliceKeys
 from hoodie_ds.index.key_lookup import KeyLookup
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_column import TASK_COLUMN
@@ -184,7 +184,7 @@ def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     assert [cache.get(Place(storage.root, found, "")) for found in slices] == [None, None]
 
 
-def _no_logs(slice_: FileSlice) -> pa.Array:
+def _no_logs(slice_: FileSlice) -> SliceKeys:
     raise AssertionError(f"{slice_} has no log files")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.index.key_cache import KeyCache, Place, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
-KEYS = pa.array(["a" * 100])
+KEYS = SliceKeys(pa.array(["a" * 100]), pa.array([], pa.string()))
 
 
 def place(name: str, as_of: str = "", root: str = "/t") -> Place:
