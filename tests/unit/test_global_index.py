@@ -10,13 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.hoodie_table import HoodieTable
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.datasource.python_bucket import task_mapper
+from hoodie_ds.errors import OptionError, RecordKeyError
+from hoodie_ds.index.bucket import KeyParsing
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.record.keygen import KeySpec
+from hoodie_ds.record.merge_hook import Merged
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from tests.interop.hudi_rs import read_with_hudi_rs
+from tests.merge_hooks import MODE as CUSTOM
+from tests.merge_hooks import add
 from tests.rows import assert_same_rows
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, trips
+from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
 
 INDEX = "hoodie.index.type"
 MODE = "hoodie.record.merge.mode"
@@ -151,3 +160,132 @@ def test_random_batches_give_the_model(
         model.apply(write(tmp_path, rows, {**opts, **more}, tasks, shuffled, marked))
         assert stored(tmp_path) == model.live()
         assert_same_rows(read_with_hudi_rs(tmp_path), HoodieTable(str(tmp_path)).read())
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_a_commit_that_does_not_come_about_leaves_both_partitions(
+    tmp_path: Path, kind: str, tasks: int
+) -> None:
+    opts = {TYPE: kind, INDEX: "GLOBAL_BLOOM"}
+    first: list[Row] = [("a", "x", 1, 1.0, False), ("b", "y", 1, 1.0, False)]
+    write(tmp_path, first, opts, 1, False, False)
+    before = stored(tmp_path)
+    writer = coordinator(tmp_path)
+    moved = arrow([("a", "y", 2, 2.0, False), ("b", "x", 2, 2.0, False)], False)
+    batch = writer.begin(moved.schema)
+    for number in range(tasks):
+        part = moved.slice(number * 2 // tasks, 2 // tasks)
+        write_task(batch, TaskId(number, 1, number), None, part.to_batches(), tasks == 1)
+    assert stored(tmp_path) == before
+    assert_same_rows(read_with_hudi_rs(tmp_path), HoodieTable(str(tmp_path)).read())
+    write(tmp_path, [("a", "y", 2, 2.0, False)], opts, 1, False, False)
+    assert stored(tmp_path) == [("a", "y", 2, 2.0, "y"), ("b", "y", 1, 1.0, "y")]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_partial_row_is_merged_before_it_is_placed(tmp_path: Path, kind: str) -> None:
+    payload = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+    opts = {**LOOKUP, TYPE: kind, INDEX: "GLOBAL_SIMPLE"}
+    opts["hoodie.datasource.write.payload.class"] = payload
+    table = HoodieTable(str(tmp_path), opts)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "x", 5, 1.0)))
+    # No city, another city without a fare, another city too late: only b moves, with its fare.
+    table.upsert(trips(("a", None, 2, 2.0), ("b", "y", 2, None), ("c", "y", 4, 2.0)))
+    expected = [("a", "x", 2, 2.0, "x"), ("b", "y", 2, 1.0, "y"), ("c", "x", 5, 1.0, "x")]
+    assert stored(tmp_path) == expected
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_hook_sees_each_row_once_when_a_record_moves(tmp_path: Path, kind: str) -> None:
+    calls: list[tuple[str, bool]] = []
+
+    def noted(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        calls.extend(zip(new["id"].to_pylist(), no_old.to_pylist(), strict=True))
+        return add(old, new, no_old)
+
+    opts = {k: v for k, v in LOOKUP.items() if k != ORDERING}
+    opts |= {TYPE: kind, INDEX: "GLOBAL_BLOOM", CUSTOM: "CUSTOM"}
+    table = HoodieTable(str(tmp_path), opts, merge_hook=noted)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 5.0), ("c", "x", 1, 1.0)))
+    assert sorted(calls) == [("a", True), ("b", True), ("c", True)]
+    calls.clear()
+    # b is merged to nothing, which leaves no row in either partition.
+    table.upsert(trips(("a", "y", 1, 2.0), ("b", "y", 1, -5.0), ("a", "z", 1, 4.0)))
+    assert [key for key, first in calls if first] == []
+    rows = table.read(columns=["id", "fare", "_hoodie_partition_path"]).to_pylist()
+    assert sorted(tuple(r.values()) for r in rows) == [("a", 7.0, "z"), ("c", 1.0, "x")]
+    # A delete and a row after it: the row is none that is merged into what was there.
+    mark = pa.array([True, False])
+    again = trips(("c", "x", 1, 0.0), ("c", "y", 1, 3.0)).append_column(MARK, mark)
+    table.upsert(again)
+    rows = table.read(columns=["id", "fare", "_hoodie_partition_path"]).to_pylist()
+    assert sorted(tuple(r.values()) for r in rows) == [("a", 7.0, "z"), ("c", 3.0, "y")]
+
+
+def test_inserted_duplicates_are_those_of_the_whole_table(tmp_path: Path) -> None:
+    policy = "hoodie.datasource.insert.dup.policy"
+    table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "GLOBAL_SIMPLE"})
+    table.insert(trips(("a", "x", 1, 1.0)))
+    rows = trips(("a", "y", 2, 2.0), ("b", "y", 1, 1.0), ("b", "z", 2, 2.0))
+    before = tree(tmp_path / "x")
+    with pytest.raises(RecordKeyError, match="'a' is stored in x/"):
+        table.insert(rows, {policy: "fail"})
+    table.insert(rows, {policy: "drop", "hoodie.combine.before.insert": "true"})
+    assert found(table) == [("a", "x", 1, 1.0), ("b", "z", 2, 2.0)]
+    assert tree(tmp_path / "x") == before
+    table.insert(rows.slice(0, 1))  # without a policy a row comes beside what is there
+    assert [row[0] for row in found(table)] == ["a", "a", "b"]
+    table.overwrite(trips(("a", "y", 1, 1.0), ("b", "z", 3, 1.0)), partitions_only=True)
+    assert found(table) == [("a", "x", 1, 1.0), ("a", "y", 1, 1.0), ("b", "z", 3, 1.0)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_delete_finds_its_key_wherever_it_is(tmp_path: Path, kind: str) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, TYPE: kind, INDEX: "GLOBAL_BLOOM"})
+    table.upsert(trips(("a", "x", 5, 1.0), ("b", "x", 5, 1.0), ("c", "y", 5, 1.0)))
+    table.delete(pa.table({"id": ["a", "none"], "city": ["elsewhere", "x"]}))
+    table.delete(trips(("b", "y", 4, 0.0), ("c", "z", 6, 0.0)))  # b's comes too late
+    assert found(table) == [("b", "x", 5, 1.0)]
+    assert {p.name for p in tmp_path.iterdir() if p.is_dir()} == {".hoodie", "x", "y"}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_record_that_came_back_is_found_by_an_index_of_partitions(
+    tmp_path: Path, kind: str
+) -> None:
+    """In merge-on-read its first place still has it in the base file, deleted by a log file."""
+    table = HoodieTable(str(tmp_path), {**LOOKUP, TYPE: kind, INDEX: "GLOBAL_BLOOM"})
+    table.upsert(trips(("a", "x", 1, 1.0), ("other", "x", 1, 1.0)))
+    table.upsert(trips(("a", "y", 2, 2.0)))
+    table.upsert(trips(("a", "x", 3, 3.0)))
+    for ts, index in enumerate(("BLOOM", "SIMPLE", "GLOBAL_SIMPLE"), start=4):
+        table.upsert(trips(("a", "x", ts, 4.0)), {INDEX: index})
+        assert found(table) == [("a", "x", ts, 4.0), ("other", "x", 1, 1.0)]
+
+
+def test_the_state_index_may_be_one_of_partitions(tmp_path: Path) -> None:
+    opts = {**LOOKUP, INDEX: "FLINK_STATE", "index.global.enabled": "false"}
+    table = HoodieTable(str(tmp_path), opts)
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("a", "y", 2, 2.0)))
+    assert [row[:2] for row in found(table)] == [("a", "x"), ("a", "y")]
+
+
+@pytest.mark.parametrize("index", ["GLOBAL_BLOOM", "GLOBAL_SIMPLE"])
+def test_a_table_of_buckets_is_refused(tmp_path: Path, index: str) -> None:
+    HoodieTable(str(tmp_path), {**LOOKUP, BUCKETS: "2"}).upsert(trips(("a", "x", 1, 1.0)))
+    before = tree(tmp_path)
+    with pytest.raises(OptionError, match=index):
+        HoodieTable(str(tmp_path), {INDEX: index}).upsert(trips(("a", "y", 1, 1.0)))
+    assert tree(tmp_path) == before
+
+
+def test_a_row_goes_to_the_task_of_its_key_alone() -> None:
+    spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
+    layout = BucketLayout(8, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    rows = pa.table({"id": ["a", "b", "c"] * 20, "city": [f"c{i // 3}" for i in range(60)]})
+    (batch,) = list(task_mapper(layout, spec, 8, True)(rows.to_batches()))
+    tasks = batch.column(TASK_COLUMN).to_pylist()
+    assert tasks == tasks[:3] * 20
+    assert len(set(tasks)) > 1
