@@ -40,9 +40,8 @@ _KEYS_BY_REASON: Final = {
     "tunes an index on the JVM; the index here is exact by itself": """
         hoodie.bloom.index.prune.by.ranges
         hoodie.bloom.index.use.metadata hoodie.bloom.index.parallelism
-        hoodie.bloom.index.use.caching hoodie.bloom.index.update.partition.path
-        hoodie.simple.index.update.partition.path hoodie.parquet.bloom.filter.enabled
-        index.bootstrap.enabled index.state.ttl index.global.enabled index.partition.regex
+        hoodie.bloom.index.use.caching hoodie.parquet.bloom.filter.enabled
+        index.bootstrap.enabled index.state.ttl index.partition.regex
         index.rli.cache.size index.rli.lookup.minibatch.size index.rli.write.buffer.size
     """,
     "tunes a table service; whether the service runs is another option": """

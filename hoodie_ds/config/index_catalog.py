@@ -7,6 +7,7 @@ from typing import Final
 from hoodie_ds.config.bucket_rules import BUCKETS_MAX, BucketRules
 from hoodie_ds.config.kinds import BloomFilterType, IndexType
 from hoodie_ds.config.option import (
+    BOOLEAN,
     BYTES,
     ONE_OR_MORE_NAMES,
     POSITIVE_INT,
@@ -79,6 +80,26 @@ BLOOM_MAX_ENTRIES: Final = Option(
     "Record keys from which on a dynamic bloom filter grows no more.",
     100_000,
 )
+BLOOM_MOVES_RECORDS: Final = Option(
+    "hoodie.bloom.index.update.partition.path",
+    BOOLEAN,
+    "Whether, with GLOBAL_BLOOM, a record moves to the partition that its new row says; "
+    "otherwise it is updated where it is.",
+    True,
+)
+SIMPLE_MOVES_RECORDS: Final = Option(
+    "hoodie.simple.index.update.partition.path",
+    BOOLEAN,
+    "The same with GLOBAL_SIMPLE.",
+    True,
+)
+STATE_IS_GLOBAL: Final = Option(
+    "index.global.enabled",
+    BOOLEAN,
+    "Whether, with FLINK_STATE, a record key is unique in the whole table, and its record moves; "
+    "otherwise it is unique in its partition.",
+    True,
+)
 STATE_MAX_BYTES: Final = Option(
     "hoodie.py.index.state.max.size",
     BYTES,
@@ -95,6 +116,9 @@ INDEX_OPTIONS: Final[tuple[Option[object], ...]] = (
     BLOOM_FALSE_POSITIVES,
     BLOOM_FILTER_TYPE,
     BLOOM_MAX_ENTRIES,
+    BLOOM_MOVES_RECORDS,
+    SIMPLE_MOVES_RECORDS,
+    STATE_IS_GLOBAL,
     STATE_MAX_BYTES,
 )
 """Every option of this module, in the order of the option table."""

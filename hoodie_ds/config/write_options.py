@@ -7,7 +7,7 @@ new table, decides elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from hoodie_ds.config import index_catalog, small_file_catalog
@@ -104,6 +104,9 @@ class WriteOptions:
     bloom_false_positives: float = 1e-9
     bloom_filter_type: BloomFilterType = BloomFilterType.DYNAMIC_V0
     bloom_max_entries: int = 100_000
+    bloom_moves_records: bool = True
+    simple_moves_records: bool = True
+    state_is_global: bool = True
     state_max_bytes: int = 512 * _MB
     table_version: int | None = None
     metadata_enable: bool | None = None
@@ -163,7 +166,7 @@ def hook_name(hook: str | Callable[..., object]) -> str:
 
 
 def _build(given: GivenOptions, base_path: str) -> WriteOptions:
-    return WriteOptions(
+    options = WriteOptions(
         base_path=base_path,
         table_name=given.get(catalog.TABLE_NAME),
         database_name=given.get(catalog.DATABASE_NAME),
@@ -192,15 +195,6 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         payload_class=next((t.strip() for _, t in given.written(catalog.PAYLOAD_CLASS)), None),
         partial_update_mode=given.get(catalog.PARTIAL_UPDATE_MODE),
         unavailable_value=given.get(catalog.UNAVAILABLE_VALUE),
-        index_type=given.get(index_catalog.INDEX_TYPE),
-        num_buckets=given.get(index_catalog.NUM_BUCKETS),
-        bucket_rules=given.get(index_catalog.PARTITION_BUCKETS),
-        bucket_hash_fields=given.get(index_catalog.BUCKET_HASH_FIELDS),
-        bloom_num_entries=given.get_or_default(index_catalog.BLOOM_NUM_ENTRIES),
-        bloom_false_positives=given.get_or_default(index_catalog.BLOOM_FALSE_POSITIVES),
-        bloom_filter_type=given.get_or_default(index_catalog.BLOOM_FILTER_TYPE),
-        bloom_max_entries=given.get_or_default(index_catalog.BLOOM_MAX_ENTRIES),
-        state_max_bytes=given.get_or_default(index_catalog.STATE_MAX_BYTES),
         table_version=given.get(catalog.TABLE_VERSION),
         metadata_enable=given.get(catalog.METADATA_ENABLE),
         log_block_format=given.get(catalog.LOG_BLOCK_FORMAT),
@@ -219,6 +213,25 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         allow_non_atomic_storage=given.get_or_default(catalog.ALLOW_NON_ATOMIC_STORAGE),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
+    )
+    return _with_index(options, given)
+
+
+def _with_index(options: WriteOptions, given: GivenOptions) -> WriteOptions:
+    return replace(
+        options,
+        index_type=given.get(index_catalog.INDEX_TYPE),
+        num_buckets=given.get(index_catalog.NUM_BUCKETS),
+        bucket_rules=given.get(index_catalog.PARTITION_BUCKETS),
+        bucket_hash_fields=given.get(index_catalog.BUCKET_HASH_FIELDS),
+        bloom_num_entries=given.get_or_default(index_catalog.BLOOM_NUM_ENTRIES),
+        bloom_false_positives=given.get_or_default(index_catalog.BLOOM_FALSE_POSITIVES),
+        bloom_filter_type=given.get_or_default(index_catalog.BLOOM_FILTER_TYPE),
+        bloom_max_entries=given.get_or_default(index_catalog.BLOOM_MAX_ENTRIES),
+        bloom_moves_records=given.get_or_default(index_catalog.BLOOM_MOVES_RECORDS),
+        simple_moves_records=given.get_or_default(index_catalog.SIMPLE_MOVES_RECORDS),
+        state_is_global=given.get_or_default(index_catalog.STATE_IS_GLOBAL),
+        state_max_bytes=given.get_or_default(index_catalog.STATE_MAX_BYTES),
     )
 
 

@@ -21,7 +21,7 @@ from hoodie_ds.sink.task_column import TASK_COLUMN
 
 
 def task_mapper(
-    layout: BucketLayout, spec: KeySpec, num_tasks: int
+    layout: BucketLayout, spec: KeySpec, num_tasks: int, by_key: bool = False
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for ``mapInArrow`` that adds the task column.
 
@@ -33,6 +33,8 @@ def task_mapper(
         How record keys and partition paths are made.
     num_tasks : int
         Number of tasks to spread over.
+    by_key : bool
+        Whether nothing but the key decides, and not the partition.
     """
 
     def add_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -40,17 +42,21 @@ def task_mapper(
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             typed = conform(rows, normalise_schema(rows.schema))
-            tasks = _tasks(keys, layout, typed, num_tasks)
+            tasks = _tasks(keys, layout, typed, num_tasks, by_key)
             yield from rows.append_column(TASK_COLUMN, pa.array(tasks)).to_batches()
 
     return add_tasks
 
 
-def _tasks(keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int) -> BucketIds:
+def _tasks(
+    keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int, by_key: bool
+) -> BucketIds:
     if not rows.num_rows:
         return np.zeros(0, dtype=np.int32)
     paths = keys.partition_paths(rows)
     buckets = layout.buckets(keys.record_keys(rows), paths)
+    if by_key:
+        return (buckets % num_tasks).astype(np.int32)
     offsets = np.array(
         [first_task(path, num_tasks) for path in paths.dictionary.to_pylist()],
         dtype=np.int64,

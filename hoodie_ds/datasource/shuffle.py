@@ -34,7 +34,7 @@ from hoodie_ds.record.partition_path import DEFAULT_PARTITION
 from hoodie_ds.sink.assigner import key_spread
 from hoodie_ds.sink.assignment import PLACE_COLUMN
 from hoodie_ds.sink.batch import key_spec
-from hoodie_ds.sink.index_choice import choose_index
+from hoodie_ds.sink.index_choice import choose_index, keys_are_global
 from hoodie_ds.sink.plan import check_fields, resolve_operation
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.storage.connect import open_storage
@@ -50,6 +50,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     This is RFC-24's file id assigner, upstream of Spark's own shuffle. With a bucket index it is a
     pure hash. With an index that looks keys up (BLOOM, SIMPLE, FLINK_STATE) keys are looked up
     here, once; a new key goes to a task that it decides itself, and joins a small file there.
+    With a global index all rows of a key go to one task, and are looked up there.
 
     The file groups of a partition go round the tasks, beginning at one that its path decides: a
     partition of 64 buckets puts 8 on each of 8 tasks. Without this the sink writes the same rows,
@@ -85,13 +86,16 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     spec = key_spec(properties, options)
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
     view = load_timeline(table.storage) if table else Timeline()
-    _, layout = choose_index(properties, options, table, view)
+    index, layout = choose_index(properties, options, table, view)
     if layout is not None:
         return _by_bucket(df, layout, spec, num_tasks)
+    spread = key_spread(spec.record_key_fields, num_tasks)
+    if keys_are_global(index, properties, options):
+        return _by_bucket(df, spread, spec, num_tasks, by_key=True)
     operation = resolve_operation(options, properties)
     looked_up = operation.merges or operation.fills_small_files
     if not looked_up or not (df.isStreaming or view.commits):
-        return _by_bucket(df, key_spread(spec.record_key_fields, num_tasks), spec, num_tasks)
+        return _by_bucket(df, spread, spec, num_tasks)
     mapper = assigning_mapper(
         options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view
     )
@@ -100,13 +104,16 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 
 
-def _by_bucket(df: DataFrame, layout: BucketLayout, spec: KeySpec, num_tasks: int) -> DataFrame:
+def _by_bucket(
+    df: DataFrame, layout: BucketLayout, spec: KeySpec, num_tasks: int, by_key: bool = False
+) -> DataFrame:
+    """Send rows where their bucket says, and their partition unless it is `by_key` alone."""
     bucket = native_bucket(df, layout, spec)
     if bucket is None:
         schema = StructType([*df.schema.fields, StructField(TASK_COLUMN, IntegerType())])
-        rows = df.mapInArrow(task_mapper(layout, spec, num_tasks), schema)
+        rows = df.mapInArrow(task_mapper(layout, spec, num_tasks, by_key), schema)
     else:
-        first = _first_task(df, spec, num_tasks)
+        first = sf.lit(0) if by_key else _first_task(df, spec, num_tasks)
         rows = df.withColumn(TASK_COLUMN, ((first + bucket) % num_tasks).cast("int"))
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
-from hoodie_ds.index.stored_keys import StoredKeys
+from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.table.file_slice import FileSlice
 
 
@@ -48,10 +48,10 @@ class KeyCache:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._held_bytes = 0
-        self._slices: OrderedDict[Place, StoredKeys] = OrderedDict()
+        self._slices: OrderedDict[Place, SliceKeys] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, place: Place) -> StoredKeys | None:
+    def get(self, place: Place) -> SliceKeys | None:
         """Return the keys of a slice; None if they are not kept."""
         with self._lock:
             keys = self._slices.get(place)
@@ -59,7 +59,7 @@ class KeyCache:
                 self._slices.move_to_end(place)
             return keys
 
-    def put(self, place: Place, keys: StoredKeys) -> None:
+    def put(self, place: Place, keys: SliceKeys) -> None:
         """Keep the keys of a slice, and let go of others where there is no room."""
         with self._lock:
             self._drop(place)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache, Place
-from hoodie_ds.index.stored_keys import KeyQuery, Mask, StoredKeys
+from hoodie_ds.index.stored_keys import KeyQuery, Mask, SliceKeys
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
@@ -49,7 +49,7 @@ class KeyLookup:
         self,
         storage: Storage,
         use_bloom: bool,
-        merged_keys: Callable[[FileSlice], pa.Array],
+        merged_keys: Callable[[FileSlice], SliceKeys],
         cache: KeyCache,
         as_of: str,
     ) -> None:
@@ -59,8 +59,11 @@ class KeyLookup:
         self._cache = cache
         self._as_of = as_of
 
-    def find(self, slices: Sequence[FileSlice], keys: pa.Array) -> Numbers:
+    def find(self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False) -> Numbers:
         """Find the slice of each key.
+
+        A key that was deleted in a log file is still in the base file: what comes later of it
+        belongs there too, where its delete is remembered, unless it is stored elsewhere by now.
 
         Parameters
         ----------
@@ -68,6 +71,8 @@ class KeyLookup:
             Where the keys may be: the latest slices of their partition.
         keys : pyarrow.Array of string
             Without nulls.
+        live_only : bool
+            Whether a deleted key is in no slice.
 
         Returns
         -------
@@ -82,24 +87,27 @@ class KeyLookup:
         encoded = keys.dictionary_encode()
         query, order = KeyQuery.of(encoded.dictionary)
         found = np.full(len(order), -1, dtype=np.int64)
+        deleted = found.copy()
         for number, slice_ in enumerate(slices):
             missing = np.flatnonzero(found < 0)
             if not len(missing):
                 break
-            held = self._holds(slice_, query.only(missing))
-            found[missing[held]] = number
+            live, dead = self._holds(slice_, query.only(missing))
+            found[missing[live]] = number
+            deleted[missing[dead]] = number
         by_key = np.empty_like(found)
-        by_key[order] = found
+        by_key[order] = found if live_only else np.where(found < 0, deleted, found)
         result: Numbers = by_key[encoded.indices.to_numpy(zero_copy_only=False)]
         return result
 
-    def _holds(self, slice_: FileSlice, query: KeyQuery) -> Mask:
+    def _holds(self, slice_: FileSlice, query: KeyQuery) -> tuple[Mask, Mask]:
+        """Which keys are those of rows, and which those of deleted ones."""
         place = Place(self._storage.root, slice_, self._as_of if slice_.logs else "")
         stored = self._cache.get(place)
         if stored is not None:
-            return stored.search(query)
+            return stored.live.search(query), stored.dead.search(query)
         if slice_.logs or slice_.base is None:
-            keys = self._merged_keys(slice_)
+            stored = self._merged_keys(slice_)
         else:
             with self._storage.open_input(slice_.base.path) as source:
                 reader = BaseFileReader(source, _KEYS, slice_.base.path)
@@ -108,11 +116,10 @@ class KeyLookup:
                 if bloom is not None:
                     may[may] = bloom.may_contain(query.keys.filter(pa.array(may)))
                 if not may.any():
-                    return may
-                keys = reader.read().column(RECORD_KEY).combine_chunks()
-        stored = StoredKeys(keys)
+                    return may, may
+                stored = SliceKeys.of(reader.read().column(RECORD_KEY).combine_chunks())
         self._cache.put(place, stored)
-        return stored.scan(query)
+        return stored.live.scan(query), stored.dead.scan(query)
 
 
 def _in_range(keys: pa.Array, bounds: tuple[str, str] | None) -> Mask:

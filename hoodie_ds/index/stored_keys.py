@@ -94,6 +94,32 @@ class StoredKeys:
         return np.sort(hashes | np.arange(len(self.keys), dtype=np.uint64))
 
 
+@dataclass(frozen=True)
+class SliceKeys:
+    """Record keys of a file slice; some may come twice.
+
+    Parameters
+    ----------
+    live : StoredKeys
+        Keys of the slice's rows.
+    dead : StoredKeys
+        Keys that a log file deletes and that are still in the base file.
+    """
+
+    live: StoredKeys
+    dead: StoredKeys
+
+    @classmethod
+    def of(cls, live: pa.Array, dead: pa.Array | None = None) -> SliceKeys:
+        """Arrange keys (string)."""
+        return cls(StoredKeys(live), StoredKeys(live.slice(0, 0) if dead is None else dead))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all of them."""
+        return self.live.nbytes + self.dead.nbytes
+
+
 def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
     """Which keys, all of them different, are stored; the shorter side is hashed."""
     if len(stored) < len(keys):

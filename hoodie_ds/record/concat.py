@@ -26,7 +26,7 @@ class Concat:
     @property
     def needs_whole_rows(self) -> bool:
         """Whether merging needs more of a row than its key and ordering columns."""
-        return False
+        return self.fold is not None and self.fold.needs_whole_rows
 
     def combine(self, records: RecordSet) -> RecordSet:
         """Fold records of one key where that is wanted; see `Merger.combine`."""

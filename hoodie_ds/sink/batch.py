@@ -12,7 +12,14 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import IndexType, LogBlockFormat, MergeMode, Operation, TableType
+from hoodie_ds.config.kinds import (
+    DuplicatePolicy,
+    IndexType,
+    LogBlockFormat,
+    MergeMode,
+    Operation,
+    TableType,
+)
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro_schema import arrow_to_avro
@@ -23,6 +30,7 @@ from hoodie_ds.record.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import with_meta_columns
+from hoodie_ds.sink.index_choice import keys_are_global
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action
@@ -83,6 +91,29 @@ class Batch:
     def action(self) -> Action:
         """The action of the batch's instant."""
         return write_action(self.table.properties, self.operation)
+
+    @property
+    def has_global_keys(self) -> bool:
+        """Whether a record key is unique in the whole table rather than in its partition."""
+        if self.index is None:
+            return False
+        return keys_are_global(self.index, self.table.properties, self.options)
+
+    @property
+    def moves_records(self) -> bool:
+        """Whether a record moves when a row says another partition than the one it is in."""
+        match self.index:
+            case IndexType.GLOBAL_BLOOM:
+                return self.options.bloom_moves_records
+            case IndexType.GLOBAL_SIMPLE:
+                return self.options.simple_moves_records
+        return self.has_global_keys
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether it matters which keys are stored."""
+        checked = self.options.duplicate_policy is not DuplicatePolicy.NONE
+        return self.operation.merges or (self.operation is Operation.INSERT and checked)
 
     @cached_property
     def stored_schema(self) -> pa.Schema:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Final
 
+from hoodie_ds.config.clock import SystemClock
 from hoodie_ds.errors import (
     AlreadyExistsError,
     CommitOutcomeUnknownError,
@@ -25,13 +26,15 @@ from hoodie_ds.errors import (
     TimelineError,
     WriteConflictError,
 )
-from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.services.prepared import newest_manifest
 from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
+from hoodie_ds.sink.global_writer import UNPLACED, write_placed
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
+from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of
 from hoodie_ds.sink.packing import merge_inserts
 from hoodie_ds.sink.replacement import replaced_groups
@@ -175,6 +178,13 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
         raise TimelineError(f"tasks of one batch wrote under several instants: {sorted(instants)}")
     if len({m.assigned_by for m in messages}) > 1:
         raise WriteConflictError(mixed_views())
+    looked_up = batch.index is not None and batch.layout is None
+    if looked_up and len({m.owns_keys for m in messages}) > 1:
+        # One task may have written a key that another one left to this commit.
+        raise WriteConflictError(
+            "some rows are where shuffle_by_file_group sent them and others are not; hand its "
+            "result to the writer as it is, without another repartition or union"
+        )
     return batch, time
 
 
@@ -196,15 +206,15 @@ def _merge_all_staged(
     if not staged:
         return []
     _warn_unshuffled(batch.table.storage.root)
+    numbers = count()
+    context = write_context(batch, TaskId(), time)
+    statuses, staged = _place_staged(batch, commit_context(context, next(numbers)), staged)
     groups: dict[FileGroupId, list[StagedRows]] = {}
     for part in staged:
         groups.setdefault(part.group, []).append(part)
     latest = _latest_slices(batch, groups)
-    numbers = count()
-    context = write_context(batch, TaskId(), time)
-    taken = {status.group for status in written}
+    taken = {status.group for status in [*written, *statuses]}
     free = [slice_ for slice_ in latest.values() if slice_.group not in taken]
-    statuses = []
     for group in [group for group in groups if not group.file_id]:
         inserts = merge_inserts(
             batch, commit_context(context, next(numbers)), groups.pop(group), free
@@ -220,6 +230,19 @@ def _merge_all_staged(
             zip(numbers, groups, strict=False),
         )
         return [*statuses, *(status for found in merged for status in found)]
+
+
+def _place_staged(
+    batch: Batch, context: WriteContext, staged: Sequence[StagedRows]
+) -> tuple[list[WriteStatus], list[StagedRows]]:
+    """Write the rows that no task could place; what has a file group is left to be merged."""
+    parts = [part for part in staged if part.group == UNPLACED]
+    others = [part for part in staged if part.group != UNPLACED]
+    if not parts:
+        return [], others
+    parts.sort(key=lambda part: (part.task_partition, part.sequence))
+    statuses, more = write_placed(batch, context, parts, SystemClock(), WriteMetrics(), not others)
+    return statuses, [*others, *more]
 
 
 @lru_cache(maxsize=1024)

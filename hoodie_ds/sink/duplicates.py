@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import DuplicatePolicy, Operation
 from hoodie_ds.errors import RecordKeyError
+from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import RECORD_KEY
@@ -65,11 +66,7 @@ def stored_keys(batch: Batch, latest: FileSlice) -> pa.Array:
     return pa.chunked_array(chunks, pa.string()).combine_chunks()
 
 
-def known_keys(batch: Batch, latest: FileSlice) -> pa.Array:
-    """Return the record keys (string) that a slice is the place of; some may come twice.
-
-    A key that was deleted in a log file is still in the base file: what comes later of it belongs
-    there too, where its delete is remembered.
-    """
-    base = replace(latest, logs=())
-    return pa.concat_arrays([stored_keys(batch, base), stored_keys(batch, latest)])
+def known_keys(batch: Batch, latest: FileSlice) -> SliceKeys:
+    """Return the record keys that a slice is the place of, those that log files delete apart."""
+    live, base = stored_keys(batch, latest), stored_keys(batch, replace(latest, logs=()))
+    return SliceKeys.of(live, base.filter(pc.invert(pc.is_in(base, value_set=live))))

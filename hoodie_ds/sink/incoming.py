@@ -7,10 +7,11 @@ the survivors then pass through memory piece by piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hoodie_ds.errors import CorruptFileError
@@ -18,10 +19,10 @@ from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.records import to_records
+from hoodie_ds.sink.records import split, to_records
 from hoodie_ds.storage.protocol import Storage
 
-_POSITION: Final = "_hoodie_ds_position"
+POSITION: Final = "_hoodie_ds_position"
 """Column that says where a compared row is among all of them."""
 
 
@@ -43,17 +44,29 @@ class Incoming:
         self._in_memory = batch.merger.needs_whole_rows
         self._num_rows = 0
 
-    def records(self) -> RecordSet:
-        """Return the rows as records, complete only where merging needs all columns."""
+    def records(self, also: Collection[str] = ()) -> RecordSet:
+        """Return the rows as records, complete only where merging needs all columns.
+
+        Parameters
+        ----------
+        also : collection of str
+            Columns that the caller needs beside those that merging compares.
+        """
         if self._in_memory:
             return to_records(self._batch, pa.concat_tables(self._pieces(None)))
         fields = {path.partition(".")[0] for path in self._batch.ordering_fields}
         names = self._batch.schema.names
-        wanted = {RECORD_KEY, IS_DELETED, *fields, *(set(self._batch.ordering_fields) & set(names))}
+        wanted = {
+            RECORD_KEY,
+            IS_DELETED,
+            *also,
+            *fields,
+            *(set(self._batch.ordering_fields) & set(names)),
+        }
         rows = pa.concat_tables(self._pieces(wanted))
         self._num_rows = rows.num_rows
         position = pa.array(np.arange(rows.num_rows))
-        return to_records(self._batch, rows.append_column(_POSITION, position))
+        return to_records(self._batch, rows.append_column(POSITION, position))
 
     def whole(self, chosen: pa.Table) -> Iterator[pa.Table]:
         """Yield the complete rows of some of the records, and forget them all.
@@ -68,13 +81,35 @@ class Incoming:
             yield chosen
             return
         wanted = np.zeros(self._num_rows, dtype=np.bool_)
-        wanted[chosen.column(_POSITION).to_numpy()] = True
+        wanted[chosen.column(POSITION).to_numpy()] = True
         start = 0
         while self._parts:
             for rows in _read(self._storage, self._parts.pop(0), None):
                 here = wanted[start : start + rows.num_rows]
                 start += rows.num_rows
                 yield rows if here.all() else rows.filter(pa.array(here))
+
+    def parted(
+        self, codes: npt.NDArray[np.int64], piece_bytes: int
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """Yield all rows parted by a number for each, piece by piece, and forget them.
+
+        Parameters
+        ----------
+        codes : numpy.ndarray of int64
+            A number for each row; rows with a negative one are left out.
+        piece_bytes : int
+            Size of the pieces.
+        """
+        start = 0
+        while self._parts:
+            for rows in _read(self._storage, self._parts.pop(0), None):
+                step = max(1, rows.num_rows * piece_bytes // max(1, rows.nbytes))
+                for first in range(0, rows.num_rows, step):
+                    piece = rows.slice(first, step)
+                    here = codes[start : start + piece.num_rows]
+                    start += piece.num_rows
+                    yield from split(piece.filter(pa.array(here >= 0)), here[here >= 0])
 
     def _pieces(self, wanted: set[str] | None) -> Iterator[pa.Table]:
         for part in self._parts:

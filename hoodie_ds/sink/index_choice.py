@@ -18,7 +18,8 @@ from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _INDEX_TYPE: Final = "hoodie.index.type"
 _EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
-_LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE)
+_GLOBAL: Final = (IndexType.GLOBAL_BLOOM, IndexType.GLOBAL_SIMPLE)
+_LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE, *_GLOBAL)
 _BUCKETS_EXPECTED: Final = 10_000
 """A random id seldom begins like a bucket's below this number: one time in half a million."""
 
@@ -69,7 +70,7 @@ def choose_index(
         raise OptionError(
             _INDEX_TYPE,
             index.value,
-            "this release has BUCKET, BLOOM, SIMPLE and FLINK_STATE",
+            "this release has BUCKET, BLOOM, SIMPLE, FLINK_STATE, GLOBAL_BLOOM and GLOBAL_SIMPLE",
         )
     if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
         raise UnsupportedTableError(
@@ -81,6 +82,12 @@ def choose_index(
             _EXPRESSIONS, str(options.bucket_rules), f"the index {index.value} has no buckets"
         )
     return index, None
+
+
+def keys_are_global(index: IndexType, properties: TableProperties, options: WriteOptions) -> bool:
+    """Whether an index keeps record keys unique over several partitions, not only in each."""
+    by_state = index is IndexType.FLINK_STATE and options.state_is_global
+    return bool(properties.partition_fields) and (index in _GLOBAL or by_state)
 
 
 def _by_names(count_known: bool, groups: Sequence[FileGroupId]) -> IndexType:

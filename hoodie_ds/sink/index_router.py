@@ -12,16 +12,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import DuplicatePolicy, IndexType, Operation
-from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
-from hoodie_ds.index.key_lookup import KeyLookup, Numbers
+from hoodie_ds.config.kinds import Operation
+from hoodie_ds.index.key_lookup import Numbers
 from hoodie_ds.index.spread import first_task
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.sink.assignment import PLACE_COLUMN
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.duplicates import known_keys
-from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.records import split, split_by_partition
+from hoodie_ds.sink.stored_places import key_lookup
 from hoodie_ds.sink.target import Target
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -46,13 +44,7 @@ class IndexRouter:
         self._num_tasks = 0
         self._view = FileSystemView(batch.table.storage, batch.timeline)
         self._slices: dict[str, list[FileSlice]] = {}
-        self._lookup = KeyLookup(
-            batch.table.storage,
-            batch.index is not IndexType.SIMPLE,
-            lambda found: known_keys(batch, found),
-            _key_cache(batch),
-            f"{batch.timeline.latest_time} {batch.timeline.digest}",
-        )
+        self._lookup = key_lookup(batch)
 
     def route(
         self, rows: pa.Table, places: Numbers | None = None
@@ -114,15 +106,6 @@ class IndexRouter:
                 yield position
 
     def _find(self, slices: list[FileSlice], rows: pa.Table) -> Numbers:
-        policy = self._batch.options.duplicate_policy
-        checked = self._batch.operation is Operation.INSERT and policy is not DuplicatePolicy.NONE
-        if not (self._batch.operation.merges or checked) or not slices:
+        if not self._batch.looks_up or not slices:
             return np.full(rows.num_rows, _NOWHERE, dtype=np.int64)
         return self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())
-
-
-def _key_cache(batch: Batch) -> KeyCache:
-    """The state of the state index lives on from batch to batch; the others remember for one."""
-    if batch.index is IndexType.FLINK_STATE:
-        return shared_key_cache(batch.options.state_max_bytes)
-    return KeyCache(MemoryBudget.of(batch.options).lookup_bytes)

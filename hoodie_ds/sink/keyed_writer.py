@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 import pyarrow as pa
@@ -37,12 +38,20 @@ class KeyedWriter:
         For the time that flushes take.
     metrics : WriteMetrics
         Where flushes and buffers are counted.
+    inserting : Batch, optional
+        The batch as writers of new file groups are to see it; `batch` if None.
     """
 
     def __init__(
-        self, batch: Batch, context: WriteContext, clock: Clock, metrics: WriteMetrics
+        self,
+        batch: Batch,
+        context: WriteContext,
+        clock: Clock,
+        metrics: WriteMetrics,
+        inserting: Batch | None = None,
     ) -> None:
         self._batch = batch
+        self._inserting = inserting or batch
         self._context = context
         self._metrics = metrics
         self._budget = MemoryBudget.of(batch.options)
@@ -61,9 +70,13 @@ class KeyedWriter:
         places : numpy.ndarray of int64, optional
             Where their keys are, as an assigner found out in this batch's view.
         """
+        self.take(self._router.route(rows, places), rows.nbytes)
+
+    def take(self, routed: Iterable[tuple[Target, pa.Table]], size: int) -> None:
+        """Take rows that are parted by target already; `size` is the bytes of all of them."""
         self._flusher.collect()
-        self._make_room(rows.nbytes)
-        for target, part in self._router.route(rows, places):
+        self._make_room(size)
+        for target, part in routed:
             writer = self._writer(target)
             writer.buffer.add(part)
             if writer.buffer.nbytes >= self._budget.flush_bytes and not writer.holds_until_close:
@@ -139,7 +152,7 @@ class KeyedWriter:
         writer = self._writers.get(target.group)
         if writer is None:
             writer = (
-                InsertWriter(self._batch, self._context, target.group.partition_path)
+                InsertWriter(self._inserting, self._context, target.group.partition_path)
                 if target.begins_groups
                 else BucketWriter(self._batch, self._context, target.group, target.latest)
             )

@@ -76,6 +76,8 @@ class TaskCommitMessage:
         What writing cost.
     already_committed : bool
         The batch was found committed; nothing was written.
+    owns_keys : bool
+        No other task should have rows of the same keys.
     assigned_by : int or None
         Digest of the view by which the rows were assigned to file groups upstream; None if they
         were not.
@@ -90,4 +92,5 @@ class TaskCommitMessage:
     partitions: tuple[str, ...] = ()
     metrics: WriteMetrics = field(default_factory=WriteMetrics)
     already_committed: bool = False
+    owns_keys: bool = False
     assigned_by: int | None = None

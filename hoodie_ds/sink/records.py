@@ -38,6 +38,8 @@ def to_records(batch: Batch, rows: pa.Table) -> RecordSet:
     elif IS_DELETED in rows.column_names:
         marks = pc.fill_null(rows.column(IS_DELETED), False)
         deleted = marks.to_numpy()
+        if IS_DELETED not in batch.schema.names:
+            rows = rows.drop_columns([IS_DELETED])  # a mark of the sink's own
     else:
         deleted = np.zeros(rows.num_rows, dtype=np.bool_)
     return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in batch.ordering_fields))
@@ -51,14 +53,14 @@ def check_keys(batch: Batch, rows: pa.Table) -> None:
     """
     if batch.index is not None:
         batch.key_generator.record_keys(rows)
-    _partitions(batch, rows)
+    partitions_of(batch, rows)
 
 
 def distinct_partitions(batch: Batch, rows: pa.Table) -> set[str]:
     """Return the partition paths of rows, of which no more than the partition fields are needed."""
     names = {path.partition(".")[0] for path in batch.table.properties.partition_fields}
     fields = [f for f in batch.schema if f.name in names and f.name in rows.column_names]
-    return set(_partitions(batch, conform(rows, pa.schema(fields))).dictionary.to_pylist())
+    return set(partitions_of(batch, conform(rows, pa.schema(fields))).dictionary.to_pylist())
 
 
 def split_by_bucket(
@@ -72,7 +74,7 @@ def split_by_bucket(
         User columns and ``_hoodie_record_key``.
     """
     keys = batch.key_generator.record_keys(rows)
-    paths = _partitions(batch, rows)
+    paths = partitions_of(batch, rows)
     buckets = layout.buckets(keys, paths)
     rows = rows.append_column(RECORD_KEY, keys)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -84,7 +86,7 @@ def split_by_bucket(
 
 def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Part rows by partition path, keeping their order within each."""
-    paths = _partitions(batch, rows)
+    paths = partitions_of(batch, rows)
     if rows.num_rows and len(paths.dictionary) == 1:
         yield paths.dictionary[0].as_py(), rows
         return
@@ -93,7 +95,7 @@ def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.T
         yield paths.dictionary[code].as_py(), part
 
 
-def _partitions(batch: Batch, rows: pa.Table) -> pa.DictionaryArray:
+def partitions_of(batch: Batch, rows: pa.Table) -> pa.DictionaryArray:
     """The partition path of each row, refused where Hudi on the JVM could not open its folder."""
     paths = batch.key_generator.partition_paths(rows)
     for path in paths.dictionary.to_pylist():

@@ -19,6 +19,7 @@ from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.append_writer import AppendWriter
 from hoodie_ds.sink.assignment import Assignment
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.global_writer import GlobalWriter
 from hoodie_ds.sink.keyed_writer import KeyedWriter
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -81,7 +82,7 @@ def write_task(
         return TaskCommitMessage(batch, batch_id)
     check_keys(batch, conform(first, batch.schema))
     context = write_context(batch, task, open_instant(batch))
-    writer = (KeyedWriter if batch.index else AppendWriter)(batch, context, clock, metrics)
+    writer = _writer_class(batch)(batch, context, clock, metrics)
     assignment = Assignment(task.partition, batch.timeline.digest)
     num_rows = 0
     with _discarding(writer):
@@ -100,12 +101,21 @@ def write_task(
         *written,
         num_rows,
         metrics=metrics,
+        owns_keys=owns.keys,
         assigned_by=assignment.assigned_by,
     )
 
 
+def _writer_class(batch: Batch) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
+    if batch.index is None:
+        return AppendWriter
+    # Rows that are neither looked up nor folded are inserts, one beside another.
+    folds = batch.looks_up or batch.options.combine_before_insert
+    return GlobalWriter if batch.has_global_keys and folds else KeyedWriter
+
+
 @contextmanager
-def _discarding(writer: KeyedWriter | AppendWriter) -> Iterator[None]:
+def _discarding(writer: KeyedWriter | GlobalWriter | AppendWriter) -> Iterator[None]:
     """Give a writer's files up where it fails, whatever the reason."""
     try:
         yield

@@ -122,6 +122,7 @@ def test_every_schedule_gives_the_model(
     opts = {k: v for k, v in TRIPS.items() if index == "BUCKET" or k != BUCKETS} | {
         TYPE: kind,
         "hoodie.index.type": index,
+        "index.global.enabled": "false",
         "hoodie.combine.before.insert": "true",
         "hoodie.datasource.insert.dup.policy": "drop",
         # Files that are full after a few rows: inserts fill some and begin others.

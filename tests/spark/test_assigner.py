@@ -53,6 +53,7 @@ def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, in
         pq.write_table(rows, path)
         os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
     options = {**LOOKUP, TYPE: kind, "hoodie.index.type": index, "path": str(tmp_path / "t")}
+    options["index.global.enabled"] = "false"
     stream = (
         spark.readStream.schema(SCHEMA)
         .option("maxFilesPerTrigger", 1)

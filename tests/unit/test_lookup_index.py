@@ -14,7 +14,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.base_file_reader import BaseFileReader
-from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.index.key_cache import KeyCache, Place, SliceKeys
 from hoodie_ds.index.key_lookup import KeyLookup
 from hoodie_ds.index.stored_keys import KeyQuery, Mask, StoredKeys
 from hoodie_ds.sink.assigner import FileIdAssigner
@@ -30,11 +30,17 @@ from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
 
 INDEX = "hoodie.index.type"
+GLOBAL = "index.global.enabled"
 LOOKUP = {k: v for k, v in TRIPS.items() if k != BUCKETS}
 
 
 def options(kind: str, index: str, **more: str) -> dict[str, str]:
-    return {**{k.replace("__", "."): v for k, v in more.items()}, TYPE: kind, INDEX: index}
+    return {
+        **{k.replace("__", "."): v for k, v in more.items()},
+        TYPE: kind,
+        INDEX: index,
+        GLOBAL: "false",
+    }
 
 
 def write(
@@ -163,7 +169,9 @@ def test_an_index_that_a_table_cannot_take_is_refused(tmp_path: Path) -> None:
     ):
         before = tree(tmp_path / name)
         with pytest.raises(kind, match=index):
-            HoodieTable(str(tmp_path / name), {INDEX: index}).upsert(trips(("a", "x", 1, 1.0)))
+            HoodieTable(str(tmp_path / name), {INDEX: index, GLOBAL: "false"}).upsert(
+                trips(("a", "x", 1, 1.0))
+            )
         assert tree(tmp_path / name) == before
     properties = tmp_path / "b" / ".hoodie" / "hoodie.properties"
     kept = [line for line in properties.read_text().splitlines() if "index" not in line]
@@ -191,7 +199,7 @@ def test_keys_that_are_kept_are_searched_and_not_scanned(
     lookup = KeyLookup(storage, False, _no_logs, KeyCache(1 << 20), "")
     for _ in range(3):
         assert lookup.find(slices, pa.array(["k49", "x", "k0", "k49"])).tolist() == [0, -1, 0, 0]
-    assert scans == [3]
+    assert scans == [3, 3]  # live keys, and those that log files delete
 
 
 def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
@@ -221,7 +229,7 @@ def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     assert [cache.get(Place(storage.root, found, "")) for found in slices] == [None, None]
 
 
-def _no_logs(slice_: FileSlice) -> pa.Array:
+def _no_logs(slice_: FileSlice) -> SliceKeys:
     raise AssertionError(f"{slice_} has no log files")
 
 

@@ -14,7 +14,7 @@ from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.record.meta_columns import IS_DELETED
 from tests.merge_hooks import HOOK
-from tests.tables import ORDERING, TRIPS, TYPE, TYPES
+from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES
 
 PAYLOAD = "hoodie.datasource.write.payload.class"
 MODE = "hoodie.table.partial.update.mode"
@@ -61,6 +61,18 @@ def test_by_commit_order_the_later_row_is_filled(tmp_path: Path, kind: str) -> N
     table.delete(pa.table({"id": ["b"], "city": ["x"]}))
     table.upsert(rows(("b", 1, None, "new")))
     assert content(table) == [("a", 1, 1.0, "late"), ("b", 1, None, "new")]
+
+
+@pytest.mark.parametrize("index", ["BUCKET", "BLOOM", "GLOBAL_BLOOM"])
+def test_an_insert_that_folds_its_rows_fills_them(tmp_path: Path, index: str) -> None:
+    options = {key: TRIPS[key] for key in TRIPS if key != BUCKETS or index == "BUCKET"}
+    options |= {PAYLOAD: PARTIAL, "hoodie.index.type": index}
+    table = HoodieTable(str(tmp_path), options)
+    table.insert(
+        rows(("a", 1, 7.0, "one"), ("a", 2, None, "two"), ("b", 1, None, None)),
+        {"hoodie.combine.before.insert": "true"},
+    )
+    assert content(table) == [("a", 2, 7.0, "two"), ("b", 1, None, None)]
 
 
 def test_what_the_table_says_of_its_merge(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hoodie_ds.index.key_cache import KeyCache, Place
-from hoodie_ds.index.stored_keys import StoredKeys
+from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
-KEYS = StoredKeys(pa.array(["a" * 100]))
+KEYS = SliceKeys.of(pa.array(["a" * 100]))
 
 
 def place(name: str, as_of: str = "", root: str = "/t") -> Place:

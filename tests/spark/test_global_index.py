@@ -1,0 +1,44 @@
+"""Records that move between partitions, through ``df.write`` and several tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hoodie_ds
+from hoodie_ds import HoodieTable
+from hoodie_ds.timeline.timeline import read_commit
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_records_move_and_are_there_once(
+    spark: Any, tmp_path: Path, kind: str, shuffled: bool
+) -> None:
+    hoodie_ds.register(spark)
+    options = {key: value for key, value in TRIPS.items() if key != BUCKETS}
+    options |= {TYPE: kind, "path": str(tmp_path / "t"), "hoodie.index.type": "GLOBAL_BLOOM"}
+
+    def write(*rows: tuple[str, str, int, float]) -> None:
+        schema = "id string, city string, ts long, fare double"
+        df = spark.createDataFrame(trips(*rows).to_pylist(), schema)
+        df = hoodie_ds.shuffle_by_file_group(df, options) if shuffled else df.repartition(3)
+        df.write.format("hoodie_py").options(**options).mode("append").save()
+
+    write(*((f"k{i}", f"c{i % 3}", 1, 1.0) for i in range(60)))
+    # The rows of a key come to several tasks if they are not shuffled; the newest decides.
+    write(*((f"k{i}", f"c{(i + ts) % 3}", ts, 1.0) for i in range(40) for ts in (2, 4, 3, 0)))
+    table = HoodieTable(str(tmp_path / "t"))
+    expected = [(f"k{i}", f"c{(i + 4) % 3 if i < 40 else i % 3}", 4 if i < 40 else 1, 1.0)
+                for i in range(60)]  # fmt: skip
+    assert found(table) == sorted(expected)
+    # Shuffled rows are placed by the tasks, others by the commit, whose write tokens are high.
+    stats = read_commit(coordinator(tmp_path / "t").storage, table.timeline.commits[-1]).stats
+    begun = [stat.path.rpartition("/")[2] for stat in stats if stat.prev_commit == "null"]
+    by_task = {int(name.split("_")[1].split("-")[0]) < 1_000_000 for name in begun}
+    assert by_task == {shuffled}
