@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ def merge_base_file(
     merger: AnyMerger,
     ordering_fields: tuple[str, ...],
     whole: Callable[[pa.Table], Iterable[pa.Table]],
+    inserts: Iterable[pa.Table] | None = None,
 ) -> WriteStatus | None:
     """Write the next version of a base file (Hudi's ``HoodieMergeHandle``).
 
@@ -49,6 +51,8 @@ def merge_base_file(
         Paths of the ordering fields in a stored row.
     whole : callable
         Gives the complete rows (user columns and ``_hoodie_record_key``) of rows of `records`.
+    inserts : iterable of pyarrow.Table, optional
+        Complete rows of further keys, none of which the file has.
 
     Returns
     -------
@@ -63,14 +67,16 @@ def merge_base_file(
             keep = _keep_piecewise(stored, merge)
         else:
             keep = merge.keep(RecordSet.of_rows(compared, ordering_fields))
-        if merge.changes_nothing:
+        if merge.changes_nothing and inserts is None:
             return None
         kept = _kept_rows(stored, compared, keep)
-        new = whole(merge.new_rows())
+        merged = merge.new_rows()
+        num_others = int(keep.sum()) + merged.num_rows
+        new = chain(whole(merged), inserts or ())
         written = _write(context, base, stored.dictionaries, kept, new)
     counts = replace(
         written.stat,
-        num_inserts=merge.num_inserts,
+        num_inserts=merge.num_inserts + written.stat.num_writes - num_others,
         num_update_writes=merge.num_updates,
         num_deletes=merge.num_deletes,
     )

@@ -47,23 +47,30 @@ class BucketWriter:
         self._log: AppendHandle | None = None
         self._statuses: list[WriteStatus] = []
         self._staged: list[StagedRows] = []
+        self._inserts: list[StagedRows | pa.Table] = []
 
     @property
     def has_log(self) -> bool:
         """Whether rows have been appended to a log file already."""
         return self._log is not None
 
-    def add_inserts(self, rows: pa.Table) -> None:
+    def add_inserts(self, rows: pa.Table, may_hold: bool) -> None:
         """Take rows that the file group has room for, which go into its next base file.
 
         Parameters
         ----------
         rows : pyarrow.Table
-            User columns and ``_hoodie_record_key``, of keys that are stored nowhere.
+            User columns and ``_hoodie_record_key``, folded, of keys that are stored nowhere.
+        may_hold : bool
+            Whether there is memory for them.
         """
         assert not self.has_log, self._group
         self._rewrites = True  # Hudi's indexes on the JVM look for keys in base files alone
-        self.buffer.add(rows)
+        if may_hold:
+            self._inserts.append(rows)
+        else:
+            number = len(self._inserts)
+            self._inserts.append(stage(self._context, self._group, rows, number, are_inserts=True))
 
     @property
     def holds_until_close(self) -> bool:
@@ -97,6 +104,8 @@ class BucketWriter:
         owns_group : bool
             Whether all rows of the group in this batch came to this task.
         """
+        # Inserts are given to nobody else but whoever has the group to itself.
+        owns_group = owns_group or bool(self._inserts)
         if self._rewrites and not owns_group:
             self._flush_rest()
             return self._statuses, self._staged
@@ -124,7 +133,9 @@ class BucketWriter:
         return Incoming(self._batch, [*self._staged, *self.buffer.take()])
 
     def _write_base(self, incoming: Incoming) -> None:
-        status = write_merged(self._batch, self._context, self._group, incoming, self._latest)
+        status = write_merged(
+            self._batch, self._context, self._group, incoming, self._latest, self._inserts
+        )
         if status is not None:
             self._statuses.append(status)
 

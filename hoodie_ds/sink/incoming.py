@@ -40,7 +40,7 @@ class Incoming:
     def __init__(self, batch: Batch, parts: Sequence[StagedRows | pa.Table]) -> None:
         self._batch = batch
         self._storage = batch.table.storage
-        self._parts = list(parts)
+        self._parts = list(parts) or [_no_rows(batch)]
         self._in_memory = batch.merger.needs_whole_rows
         self._num_rows = 0
 
@@ -114,6 +114,17 @@ class Incoming:
     def _pieces(self, wanted: set[str] | None) -> Iterator[pa.Table]:
         for part in self._parts:
             yield from _read(self._storage, part, wanted)
+
+
+def _no_rows(batch: Batch) -> pa.Table:
+    keyed = batch.schema.append(pa.field(RECORD_KEY, pa.string()))
+    return keyed.empty_table()
+
+
+def rows_of(batch: Batch, parts: Sequence[StagedRows | pa.Table]) -> Iterator[pa.Table]:
+    """Yield all rows of some parts, piece by piece, as they are."""
+    for part in parts:
+        yield from _read(batch.table.storage, part, None)
 
 
 def _read(

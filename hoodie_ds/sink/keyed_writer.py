@@ -58,6 +58,7 @@ class KeyedWriter:
         self._flusher = Flusher(clock, metrics)
         self._router = _router(batch, context.task_partition)
         self._profile = WriteProfile(batch.table, batch.timeline, batch.options)
+        self._filled_bytes = 0
         self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
 
     def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
@@ -131,8 +132,8 @@ class KeyedWriter:
         if owns.groups:
             free = [slices[i] for i in self._router.own_slices(partition_path)]
             return self._profile.small_files([s for s in free if not self._has_log(s.group)])
-        if self._batch.operation.merges:
-            return []
+        if self._batch.looks_up:
+            return []  # other tasks may have found keys there
         return claimed(self._context, self._profile.small_files(slices))
 
     def _has_log(self, group: FileGroupId) -> bool:
@@ -142,11 +143,9 @@ class KeyedWriter:
     def _fill(self, small: SmallFile, rows: pa.Table) -> None:
         writer = self._writer(Target(small.slice.group, small.slice))
         assert isinstance(writer, BucketWriter)
-        writer.add_inserts(rows)
-        while self._buffered_bytes() > self._budget.buffer_bytes:
-            largest = max(self._writers.values(), key=lambda writer: writer.buffer.nbytes)
-            for rest in largest.buffer.take():
-                largest.flush(rest)
+        self._filled_bytes += rows.nbytes
+        held = self._buffered_bytes() + self._filled_bytes
+        writer.add_inserts(rows, may_hold=held <= self._budget.buffer_bytes)
 
     def _writer(self, target: Target) -> BucketWriter | InsertWriter:
         writer = self._writers.get(target.group)

@@ -44,12 +44,15 @@ class StagedRows:
         Task that staged them; staged rows are merged in this order.
     sequence : int
         Order among the files that one task staged for one group.
+    are_inserts : bool
+        Folded rows of keys that the group does not have.
     """
 
     group: FileGroupId
     path: str
     task_partition: int
     sequence: int
+    are_inserts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,8 @@ def merge_inserts(
     filled: list[StagedRows] = []
 
     def fill(small: SmallFile, rows: pa.Table) -> None:
-        filled.append(stage(context, small.slice.group, rows, len(filled)))
+        part = stage(context, small.slice.group, rows, len(filled), are_inserts=True)
+        filled.append(part)
 
     small_files: list[SmallFile] = []
     if batch.operation.fills_small_files:

@@ -70,7 +70,8 @@ class Placement:
         yield from self._tombstones(records.rows, keys.take(pa.array(at[moves])), stored[at[moves]])
         new, new_paths = merged.filter(pa.array(inserted)), paths[inserted]
         if batch.merger.needs_whole_rows:
-            yield from self._targeted(split(new, len(self._homes) + new_paths))
+            whole = self._marked(new.select([*batch.schema.names, RECORD_KEY]))
+            yield from self._targeted(split(whole, len(self._homes) + new_paths))
         else:
             codes[new.column(POSITION).to_numpy()] = len(self._homes) + new_paths
         pieces = self._incoming.parted(codes, MemoryBudget.of(batch.options).chunk_bytes)

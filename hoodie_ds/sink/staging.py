@@ -18,14 +18,20 @@ from hoodie_ds.handles.merge_handle import merge_base_file
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.duplicates import apply_policy
-from hoodie_ds.sink.incoming import Incoming
+from hoodie_ds.sink.incoming import Incoming, rows_of
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.new_group import new_group
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.paths import staged_path
 
 
-def stage(context: WriteContext, group: FileGroupId, rows: pa.Table, sequence: int) -> StagedRows:
+def stage(
+    context: WriteContext,
+    group: FileGroupId,
+    rows: pa.Table,
+    sequence: int,
+    are_inserts: bool = False,
+) -> StagedRows:
     """Write rows where only the commit looks for them.
 
     Parameters
@@ -38,10 +44,13 @@ def stage(context: WriteContext, group: FileGroupId, rows: pa.Table, sequence: i
         User columns and ``_hoodie_record_key``.
     sequence : int
         Number of the file among those of this task.
+    are_inserts : bool
+        Whether they are folded already, and their keys new.
     """
     # File ids repeat across partitions, whose paths may hold anything: a digest tells them apart.
     partition = xxhash.xxh3_64_hexdigest(group.partition_path.encode())
-    name = f"{partition}_{group.file_id}_{context.write_token}_{sequence}"
+    kind = "inserts" if are_inserts else "rows"
+    name = f"{partition}_{group.file_id}_{context.write_token}_{kind}_{sequence}"
     path = staged_path(context.instant_time, name)
     with (
         context.storage.open_output(path) as output,
@@ -50,7 +59,7 @@ def stage(context: WriteContext, group: FileGroupId, rows: pa.Table, sequence: i
         ) as writer,
     ):
         writer.write_table(rows)
-    return StagedRows(group, path, context.task_partition, sequence)
+    return StagedRows(group, path, context.task_partition, sequence, are_inserts)
 
 
 def merge_staged(
@@ -73,7 +82,9 @@ def merge_staged(
         The group's latest slice; None for a new group.
     """
     ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
-    status = write_merged(batch, context, staged[0].group, Incoming(batch, ordered), latest)
+    incoming = Incoming(batch, [part for part in ordered if not part.are_inserts])
+    inserts = [part for part in ordered if part.are_inserts]
+    status = write_merged(batch, context, staged[0].group, incoming, latest, inserts)
     return [] if status is None else [status]
 
 
@@ -83,8 +94,24 @@ def write_merged(
     group: FileGroupId,
     incoming: Incoming,
     latest: FileSlice | None,
+    inserts: Sequence[StagedRows | pa.Table] = (),
 ) -> WriteStatus | None:
     """Write the next base file of a file group, or its first.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The file group.
+    incoming : Incoming
+        Rows to be merged.
+    latest : FileSlice or None
+        The group's latest slice; None for a new group.
+    inserts : sequence of StagedRows and pyarrow.Table
+        Folded rows of keys that the group, which has a base file, does not have.
 
     Returns
     -------
@@ -95,8 +122,15 @@ def write_merged(
     combined = batch.merger.combine(records)
     if latest is not None and latest.base is not None:
         return merge_base_file(
-            context, latest.base, combined, batch.merger, batch.ordering_fields, incoming.whole
+            context,
+            latest.base,
+            combined,
+            batch.merger,
+            batch.ordering_fields,
+            incoming.whole,
+            rows_of(batch, inserts) if inserts else None,
         )
+    assert not inserts, group
     return create_base_file(context, group, combined, incoming)
 
 

@@ -23,6 +23,7 @@ def test_records_move_and_are_there_once(
     hoodie_ds.register(spark)
     options = {key: value for key, value in TRIPS.items() if key != BUCKETS}
     options |= {TYPE: kind, "path": str(tmp_path / "t"), "hoodie.index.type": "GLOBAL_BLOOM"}
+    options["hoodie.parquet.small.file.limit"] = "0"
 
     def write(*rows: tuple[str, str, int, float]) -> None:
         schema = "id string, city string, ts long, fare double"

@@ -10,15 +10,16 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.record.merge_hook import Merged
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, coordinator, found, trips
+from tests.tables import BUCKETS, KEY, ORDERING, TRIPS, TYPE, TYPES, coordinator, found, trips
 
 BLOOM = {k: v for k, v in TRIPS.items() if k != BUCKETS} | {"hoodie.index.type": "BLOOM"}
 ESTIMATE = "hoodie.copyonwrite.record.size.estimate"
@@ -124,6 +125,36 @@ def test_tasks_that_only_insert_claim_a_small_file_each(tmp_path: Path) -> None:
     writer.commit(messages)
     assert num_rows(tmp_path) == [15, 10, 5, 5]
     assert [row[0] for row in found(HoodieTable(str(tmp_path)))] == [f"k{i:04}" for i in range(35)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_hook_sees_an_insert_once(tmp_path: Path, kind: str) -> None:
+    calls: list[list[str]] = []
+
+    def noted(old: pa.Table, new: pa.Table, no_old: np.ndarray) -> Merged:
+        calls.append(new.column("id").to_pylist())
+        return Merged(new)
+
+    opts = {k: v for k, v in BLOOM.items() if k != ORDERING}
+    opts |= {TYPE: kind, "hoodie.record.merge.mode": "CUSTOM"}
+    table = HoodieTable(str(tmp_path), opts, merge_hook=noted)
+    table.upsert(rows(0, 2))
+    calls.clear()
+    table.upsert(pa.concat_tables([rows(0, 1), rows(2, 2)]))
+    assert sorted(key for call in calls for key in call if key > "k0001") == ["k0002", "k0003"]
+    names = table.read(columns=["_hoodie_file_name"]).column(0).to_pylist()
+    assert len({name.partition("_")[0] for name in names}) == 1
+
+
+def test_what_memory_does_not_hold_is_set_aside(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**BLOOM, "write.task.max.size": "2k"})
+    table.upsert(rows(0, 10))
+    table.upsert(pa.concat_tables([rows(0, 5, ts=2), rows(10, 300)]))
+    assert num_rows(tmp_path) == [310]
+    assert [row[2] for row in found(table)] == [2] * 5 + [1] * 305
+    (commit,) = HoodieTable(str(tmp_path)).timeline.commits[1:]
+    (stat,) = read_commit(coordinator(tmp_path).storage, commit).stats
+    assert (stat.num_writes, stat.num_inserts, stat.num_update_writes) == (310, 300, 5)
 
 
 def test_a_table_without_keys_is_packed_by_option(tmp_path: Path) -> None:
