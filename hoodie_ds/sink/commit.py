@@ -29,7 +29,8 @@ from hoodie_ds.errors import (
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.global_writer import UNPLACED, write_placed
+from hoodie_ds.sink.global_writer import write_placed
+from hoodie_ds.sink.key_shares import UNPLACED
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of

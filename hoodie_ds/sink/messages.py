@@ -49,12 +49,21 @@ class StagedRows:
         Task that staged them; staged rows are merged in this order.
     sequence : int
         Order among the files that one task staged for one group.
+    nbytes : int
+        Arrow bytes of the rows, where somebody asks for them.
+    shares : tuple of int
+        The share of the keys of each record batch, where rows were staged by shares.
+    batches : tuple of int or None
+        The record batches that are meant; all if None.
     """
 
     group: FileGroupId
     path: str
     task_partition: int
     sequence: int
+    nbytes: int = 0
+    shares: tuple[int, ...] = ()
+    batches: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
