@@ -32,7 +32,8 @@ from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
-from hoodie_ds.sink.global_writer import UNPLACED, write_placed
+from hoodie_ds.sink.global_writer import write_placed
+from hoodie_ds.sink.key_shares import UNPLACED
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import owner_of
@@ -87,6 +88,8 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     statuses = [status for message in messages for status in message.statuses]
     staged = [part for message in messages for part in message.staged]
     _check_no_group_twice(statuses, staged)
+    if staged and not all(message.owns_keys for message in messages):
+        _warn_unshuffled(storage.root)
     statuses += _merge_all_staged(batch, time, staged, statuses)
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
@@ -205,7 +208,6 @@ def _merge_all_staged(
 ) -> list[WriteStatus]:
     if not staged:
         return []
-    _warn_unshuffled(batch.table.storage.root)
     numbers = count()
     context = write_context(batch, TaskId(), time)
     statuses, staged = _place_staged(batch, commit_context(context, next(numbers)), staged)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 
@@ -21,17 +20,14 @@ from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.sink.assignment import Numbers, Ownership
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.flusher import Flusher
+from hoodie_ds.sink.key_shares import by_shares, stage_by_share
 from hoodie_ds.sink.keyed_writer import KeyedWriter
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.placement import Placement
 from hoodie_ds.sink.row_buffer import RowBuffer
-from hoodie_ds.sink.staging import stage
-from hoodie_ds.table.file_slice import FileGroupId
-
-UNPLACED: Final = FileGroupId("", "unplaced")
-"""Stands for the file groups of rows that the commit has to place."""
+from hoodie_ds.sink.stored_places import StoredPlaces
 
 
 class GlobalWriter:
@@ -56,8 +52,7 @@ class GlobalWriter:
         self._context = context
         self._clock = clock
         self._metrics = metrics
-        # Half of the buffers' share: the other half is for the writers that come after.
-        self._max_bytes = MemoryBudget.of(batch.options).buffer_bytes // 2
+        self._max_bytes = MemoryBudget.of(batch.options).placing_bytes
         self._flusher = Flusher(clock, metrics)
         self._buffer = RowBuffer()
         self._staged: list[StagedRows] = []
@@ -73,12 +68,12 @@ class GlobalWriter:
 
     def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Write the rows, or leave them to the commit; see `KeyedWriter.close`."""
-        if not owns.keys:
+        if self._staged or not owns.keys:
             self._set_aside()
         self._flusher.close()
         if not owns.keys:
             return [], self._staged
-        parts = [*self._staged, *self._buffer.take()]
+        parts = self._staged or self._buffer.take()
         return write_placed(
             self._batch, self._context, parts, self._clock, self._metrics, owns.groups
         )
@@ -93,13 +88,13 @@ class GlobalWriter:
             self._flusher.wait_for_one()
 
     def _stage(self, rows: pa.Table) -> None:
-        self._staged.append(stage(self._context, UNPLACED, rows, len(self._staged)))
+        self._staged.append(stage_by_share(self._context, rows, len(self._staged)))
 
 
 def write_placed(
     batch: Batch,
     context: WriteContext,
-    parts: Sequence[StagedRows | pa.Table],
+    parts: Sequence[StagedRows] | Sequence[pa.Table],
     clock: Clock,
     metrics: WriteMetrics,
     is_alone: bool,
@@ -112,8 +107,8 @@ def write_placed(
         The batch.
     context : WriteContext
         Task and instant.
-    parts : sequence of StagedRows and pyarrow.Table
-        All rows of their keys.
+    parts : sequence of StagedRows or pyarrow.Table
+        All rows of their keys, in order of arrival: set aside, or in memory if they are few.
     clock, metrics
         As for a `GlobalWriter`.
     is_alone : bool
@@ -124,9 +119,13 @@ def write_placed(
     options = replace(batch.options, combine_before_insert=False)
     final = replace(batch, operation=Operation.INSERT, options=options)
     writer = KeyedWriter(batch, context, clock, metrics, final)
+    stored = StoredPlaces(batch)
+    staged = [part for part in parts if isinstance(part, StagedRows)]
+    few = by_shares(staged, MemoryBudget.of(batch.options).placing_bytes) if staged else [parts]
     try:
-        for target, rows in Placement(batch, parts).placed():
-            writer.take([(target, rows)], rows.nbytes)
+        for some in few:
+            for target, rows in Placement(batch, some, stored).placed():
+                writer.take([(target, rows)], rows.nbytes)
         return writer.close(Ownership(groups=is_alone, keys=True))
     except BaseException as error:
         writer.discard(error)

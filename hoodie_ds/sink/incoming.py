@@ -141,7 +141,8 @@ def _read(
                 fields = [n for n, name in enumerate(file.schema.names) if name in wanted]
                 options = pa.ipc.IpcReadOptions(included_fields=fields)
                 file = pa.ipc.open_file(source, options=options)
-            for number in range(file.num_record_batches):
+            every = range(file.num_record_batches)
+            for number in every if part.batches is None else part.batches:
                 yield pa.Table.from_batches([file.get_batch(number)])
         except pa.ArrowInvalid as error:
             raise CorruptFileError(

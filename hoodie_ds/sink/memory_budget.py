@@ -23,6 +23,9 @@ class MemoryBudget:
         Rows of one file group that are flushed together.
     encode_bytes : int
         Rows that are encoded as one row group or log block.
+    placing_bytes : int
+        Rows whose keys are compared together where they are unique in the whole table; half of the
+        buffers' share, as the other half is for what comes out of it.
     chunk_bytes : int
         Rows that are taken at once.
     lookup_bytes : int
@@ -32,6 +35,7 @@ class MemoryBudget:
     buffer_bytes: int
     flush_bytes: int
     encode_bytes: int
+    placing_bytes: int
     chunk_bytes: int
     lookup_bytes: int
 
@@ -39,4 +43,11 @@ class MemoryBudget:
     def of(cls, options: WriteOptions) -> MemoryBudget:
         """Share out the cap of a write."""
         cap = options.task_max_bytes
-        return cls(cap // 2, min(options.batch_bytes, cap // 4), cap // 8, cap // 16, cap // 8)
+        return cls(
+            cap // 2,
+            min(options.batch_bytes, cap // 4),
+            cap // 8,
+            max(1, cap // 4),
+            cap // 16,
+            cap // 8,
+        )

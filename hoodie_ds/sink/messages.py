@@ -46,6 +46,12 @@ class StagedRows:
         Order among the files that one task staged for one group.
     are_inserts : bool
         Folded rows of keys that the group does not have.
+    nbytes : int
+        Arrow bytes of the rows, where somebody asks for them.
+    shares : tuple of int
+        The share of the keys of each record batch, where rows were staged by shares.
+    batches : tuple of int or None
+        The record batches that are meant; all if None.
     """
 
     group: FileGroupId
@@ -53,6 +59,9 @@ class StagedRows:
     task_partition: int
     sequence: int
     are_inserts: bool = False
+    nbytes: int = 0
+    shares: tuple[int, ...] = ()
+    batches: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

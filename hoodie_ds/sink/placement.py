@@ -42,12 +42,16 @@ class Placement:
         The batch.
     parts : sequence of StagedRows and pyarrow.Table
         All rows of some keys, in order of arrival: user columns and ``_hoodie_record_key``.
+    stored : StoredPlaces
+        Where keys are stored.
     """
 
-    def __init__(self, batch: Batch, parts: Sequence[StagedRows | pa.Table]) -> None:
+    def __init__(
+        self, batch: Batch, parts: Sequence[StagedRows | pa.Table], stored: StoredPlaces
+    ) -> None:
         self._batch = batch
         self._incoming = Incoming(batch, parts)
-        self._stored = StoredPlaces(batch)
+        self._stored = stored
         self._numbers: dict[str, int] = {}
         self._homes = self._numbered(s.group.partition_path for s in self._stored.slices)
 

@@ -33,7 +33,6 @@ class StoredPlaces:
     """
 
     def __init__(self, batch: Batch) -> None:
-        self._live_only = batch.moves_records
         self._lookup = key_lookup(batch)
         self.view = FileSystemView(batch.table.storage, batch.timeline)
         self.slices: list[FileSlice] = []
@@ -44,12 +43,11 @@ class StoredPlaces:
     def find(self, keys: pa.Array) -> Numbers:
         """Return the position in `slices` of each key (string); -1 for one that is in none.
 
-        Where records move, a deleted key is free again, as in Hudi; where they stay, its place
-        stays too.
+        A deleted key is free again, as in Hudi: a record that moved away is one, too.
         """
         if not self.slices:
             return np.full(len(keys), -1, dtype=np.int64)
-        return self._lookup.find(self.slices, keys, self._live_only)
+        return self._lookup.find(self.slices, keys, live_only=True)
 
 
 def key_lookup(batch: Batch) -> KeyLookup:

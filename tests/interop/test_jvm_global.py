@@ -42,21 +42,32 @@ def arrow(rows: list[Row]) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("kind", "index", "ours_first", "deletes"),
+    ("kind", "index", "ours_first", "deletes", "moves"),
     [
-        ("COPY_ON_WRITE", "GLOBAL_BLOOM", True, 0.1),
-        ("MERGE_ON_READ", "GLOBAL_BLOOM", False, 0.0),
-        ("MERGE_ON_READ", "GLOBAL_SIMPLE", True, 0.1),
+        ("COPY_ON_WRITE", "GLOBAL_BLOOM", True, 0.1, True),
+        ("MERGE_ON_READ", "GLOBAL_BLOOM", False, 0.0, True),
+        ("MERGE_ON_READ", "GLOBAL_SIMPLE", True, 0.1, True),
+        # Not merge-on-read: there Hudi 1.2 itself stores a key twice if records stay.
+        ("COPY_ON_WRITE", "GLOBAL_SIMPLE", False, 0.1, False),
     ],
 )
 def test_records_move_back_and_forth(
-    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, index: str, ours_first: bool, deletes: float
+    jvm_hudi: JvmHudi,
+    tmp_path: Path,
+    kind: str,
+    index: str,
+    ours_first: bool,
+    deletes: float,
+    moves: bool,
 ) -> None:
     path = tmp_path / "t"
     options = {**OPTIONS, TYPE: kind, "hoodie.index.type": index}
+    options["hoodie.bloom.index.update.partition.path"] = str(moves).lower()
+    options["hoodie.simple.index.update.partition.path"] = str(moves).lower()
     table = HoodieTable(str(path), options)
     draw = random.Random(4)
     stored: dict[str, Row] = {}
+    places: dict[str, str] = {}
     for turn in range(6):
         rows = batch(draw, turn, deletes)
         if (turn % 2 == 0) == ours_first:
@@ -67,14 +78,18 @@ def test_records_move_back_and_forth(
             if row[0] in stored and row[2] < stored[row[0]][2]:
                 continue
             stored[row[0]] = row
+            places[row[0]] = row[1] if moves else places.get(row[0], row[1])
             if row[3]:
-                del stored[row[0]]
+                del stored[row[0]], places[row[0]]
         read = table.read(columns=["id", "city", "ts", "_hoodie_partition_path"]).to_pylist()
-        assert sorted((r["id"], r["city"], r["ts"]) for r in read) == sorted(
-            row[:3] for row in stored.values()
-        ), turn
-        assert all(r["city"] == r["_hoodie_partition_path"] for r in read)
-        assert_same_rows(jvm_hudi.read(path), table.read())
+        assert sorted(tuple(r.values()) for r in read) == sorted(
+            (*row[:3], places[row[0]]) for row in stored.values()
+        )
+        seen = table.read()
+        if not moves:  # Spark takes the column from the path, where the file says otherwise
+            city = seen.column_names.index("city")
+            seen = seen.set_column(city, "city", seen["_hoodie_partition_path"])
+        assert_same_rows(jvm_hudi.read(path), seen)
         if kind == "COPY_ON_WRITE" or not deletes:
             # Hudi puts deletes of moved records and others into one block, which hudi-rs refuses.
             assert_same_rows(read_with_hudi_rs(path), table.read())

@@ -47,7 +47,6 @@ class Model:
 
     by_event_time: bool
     moves: bool
-    remembers_deletes: bool
 
     def __post_init__(self) -> None:
         self.rows: dict[str, tuple[Row, str]] = {}
@@ -63,16 +62,15 @@ class Model:
             if old is None and row[4]:
                 continue
             if old is None or self._wins(row, old):
-                gone = row[4] and not self.remembers_deletes
-                self.rows[key] = (row, row[1] if self.moves and not row[4] else place)
-                if gone:
+                self.rows[key] = (row, row[1] if self.moves else place)
+                if row[4]:
                     del self.rows[key]
 
     def _wins(self, new: Row, old: Row) -> bool:
         return not self.by_event_time or new[2] >= old[2]
 
     def live(self) -> list[tuple[str, str, int, float, str]]:
-        return sorted((*row[:4], place) for row, place in self.rows.values() if not row[4])
+        return sorted((*row[:4], place) for row, place in self.rows.values())
 
 
 def write(
@@ -142,10 +140,7 @@ def test_random_batches_give_the_model(
     if not moves:
         opts["hoodie.bloom.index.update.partition.path"] = "false"
         opts["hoodie.simple.index.update.partition.path"] = "false"
-    # Log files remember a delete where the record was; only there does a later row find it.
-    model = Model(by_event_time, moves, not moves and kind == "MERGE_ON_READ")
-    if model.remembers_deletes:
-        opts["hoodie.parquet.small.file.limit"] = "0"  # a new base file remembers none
+    model = Model(by_event_time, moves)
     for number in range(7):
         deletes = not marked and number in (3, 5)
         rows: list[Row] = [
