@@ -11,13 +11,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
-from itertools import count
-from typing import Final
 
-from hoodie_ds.config.clock import SystemClock
 from hoodie_ds.errors import (
     AlreadyExistsError,
     CommitOutcomeUnknownError,
@@ -26,25 +22,19 @@ from hoodie_ds.errors import (
     TimelineError,
     WriteConflictError,
 )
-from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.prepared import newest_manifest
 from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
-from hoodie_ds.sink.global_writer import write_placed
-from hoodie_ds.sink.key_shares import UNPLACED
-from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage, TaskId
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.open_instant import owner_of
-from hoodie_ds.sink.packing import merge_inserts
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
-from hoodie_ds.sink.staging import commit_context, merge_staged
-from hoodie_ds.sink.task_writer import write_context
+from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import (
@@ -55,8 +45,6 @@ from hoodie_ds.timeline.paths import (
     tombstone_path,
 )
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
-
-_MERGE_THREADS: Final = 2
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -90,7 +78,7 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     _check_no_group_twice(statuses, staged)
     if staged and not all(message.owns_keys for message in messages):
         _warn_unshuffled(storage.root)
-    statuses += _merge_all_staged(batch, time, staged, statuses)
+    statuses += merge_all_staged(batch, time, staged, statuses)
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
     replaced = replaced_groups(batch, partitions)
@@ -203,50 +191,6 @@ def _check_no_group_twice(statuses: Sequence[WriteStatus], staged: Sequence[Stag
             seen.add(status.group)
 
 
-def _merge_all_staged(
-    batch: Batch, time: str, staged: Sequence[StagedRows], written: Sequence[WriteStatus]
-) -> list[WriteStatus]:
-    if not staged:
-        return []
-    numbers = count()
-    context = write_context(batch, TaskId(), time)
-    statuses, staged = _place_staged(batch, commit_context(context, next(numbers)), staged)
-    groups: dict[FileGroupId, list[StagedRows]] = {}
-    for part in staged:
-        groups.setdefault(part.group, []).append(part)
-    latest = _latest_slices(batch, groups)
-    taken = {status.group for status in [*written, *statuses]}
-    free = [slice_ for slice_ in latest.values() if slice_.group not in taken]
-    for group in [group for group in groups if not group.file_id]:
-        inserts = merge_inserts(
-            batch, commit_context(context, next(numbers)), groups.pop(group), free
-        )
-        statuses += inserts.statuses
-        for part in inserts.staged:
-            groups.setdefault(part.group, []).append(part)
-    with ThreadPoolExecutor(_MERGE_THREADS, thread_name_prefix="hoodie-merge") as pool:
-        merged = pool.map(
-            lambda job: merge_staged(
-                batch, commit_context(context, job[0]), groups[job[1]], latest.get(job[1])
-            ),
-            zip(numbers, groups, strict=False),
-        )
-        return [*statuses, *(status for found in merged for status in found)]
-
-
-def _place_staged(
-    batch: Batch, context: WriteContext, staged: Sequence[StagedRows]
-) -> tuple[list[WriteStatus], list[StagedRows]]:
-    """Write the rows that no task could place; what has a file group is left to be merged."""
-    parts = [part for part in staged if part.group == UNPLACED]
-    others = [part for part in staged if part.group != UNPLACED]
-    if not parts:
-        return [], others
-    parts.sort(key=lambda part: (part.task_partition, part.sequence))
-    statuses, more = write_placed(batch, context, parts, SystemClock(), WriteMetrics(), not others)
-    return statuses, [*others, *more]
-
-
 @lru_cache(maxsize=1024)
 def _warn_unshuffled(root: str) -> None:
     """Warn once for a table in the life of a process."""
@@ -255,18 +199,6 @@ def _warn_unshuffled(root: str) -> None:
         "write hoodie_ds.shuffle_by_file_group(df, opts) instead of df to let the tasks do it",
         root,
     )
-
-
-def _latest_slices(
-    batch: Batch, groups: dict[FileGroupId, list[StagedRows]]
-) -> dict[FileGroupId, FileSlice]:
-    view = FileSystemView(batch.table.storage, batch.timeline)
-    partitions = {group.partition_path for group in groups}
-    return {
-        found.group: found
-        for partition in sorted(partitions)
-        for found in view.latest_slices(partition)
-    }
 
 
 def _delete_unnamed(storage: Storage, time: str, manifest: bytes) -> None:
