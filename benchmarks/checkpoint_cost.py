@@ -38,7 +38,7 @@ TABLE = {
     "hoodie.datasource.write.table.type": "MERGE_ON_READ",
 }
 BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
-STATE = {"hoodie.index.type": "FLINK_STATE"}
+STATE = {"hoodie.index.type": "FLINK_STATE", "index.global.enabled": "false"}
 AS_THEY_COME = {"write.batch.size": "1"}  # MB that a file group holds before it is flushed
 BASELINE = "state index, batch held"
 CASES = {

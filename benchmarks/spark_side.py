@@ -122,7 +122,9 @@ def index_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Ste
     for index in ("BLOOM", "FLINK_STATE"):
         for suffix, parts in LAYOUTS.items():
             path = work / "tables" / f"{index}{suffix}"
+            # Keys are looked up in their own partition, as on the other side.
             options = {**LOOKED_UP, **parts, "hoodie.index.type": index}
+            options["index.global.enabled"] = "false"
             put = partial(write, path=path, options=options, shuffle=True)
             yield f"{index}{suffix}, first load", partial(put, inputs["half"], ts=1)
             ts = 1
