@@ -40,7 +40,6 @@ from hoodie_ds.sink.staging import commit_context, merge_staged
 from hoodie_ds.sink.task_writer import write_context
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import (
@@ -235,7 +234,7 @@ def _warn_unshuffled(root: str) -> None:
 def _latest_slices(
     batch: Batch, groups: dict[FileGroupId, list[StagedRows]]
 ) -> dict[FileGroupId, FileSlice]:
-    view = FileSystemView(batch.table.storage, batch.timeline)
+    view = batch.view
     partitions = {group.partition_path for group in groups}
     return {
         found.group: found

@@ -24,7 +24,6 @@ from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.records import split, split_by_partition
 from hoodie_ds.sink.target import Target
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
 
 _NOWHERE: Final = -1
 
@@ -44,7 +43,7 @@ class IndexRouter:
         self._batch = batch
         self._task = task
         self._num_tasks = 0
-        self._view = FileSystemView(batch.table.storage, batch.timeline)
+        self._view = batch.view
         self._slices: dict[str, list[FileSlice]] = {}
         self._lookup = KeyLookup(
             batch.table.storage,
