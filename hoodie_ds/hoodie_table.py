@@ -204,8 +204,9 @@ class HoodieTable:
         coordinator.commit([message])
 
     def _snapshot(self) -> Snapshot:
-        hook = self._merge_hook or ReadOptions.parse(self._options).merge_hook
-        return Snapshot.latest(self._open(for_write=False), hook)
+        options = ReadOptions.parse(self._options)
+        hook = self._merge_hook or options.merge_hook
+        return Snapshot.latest(self._open(for_write=False), hook, options.verify_checksums)
 
     def _open(self, for_write: bool) -> Storage:
         if self._storage is not None:

@@ -324,6 +324,13 @@ ALLOW_NON_ATOMIC_STORAGE: Final = Option(
     "Write to a storage without atomic put-if-absent; safe only with one writer at a time.",
     False,
 )
+VERIFY_CHECKSUMS: Final = Option(
+    "hoodie.py.read.verify.checksums",
+    BOOLEAN,
+    "Compare every data file that is read, also by a write that merges it, with the checksum in "
+    "its commit. Base files are then read whole, also for a few columns.",
+    True,
+)
 EXTRA_METADATA_PREFIX: Final = Option(
     "hoodie.datasource.write.commitmeta.key.prefix",
     TEXT,
@@ -373,6 +380,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     TASK_MAX_BYTES,
     SET_NULL_FOR_MISSING_COLUMNS,
     ALLOW_NON_ATOMIC_STORAGE,
+    VERIFY_CHECKSUMS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

@@ -66,4 +66,4 @@ class HoodieDataSource(DataSource):
     def _snapshot(self) -> Snapshot:
         options = ReadOptions.parse(self.options)
         storage = open_storage(options.base_path, options.storage_options, for_write=False)
-        return Snapshot.latest(storage, options.merge_hook)
+        return Snapshot.latest(storage, options.merge_hook, options.verify_checksums)

@@ -10,6 +10,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
 from hoodie_ds.handles.stamp import constant, stamp
 from hoodie_ds.record.meta_columns import FILE_NAME
+from hoodie_ds.table.checked_file import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
@@ -69,7 +70,7 @@ class CreateHandle:
         """Make the file the next version of a base file: take all of its rows, as they are."""
         schema = self._context.schema
         others = [name for name in schema.names if name != FILE_NAME]
-        with self._context.storage.open_input(base.path) as source:
+        with open_base_file(self._context.storage, base) as source:
             for rows in BaseFileReader(source, schema, base.path).pieces(others):
                 self._num_copied += rows.num_rows
                 name = constant(self._name, rows.num_rows)

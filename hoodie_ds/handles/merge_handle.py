@@ -18,6 +18,7 @@ from hoodie_ds.handles.stamp import constant, stamp
 from hoodie_ds.record.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merger import Mask, RecordSet
 from hoodie_ds.record.meta_columns import FILE_NAME, RECORD_KEY
+from hoodie_ds.table.checked_file import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile
 from hoodie_ds.timeline.commit_metadata import WriteStat
@@ -59,7 +60,7 @@ def merge_base_file(
     WriteStatus or None
         None if no record changes the file; it then stays the latest version.
     """
-    with context.storage.open_input(base.path) as source:
+    with open_base_file(context.storage, base) as source:
         stored = BaseFileReader(source, context.schema, base.path, keep_dictionaries=True)
         compared = stored.read(_compared(context.schema, ordering_fields))
         merge = merger.over(records)

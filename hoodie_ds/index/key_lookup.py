@@ -19,6 +19,7 @@ from hoodie_ds.index.key_cache import KeyCache, Place
 from hoodie_ds.index.stored_keys import KeyQuery, Mask, SliceKeys
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.checked_file import check_once
 from hoodie_ds.table.file_slice import FileSlice
 
 Numbers = npt.NDArray[np.int64]
@@ -109,6 +110,7 @@ class KeyLookup:
         if slice_.logs or slice_.base is None:
             stored = self._merged_keys(slice_)
         else:
+            check_once(self._storage, slice_.base)
             with self._storage.open_input(slice_.base.path) as source:
                 reader = BaseFileReader(source, _KEYS, slice_.base.path)
                 may = _in_range(query.keys, reader.key_range())

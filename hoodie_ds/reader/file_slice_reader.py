@@ -12,6 +12,7 @@ from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.record.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.table.checked_file import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 
@@ -83,5 +84,5 @@ class FileSliceReader:
     def _base(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
         if slice_.base is None:
             return
-        with self.view.storage.open_input(slice_.base.path) as source:
+        with open_base_file(self.view.storage, slice_.base) as source:
             yield from BaseFileReader(source, self.schema, slice_.base.path).pieces(list(columns))

@@ -56,9 +56,7 @@ class LogReader:
             A block has a kind that this release does not read.
         """
         blocks = [
-            (log, block)
-            for log in logs
-            for block in read_blocks(self.view.storage.read(log.path), log.path)
+            (log, block) for log in logs for block in read_blocks(self.view.read_log(log), log.path)
         ]
         rolled_back = {
             block.header.get(HeaderKey.TARGET_INSTANT_TIME)

@@ -41,16 +41,22 @@ class Snapshot:
         Columns: the five meta columns, then the user's.
     merge_hook : str or callable, optional
         As in `latest`.
+    verify : bool
+        As in `latest`.
     """
 
     table: Table
     timeline: Timeline
     schema: pa.Schema
     merge_hook: str | Callable[..., object] | None = None
+    verify: bool = True
 
     @classmethod
     def latest(
-        cls, storage: Storage, merge_hook: str | Callable[..., object] | None = None
+        cls,
+        storage: Storage,
+        merge_hook: str | Callable[..., object] | None = None,
+        verify: bool = True,
     ) -> Snapshot:
         """Open a table as it is now.
 
@@ -60,6 +66,8 @@ class Snapshot:
             Rooted at the table's base path.
         merge_hook : str or callable, optional
             What merges the rows of a table with merge mode CUSTOM, or its import path.
+        verify : bool
+            Whether files are compared with the checksums of the commits that wrote them.
 
         Raises
         ------
@@ -74,15 +82,19 @@ class Snapshot:
         table.properties.check_readable()
         timeline = load_timeline(storage)
         columns = table_schema(table, timeline) or pa.schema([])
-        snapshot = cls(table, timeline, with_meta_columns(columns), merge_hook)
+        snapshot = cls(table, timeline, with_meta_columns(columns), merge_hook, verify)
         snapshot.reader()  # refuses a merge hook that cannot be had
         return snapshot
 
     def slices(self) -> Iterator[FileSlice]:
         """Every latest file slice, partition by partition."""
-        view = FileSystemView(self.table.storage, self.timeline)
+        view = self._view
         for partition_path in view.partition_paths():
             yield from view.latest_slices(partition_path)
+
+    @property
+    def _view(self) -> FileSystemView:
+        return FileSystemView(self.table.storage, self.timeline, self.verify)
 
     def reader(self) -> FileSliceReader:
         """Return what reads the slices."""
@@ -90,7 +102,7 @@ class Snapshot:
         merges = properties.table_type is TableType.MERGE_ON_READ
         by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
         return FileSliceReader(
-            FileSystemView(self.table.storage, self.timeline),
+            self._view,
             self.schema,
             merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
             properties.ordering_fields if by_event_time else (),

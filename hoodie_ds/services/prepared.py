@@ -7,8 +7,6 @@ instant pending without being the writer that goes on with it completes it as it
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.services.failed_write import is_ours
 from hoodie_ds.storage.protocol import Storage
@@ -26,15 +24,27 @@ def newest_manifest(storage: Storage, time: str) -> tuple[int, bytes] | None:
     -------
     tuple of int and bytes, or None
         None if there is none.
+
+    Raises
+    ------
+    CorruptFileError
+        The newest one is of several batches, and damaged.
     """
     listed = (manifest_number(status.path) for status in storage.list(temp_folder(time)))
-    for number in sorted((n for n in listed if n is not None), reverse=True):
-        path = manifest_path(time, number)
-        with suppress(NotFoundError, CorruptFileError):
-            body = storage.read(path)
-            CommitMetadata.from_bytes(body, path)
-            return number, body
-    return None
+    number = max((n for n in listed if n is not None), default=None)
+    if number is None:
+        return None
+    path = manifest_path(time, number)
+    try:
+        body = storage.read(path)
+        CommitMetadata.from_bytes(body, path)
+    except NotFoundError:
+        return None
+    except CorruptFileError:
+        if number > 1:
+            raise  # Spark has moved past the batches in it: to take an older one would lose rows
+        return None
+    return number, body
 
 
 def find_prepared(

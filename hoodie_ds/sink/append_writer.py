@@ -21,7 +21,6 @@ from hoodie_ds.sink.new_group import new_group
 from hoodie_ds.sink.records import split_by_partition
 from hoodie_ds.sink.small_file_claim import claimed
 from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
 
 _QUEUE_CHUNKS: Final = 1
 """Chunks that may wait for the encoder beside the one at work: more would only hold memory."""
@@ -110,6 +109,6 @@ class AppendWriter:
         profile = self._profile
         if not profile.limit_bytes or not self._batch.operation.fills_small_files:
             return None
-        view = FileSystemView(self._batch.table.storage, self._batch.timeline)
+        view = self._batch.view
         small_files = profile.small_files(view.latest_slices(partition_path))
         return next((small.slice for small in claimed(self._context, small_files)), None)

@@ -32,6 +32,7 @@ from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import with_meta_columns
 from hoodie_ds.sink.index_choice import keys_are_global
 from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
@@ -86,6 +87,11 @@ class Batch:
     def __post_init__(self) -> None:
         """Refuse a merge hook that cannot be had, before anything is written."""
         _ = self.merger
+
+    @property
+    def view(self) -> FileSystemView:
+        """The files of the table as this batch sees it."""
+        return FileSystemView(self.table.storage, self.timeline, self.options.verify_checksums)
 
     @property
     def action(self) -> Action:

@@ -15,7 +15,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.records import BucketKey, split_by_bucket
 from hoodie_ds.sink.target import Target
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView, PartitionFiles
+from hoodie_ds.table.fs_view import PartitionFiles
 
 
 class BucketRouter:
@@ -32,7 +32,7 @@ class BucketRouter:
     def __init__(self, batch: Batch, layout: BucketLayout) -> None:
         self._batch = batch
         self._layout = layout
-        self._view = FileSystemView(batch.table.storage, batch.timeline)
+        self._view = batch.view
         self._files: dict[str, PartitionFiles] = {}
         self._targets: dict[BucketKey, Target] = {}
 

@@ -13,10 +13,12 @@ from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.replay_guard import BATCH_KEY, CHECKPOINT_KEY, PENDING_KEY, ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
-
-CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
-"""Key in a commit's extra metadata: JSON object of file path to xxh64."""
+from hoodie_ds.timeline.commit_metadata import (
+    CHECKSUMS_KEY,
+    SCHEMA_KEY,
+    CommitMetadata,
+    WriteStat,
+)
 
 ROWS_KEY: Final = "_hoodie_ds_rows_in"
 """Key in a commit's extra metadata: number of rows that were brought."""
@@ -83,7 +85,7 @@ def joined(before: CommitMetadata, after: CommitMetadata) -> CommitMetadata:
     earlier = {_group(stat): stat for stat in before.stats if stat.log is None}
     stats = [_since(earlier.get(_group(s)), s) if s.log is None else s for s in after.stats]
     named = {stat.path for stat in (*kept, *stats)}
-    checksums = {**_checksums(before), **_checksums(after)}
+    checksums = {**before.checksums, **after.checksums}
     metrics = WriteMetrics.total(
         WriteMetrics.from_json(commit.extra[METRICS_KEY]) for commit in (before, after)
     )
@@ -113,8 +115,3 @@ def _since(earlier: WriteStat | None, stat: WriteStat) -> WriteStat:
         num_update_writes=earlier.num_update_writes + stat.num_update_writes,
         num_deletes=earlier.num_deletes + stat.num_deletes,
     )
-
-
-def _checksums(commit: CommitMetadata) -> dict[str, str]:
-    found: dict[str, str] = json.loads(commit.extra[CHECKSUMS_KEY])
-    return found

@@ -16,7 +16,6 @@ from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
 
 
 def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> RecordSet:
@@ -59,7 +58,7 @@ def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> 
 
 def stored_keys(batch: Batch, latest: FileSlice) -> pa.Array:
     """Return the record keys (string) of the rows of a slice, its log files merged."""
-    view = FileSystemView(batch.table.storage, batch.timeline)
+    view = batch.view
     reader = FileSliceReader(view, batch.stored_schema, batch.stored_merger, batch.ordering_fields)
     pieces = [rows.column(RECORD_KEY) for rows in reader.read(latest, [RECORD_KEY])]
     chunks = [chunk for piece in pieces for chunk in piece.chunks]

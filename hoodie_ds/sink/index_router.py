@@ -22,7 +22,6 @@ from hoodie_ds.sink.records import split, split_by_partition
 from hoodie_ds.sink.stored_places import key_lookup
 from hoodie_ds.sink.target import Target
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
 
 _NOWHERE: Final = -1
 
@@ -42,7 +41,7 @@ class IndexRouter:
         self._batch = batch
         self._task = task
         self._num_tasks = 0
-        self._view = FileSystemView(batch.table.storage, batch.timeline)
+        self._view = batch.view
         self._slices: dict[str, list[FileSlice]] = {}
         self._lookup = key_lookup(batch)
 

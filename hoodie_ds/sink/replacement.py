@@ -27,7 +27,7 @@ def replaced_groups(batch: Batch, partitions: Collection[str]) -> dict[str, tupl
     """
     if not batch.operation.replaces:
         return {}
-    view = FileSystemView(batch.table.storage, batch.timeline)
+    view = batch.view
     chosen = sorted(path for path in _known(batch, view) if _is_chosen(batch, path, partitions))
     found = {path: tuple(s.group.file_id for s in view.latest_slices(path)) for path in chosen}
     return {path: ids for path, ids in found.items() if ids}

@@ -22,7 +22,6 @@ from hoodie_ds.sink.packing import merge_inserts
 from hoodie_ds.sink.staging import commit_context, merge_staged
 from hoodie_ds.sink.task_writer import write_context
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
 
 _MERGE_THREADS: Final = 2
 
@@ -92,7 +91,7 @@ def _place_staged(
 def _latest_slices(
     batch: Batch, groups: dict[FileGroupId, list[StagedRows]]
 ) -> dict[FileGroupId, FileSlice]:
-    view = FileSystemView(batch.table.storage, batch.timeline)
+    view = batch.view
     partitions = {group.partition_path for group in groups}
     return {
         found.group: found

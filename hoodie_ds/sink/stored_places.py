@@ -17,7 +17,6 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.duplicates import known_keys
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
 
 _READ_WHOLE: Final = (IndexType.SIMPLE, IndexType.GLOBAL_SIMPLE)
 """Indexes that ask no bloom filters."""
@@ -34,7 +33,7 @@ class StoredPlaces:
 
     def __init__(self, batch: Batch) -> None:
         self._lookup = key_lookup(batch)
-        self.view = FileSystemView(batch.table.storage, batch.timeline)
+        self.view = batch.view
         self.slices: list[FileSlice] = []
         if batch.looks_up and batch.timeline.commits:
             for path in self.view.partition_paths():

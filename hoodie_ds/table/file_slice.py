@@ -21,11 +21,24 @@ class FileGroupId:
 
 @dataclass(frozen=True, slots=True)
 class BaseFile:
-    """A base file on storage; `size` in bytes."""
+    """A base file on storage.
+
+    Parameters
+    ----------
+    partition_path : str
+        Its partition.
+    name : BaseFileName
+        Its name.
+    size : int
+        Bytes.
+    checksum : str or None
+        xxh64 that its commit gives it; None if that is not known, or not to be compared.
+    """
 
     partition_path: str
     name: BaseFileName
     size: int
+    checksum: str | None = None
 
     @property
     def path(self) -> str:

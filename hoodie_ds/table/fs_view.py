@@ -10,15 +10,17 @@ known only from its blocks; they are checked where they are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.checked_file import check_log_bytes, check_size
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
+from hoodie_ds.timeline.commit_metadata import WriteStat
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE, in_partition
@@ -38,10 +40,14 @@ class FileSystemView:
         Rooted at the table's base path.
     timeline : Timeline
         The moment to see. Files of instants that it does not know as committed are invisible.
+    verify : bool
+        Whether files read through the view are compared with the checksums of their commits;
+        sizes always are.
     """
 
     storage: Storage
     timeline: Timeline
+    verify: bool = True
 
     def partition_paths(self) -> list[str]:
         """All folders that hold data files, as partition paths, sorted.
@@ -87,6 +93,25 @@ class FileSystemView:
         """Whether the commit of an instant names a file; an archived one names all of its own."""
         instant = self.timeline.commit_at(instant_time)
         return instant is None or path in _named_files(self.storage, instant)
+
+    def read_log(self, log: LogFile) -> bytes:
+        """Return the content of a log file.
+
+        Raises
+        ------
+        CorruptFileError
+            It is not what the newest commit that names it has written.
+        """
+        data = self.storage.read(log.path)
+        for instant in reversed(self.timeline.commits):
+            if padded(instant.time) < padded(log.name.base_instant):
+                break
+            stat = _stats(self.storage, instant).get(log.path)
+            if stat is not None:
+                sums = read_commit(self.storage, instant).checksums if self.verify else {}
+                check_log_bytes(log, data, stat, sums.get(log.path))
+                break
+        return data
 
     def replaced_ids(self, partition_path: str) -> frozenset[str]:
         """File ids of a partition that replace commits of the active timeline have hidden."""
@@ -143,8 +168,17 @@ class FileSystemView:
                     f"base file of {group} at {time}; remove the one that a retried task left over"
                 )
             if visible:
-                return visible[0]
+                return self._checked(visible[0])
         return None
+
+    def _checked(self, base: BaseFile) -> BaseFile:
+        """The file with what its commit says of it."""
+        instant = self.timeline.commit_at(base.name.instant_time)
+        if instant is None or base.path not in (stats := _stats(self.storage, instant)):
+            return base
+        check_size(base.path, base.size, stats[base.path])
+        checksums = read_commit(self.storage, instant).checksums if self.verify else {}
+        return replace(base, checksum=checksums.get(base.path))
 
     def _check_base_is_there(self, latest: FileSlice) -> None:
         instant = self.timeline.commit_at(latest.base_instant)
@@ -208,3 +242,8 @@ def _named_files(storage: Storage, instant: Instant) -> frozenset[str]:
         if stat.log is not None:
             named |= {in_partition(stat.partition_path, name) for name in stat.log.log_files}
     return frozenset(named)
+
+
+@lru_cache(maxsize=512)
+def _stats(storage: Storage, instant: Instant) -> Mapping[str, WriteStat]:
+    return {stat.path: stat for stat in read_commit(storage, instant).stats}

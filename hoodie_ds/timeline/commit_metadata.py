@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
+
+import xxhash
 
 from hoodie_ds.errors import CorruptFileError
 
@@ -18,6 +21,12 @@ SCHEMA_KEY: Final = "schema"
 
 OWNER_KEY: Final = "_hoodie_ds_owner"
 """Key of the extra metadata of an inflight file: JSON of who opened the instant."""
+
+CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
+"""Key of the extra metadata of our commits: JSON object of file path to xxh64."""
+
+DIGEST_KEY: Final = "_hoodie_ds_digest"
+"""Key of the extra metadata of what we write: xxh64 of all that the body says."""
 
 _INTEGERS: Final = {
     "num_writes": "numWrites",
@@ -134,7 +143,7 @@ class WriteStat:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CommitMetadata:
     """What a commit did (Hudi's ``HoodieCommitMetadata``).
 
@@ -167,8 +176,21 @@ class CommitMetadata:
         """Return a copy with more extra metadata."""
         return replace(self, extra={**self.extra, **more})
 
+    @cached_property
+    def checksums(self) -> Mapping[str, str]:
+        """The xxh64 of files by path; empty in commits of other writers."""
+        try:
+            return {str(k): str(v) for k, v in json.loads(self.extra[CHECKSUMS_KEY]).items()}
+        except (KeyError, ValueError, AttributeError, RecursionError):
+            return {}
+
     def to_bytes(self) -> bytes:
-        """Write the JSON body."""
+        """Write the JSON body, with a digest by which damage to it is seen."""
+        body = self._body()
+        body["extraMetadata"][DIGEST_KEY] = _digest(body)
+        return json.dumps(body, indent=2).encode()
+
+    def _body(self) -> dict[str, Any]:
         partitions: dict[str, list[dict[str, Any]]] = {}
         for stat in self.stats:
             partitions.setdefault(stat.partition_path, []).append(stat.to_json())
@@ -182,7 +204,7 @@ class CommitMetadata:
             body["partitionToReplaceFileIds"] = {
                 partition: list(ids) for partition, ids in self.replaced.items()
             }
-        return json.dumps(body, indent=2).encode()
+        return body
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> CommitMetadata:
@@ -191,7 +213,7 @@ class CommitMetadata:
         Raises
         ------
         CorruptFileError
-            The bytes are not such a body; names `path`.
+            The bytes are not such a body, or not the one that was written; names `path`.
         """
         try:
             body = json.loads(data)
@@ -200,22 +222,35 @@ class CommitMetadata:
                 for listed in (body.get("partitionToWriteStats") or {}).values()
                 for stat in listed
             )
-            return cls(
+            extra = {
+                str(key): str(value)
+                for key, value in (body.get("extraMetadata") or {}).items()
+                if value is not None
+            }
+            written = extra.pop(DIGEST_KEY, None)
+            commit = cls(
                 stats=stats,
                 operation_type=str(body.get("operationType") or "UNKNOWN"),
-                extra={
-                    str(key): str(value)
-                    for key, value in (body.get("extraMetadata") or {}).items()
-                    if value is not None
-                },
+                extra=extra,
                 replaced={
                     str(partition): tuple(str(file_id) for file_id in ids)
                     for partition, ids in (body.get("partitionToReplaceFileIds") or {}).items()
                 },
                 compacted=bool(body.get("compacted")),
             )
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise CorruptFileError(
                 f"{path} is not the JSON of a commit ({error}); the instant was damaged or "
                 "belongs to another table version: restore it from a copy"
             ) from error
+        if written is not None and written != (found := _digest(commit._body())):
+            raise CorruptFileError(
+                f"{path} was damaged: its digest is {found}, and {written} when it was written; "
+                "restore it from a copy"
+            )
+        return commit
+
+
+def _digest(body: dict[str, Any]) -> str:
+    # Of what the body says, not of its bytes: Hudi may write it anew, between table versions.
+    return str(xxhash.xxh64_hexdigest(json.dumps(body, sort_keys=True).encode()))

@@ -149,7 +149,9 @@ def test_a_group_above_its_partitions_number_is_refused(tmp_path: Path) -> None:
     HoodieTable(str(tmp_path), OPTIONS).upsert(SIX_ROWS)
     shutil.move(tmp_path / "large-1", tmp_path / "s")
     for commit in (tmp_path / ".hoodie").glob("*.commit"):
-        commit.write_text(commit.read_text().replace("large-1", "s"))
+        commit.write_text(
+            commit.read_text().replace("_hoodie_ds_digest", "_none").replace("large-1", "s")
+        )
     with pytest.raises(UnsupportedTableError, match="belongs to no bucket of 1"):
         HoodieTable(str(tmp_path)).upsert(trips(("k1", "s", 2, 2.0)))
 

@@ -18,13 +18,14 @@ from hoodie_ds.config.clock import SystemClock
 from hoodie_ds.config.ids import RandomIds
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TimelineError
-from hoodie_ds.sink.commit_record import CHECKSUMS_KEY, ROWS_KEY
+from hoodie_ds.sink.commit_record import ROWS_KEY
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows

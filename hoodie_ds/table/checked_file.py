@@ -1,0 +1,95 @@
+"""Data files whose bytes are compared with what the commit that wrote them says of them.
+
+Parquet's footer and Hudi's log blocks carry no checksum, so that damage to them may read as other
+rows. Our commits name the xxh64 of every file; files of other writers have none and pass.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import BinaryIO, Final
+
+import xxhash
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import BaseFile, LogFile
+from hoodie_ds.timeline.commit_metadata import WriteStat
+
+_CHUNK_BYTES: Final = 1 << 20
+_HELD_BYTES: Final = 32 << 20
+"""Files up to this size are read once and held; larger ones are read twice."""
+
+
+@contextmanager
+def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
+    """Open a base file for reading, once all of its bytes are found to be as written.
+
+    Raises
+    ------
+    CorruptFileError
+        They are not; names the file.
+    """
+    with storage.open_input(base.path) as source:
+        if base.checksum is None:
+            yield source
+        elif base.size <= _HELD_BYTES:
+            content = source.read()
+            _compare(base.path, base.checksum, xxhash.xxh64_hexdigest(content))
+            yield io.BytesIO(content)
+        else:
+            _compare(base.path, base.checksum, _xxh64(source))
+            source.seek(0)
+            yield source
+
+
+@lru_cache(maxsize=4096)
+def check_once(storage: Storage, base: BaseFile) -> None:
+    """Compare a base file's bytes, the first time that this process asks for it.
+
+    For look-ups, which ask for the same files batch after batch and read little of each.
+    """
+    with open_base_file(storage, base):
+        pass
+
+
+def check_size(path: str, size: int, stat: WriteStat) -> None:
+    """Compare the size of a file with that in its commit.
+
+    Raises
+    ------
+    CorruptFileError
+        A base file has another size, or a log file a smaller one: other writers may append to it.
+    """
+    written = stat.file_size_bytes
+    if size < written or (stat.log is None and 0 < written != size):
+        raise CorruptFileError(
+            f"{path} has {size} bytes, and {written} when it was written; restore it from a copy, "
+            "or roll back the commit that wrote it"
+        )
+
+
+def check_log_bytes(log: LogFile, data: bytes, stat: WriteStat, checksum: str | None) -> None:
+    """Compare the bytes of a log file, as far as its commit wrote them, with their checksum."""
+    check_size(log.path, len(data), stat)
+    if checksum is not None:
+        written = memoryview(data)[: stat.file_size_bytes]
+        _compare(log.path, checksum, xxhash.xxh64_hexdigest(written))
+
+
+def _xxh64(source: BinaryIO) -> str:
+    digest = xxhash.xxh64()
+    while chunk := source.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    return str(digest.hexdigest())
+
+
+def _compare(path: str, expected: str, found: str) -> None:
+    if found != expected:
+        raise CorruptFileError(
+            f"{path} was damaged: its xxh64 is {found}, and {expected} when it was written; "
+            "restore it from a copy, or roll back the commit that wrote it"
+        )
