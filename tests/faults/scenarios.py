@@ -67,11 +67,11 @@ SCENARIOS = {
     ),
     **_of_both(
         "several flushes",
-        Scenario(BEGUN, (Step(MANY, batched=3),), {"write.task.max.size": "0.0005"}),
+        Scenario(BEGUN, (Step(MANY.slice(0, 12), batched=4),), {"write.task.max.size": "0.0005"}),
     ),
     **_of_both("rollback", Scenario(BEGUN, (Step(BOTH),), dead=Step(BOTH, tasks=2))),
     **_of_both("two partitions, two buckets", Scenario((Step(BOTH),), (Step(BOTH), Step(MANY)))),
-    **_of_both("insert overwrite", Scenario(BEGUN, (Step(TWO, "insert_overwrite"), Step(ONE)))),
+    **_of_both("insert overwrite", Scenario(BEGUN, (Step(TWO, "insert_overwrite"), Step(BOTH)))),
     **_of_both("bloom, small files", Scenario(BEGUN, (Step(MANY, tasks=2),), {**BLOOM, **SMALL})),
     **_of_both(
         "state",

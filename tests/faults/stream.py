@@ -1,4 +1,4 @@
-"""A streaming query as Spark drives the sink, one process per storage, and what it ought to give."""
+"""A streaming query as Spark drives the sink, one process per storage, and its model."""
 
 from __future__ import annotations
 
