@@ -72,19 +72,15 @@ class LogReader:
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
         """Read a log file, also while it is being written, or as a killed writer left it."""
-        storage = self.view.storage
-        data = storage.read(log.path)
-        while True:
-            try:
-                return list(read_blocks(data, log.path))
-            except CorruptFileError:
-                if self._is_unfinished(log.path):
-                    return list(read_blocks(data, log.path, lenient=True))
-                # Its commit may have come in between; a file that is really damaged stays so.
-                again = storage.read(log.path)
-                if again == data:
-                    raise
-                data = again
+        data = self.view.storage.read(log.path)
+        try:
+            return list(read_blocks(data, log.path))
+        except CorruptFileError:
+            if self._is_unfinished(log.path):
+                return list(read_blocks(data, log.path, lenient=True))
+            if self.view.storage.read(log.path) == data:
+                raise
+        return self._blocks(log)  # it was being written, and its commit came in between
 
     def _is_unfinished(self, path: str) -> bool:
         """Whether a marker announces a file which no commit in sight names."""
