@@ -95,11 +95,9 @@ class MemoryStorage:
         with self._lock:
             below = {p: len(data) for p, data in self._files.items() if p.startswith(prefix)}
         if folders:
-            names = {p[len(prefix) :].partition("/") for p in below}
-            return sorted(
-                (FileStatus(prefix + name, 0) for name, slash, _ in names if slash),
-                key=lambda status: status.path,
-            )
+            rest = (p[len(prefix) :] for p in below)
+            names = {name.partition("/")[0] for name in rest if "/" in name}
+            return [FileStatus(prefix + name, 0) for name in sorted(names)]
         return [
             FileStatus(p, size)
             for p, size in sorted(below.items())

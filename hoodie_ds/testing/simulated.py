@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 from unittest.mock import patch
 
+from hoodie_ds.errors import HoodieError
 from hoodie_ds.index.key_cache import shared_key_cache
 
 _Result = TypeVar("_Result")
@@ -68,9 +69,7 @@ class InlineExecutor:
         done: Future[_Result] = Future()
         try:
             done.set_result(work(*args, **named))
-        except BaseException as error:
-            if not isinstance(error, (Exception, SimulatedCrash)):
-                raise
+        except (HoodieError, SimulatedCrash) as error:
             done.set_exception(error)
         return done
 

@@ -41,7 +41,7 @@ def test_a_committed_log_file_that_is_damaged_is_still_an_error() -> None:
         swept = Sweep("upsert, mor", SCENARIOS["upsert, mor"])
         left = swept.start.copy()
         swept.play(left)
-        (path,) = [path for path in left.files if ".log." in path]
+        path = next(path for path in left.files if ".log." in path)
         left.replace(path, left.read(path)[:900])
         with pytest.raises(CorruptFileError, match="damaged"):
             found(left)
