@@ -23,6 +23,7 @@ from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.paths import TEMP, marked_file
 
 _DATA = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
 
@@ -55,9 +56,7 @@ class LogReader:
         UnsupportedTableError
             A block has a kind that this release does not read.
         """
-        blocks = [
-            (log, block) for log in logs for block in read_blocks(self.view.read_log(log), log.path)
-        ]
+        blocks = [(log, block) for log in logs for block in self._blocks(log)]
         rolled_back = {
             block.header.get(HeaderKey.TARGET_INSTANT_TIME)
             for _, block in blocks
@@ -66,10 +65,31 @@ class LogReader:
         return [
             self._records(log, block)
             for log, block in blocks
-            if block.block_type is not BlockType.COMMAND
+            if block.block_type not in (BlockType.COMMAND, BlockType.CORRUPT)
             and _instant(log, block) not in rolled_back
             and self._counts(log, block)
         ]
+
+    def _blocks(self, log: LogFile) -> list[LogBlock]:
+        """Read a log file, also while it is being written, or as a killed writer left it."""
+        data = self.view.read_log(log)
+        try:
+            return list(read_blocks(data, log.path))
+        except CorruptFileError:
+            if self._is_unfinished(log.path):
+                return list(read_blocks(data, log.path, lenient=True))
+            if self.view.storage.read(log.path) == data:
+                raise
+        return self._blocks(log)  # it was being written, and its commit came in between
+
+    def _is_unfinished(self, path: str) -> bool:
+        """Whether a marker announces a file which no commit in sight names."""
+        for status in self.view.storage.list(TEMP, recursive=True):
+            time = status.path[len(TEMP) + 1 :].partition("/")[0]
+            if marked_file(time, status.path) == path:
+                timeline = self.view.timeline
+                return not (timeline.is_committed(time) and self.view.names(time, path))
+        return False
 
     def _counts(self, log: LogFile, block: LogBlock) -> bool:
         instant = _instant(log, block)

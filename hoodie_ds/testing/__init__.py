@@ -1,0 +1,58 @@
+"""Test kit for sinks and tables: faults at every storage operation, time and ids under control.
+
+For users of this library who want to know what their own pipeline does when storage or a process
+fails, and for its own suite. Needs no test framework.
+
+>>> from hoodie_ds import HoodieTable
+>>> from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table, sweep
+>>> def write(storage):
+...     table = HoodieTable(storage.root, OPTIONS, storage=storage, clock=SimClock(), ids=SimIds())
+...     table.upsert(ROWS)
+>>> def check(left, raised):
+...     assert check_table(left.files) == []
+>>> sweep(MemoryStorage(), write, check)  # doctest: +SKIP
+"""
+
+from hoodie_ds.testing.checker import check_table
+from hoodie_ds.testing.faulty_storage import (
+    MUTATING,
+    Effect,
+    Fault,
+    FaultyStorage,
+    Kind,
+    Operation,
+    Recorder,
+)
+from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.testing.simulated import (
+    InlineExecutor,
+    SimClock,
+    SimIds,
+    SimulatedCrash,
+    forget_process,
+    one_thread,
+)
+from hoodie_ds.testing.sweep import CRASHES, ERRORS, SweepError, fault_points, sweep
+
+__all__ = [
+    "CRASHES",
+    "ERRORS",
+    "MUTATING",
+    "Effect",
+    "Fault",
+    "FaultyStorage",
+    "InlineExecutor",
+    "Kind",
+    "MemoryStorage",
+    "Operation",
+    "Recorder",
+    "SimClock",
+    "SimIds",
+    "SimulatedCrash",
+    "SweepError",
+    "check_table",
+    "fault_points",
+    "forget_process",
+    "one_thread",
+    "sweep",
+]

@@ -1,0 +1,156 @@
+"""An independent look at a table's files: it knows Hudi's file grammar and none of our code.
+
+Timeline layout 1 (table version 6). Base files are opened, log files are walked block by block.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_INSTANT: Final = re.compile(r"\.hoodie/(\d{14}|\d{17})\.([a-z]+)(?:\.(requested|inflight))?")
+_BASE: Final = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet")
+_LOG: Final = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d+)_(\d+-\d+-\d+)")
+_BUCKET: Final = re.compile(r"\d{8}")
+_WRITES: Final = ("commit", "deltacommit", "replacecommit")
+_MAGIC: Final = b"#HUDI#"
+
+
+def check_table(
+    files: Mapping[str, bytes], *, settled: bool = False, buckets: bool = False
+) -> list[str]:
+    """Return what is wrong with a table; nothing if all is well.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes
+        All files below the base path.
+    settled : bool
+        Whether recovery has just run: nothing may be pending, and every data file on storage is
+        one that a commit names.
+    buckets : bool
+        Whether file ids begin with a bucket's number: then each bucket has one live file group.
+    """
+    wrong: list[str] = []
+    if any(files) and ".hoodie/hoodie.properties" not in files:
+        wrong.append("files but no hoodie.properties")
+    states = _states(files, wrong)
+    commits: dict[str, dict[str, Any]] = {}
+    for time, (action, reached) in sorted(states.items()):
+        if "completed" in reached and action in _WRITES:
+            try:
+                commits[time] = json.loads(files[f".hoodie/{time}.{action}"])
+            except ValueError:
+                wrong.append(f"{time}.{action} is no JSON")
+        elif "completed" not in reached and settled:
+            wrong.append(f"{time}.{action} is pending")
+    named: set[str] = set()
+    for time, body in commits.items():
+        named |= _check_commit(files, time, body, set(commits), wrong)
+    _check_groups(commits, named, buckets, wrong)
+    for path in files if settled else ():
+        name = path.rpartition("/")[2]
+        if path[:7] != ".hoodie" and (_BASE.fullmatch(name) or _LOG.fullmatch(name)):
+            wrong += [] if path in named else [f"{path} is named by no commit"]
+    return wrong
+
+
+def _states(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, tuple[str, set[str]]]:
+    """Actions and the states they reached, by time."""
+    found: dict[str, tuple[str, set[str]]] = {}
+    for path in files:
+        match = _INSTANT.fullmatch(path)
+        if match is None:
+            continue
+        time, action, state = match.groups()
+        if action == "inflight":
+            action, state = "commit", "inflight"
+        known, states = found.setdefault(time, (action, set()))
+        states.add(state or "completed")
+        if known != action:
+            wrong.append(f"{time} is the time of a {known} and of a {action}")
+    for time, (action, states) in found.items():
+        if "inflight" in states and "requested" not in states:
+            wrong.append(f"{time}.{action} is inflight and was not requested")
+        if "completed" in states and "inflight" not in states:
+            wrong.append(f"{time}.{action} is complete and was not inflight")
+    return found
+
+
+def _check_commit(
+    files: Mapping[str, bytes], time: str, body: dict[str, Any], times: set[str], wrong: list[str]
+) -> set[str]:
+    named: set[str] = set()
+    for partition, stats in (body.get("partitionToWriteStats") or {}).items():
+        for stat in stats:
+            path, data = stat["path"], files.get(stat["path"])
+            folder, _, name = path.rpartition("/")
+            match = _BASE.fullmatch(name) or _LOG.fullmatch(name)
+            if data is None:
+                wrong.append(f"{path}, named by {time}, is missing")
+            elif len(data) != stat["fileSizeInBytes"]:
+                wrong.append(f"{path} has {len(data)} bytes, {time} says otherwise")
+            elif name.endswith(".parquet"):
+                wrong += _check_base(data, path, stat["numWrites"], times)
+            elif not _is_log(data):
+                wrong.append(f"{path} is not a whole log file")
+            if path in named:
+                wrong.append(f"{path} is named twice by {time}")
+            if match is None or match[1] != stat["fileId"] or folder != partition:
+                wrong.append(f"{path} is not a file of {partition}/{stat['fileId']}")
+            elif name.endswith(".parquet") and match[3] != time:
+                wrong.append(f"{path} is a file of another instant than {time}")
+            named.add(path)
+    return named
+
+
+def _check_base(data: bytes, path: str, num_writes: int, times: set[str]) -> list[str]:
+    try:
+        rows = pq.ParquetFile(io.BytesIO(data)).read(["_hoodie_commit_time"], use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        return [f"{path} cannot be read: {error}"]
+    wrong = [] if rows.num_rows == num_writes else [f"{path} has {rows.num_rows} rows"]
+    unknown = set(rows.column(0).to_pylist()) - times
+    return wrong + [f"{path} has rows of instant {time}, not a commit" for time in unknown]
+
+
+def _is_log(data: bytes) -> bool:
+    """Whether blocks fill the file: magic, length, content, the length again."""
+    at = 0
+    while at < len(data):
+        if data[at : at + 6] != _MAGIC or len(data) < at + 14:
+            return False
+        (length,) = struct.unpack(">q", data[at + 6 : at + 14])
+        end = at + 14 + length
+        if length < 8 or data[end - 8 : end] != struct.pack(">q", length + len(_MAGIC)):
+            return False
+        at = end
+    return at > 0
+
+
+def _check_groups(
+    commits: Mapping[str, dict[str, Any]], named: set[str], buckets: bool, wrong: list[str]
+) -> None:
+    """One base file in a slice, and one live file group in a bucket."""
+    bases = [(path.rpartition("/")[0], *name.groups()) for path in named
+             if (name := _BASE.fullmatch(path.rpartition("/")[2]))]  # fmt: skip
+    slices = Counter((folder, group, time) for folder, group, _, time in bases)
+    wrong += [f"{slice_} has {n} base files" for slice_, n in slices.items() if n > 1]
+    live: set[tuple[str, str]] = set()
+    for _, body in sorted(commits.items()):
+        for partition, ids in (body.get("partitionToReplaceFileIds") or {}).items():
+            live -= {(partition, file_id) for file_id in ids}
+        for partition, stats in (body.get("partitionToWriteStats") or {}).items():
+            live |= {(partition, stat["fileId"]) for stat in stats}
+    begun = Counter((partition, file_id[:8]) for partition, file_id in live)
+    for (partition, prefix), n in begun.items():
+        if buckets and n > 1 and _BUCKET.fullmatch(prefix):
+            wrong.append(f"bucket {prefix} of {partition!r} has {n} file groups")

@@ -1,0 +1,119 @@
+"""A table's files in a dictionary: copied in no time, thrown away in no time."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.storage.path import check_path
+from hoodie_ds.storage.protocol import FileStatus
+
+
+class MemoryStorage:
+    """A `Storage` that keeps its files in this object.
+
+    Equal only to itself, so nothing that is remembered about another table applies to it.
+
+    Parameters
+    ----------
+    root : str
+        What it calls itself.
+    files : mapping of str to bytes, optional
+        What it begins with.
+    """
+
+    def __init__(
+        self, root: str = "memory://table", files: Mapping[str, bytes] | None = None
+    ) -> None:
+        self._root = root
+        self._files = dict(files or {})
+        self._lock = threading.Lock()
+
+    @property
+    def root(self) -> str:
+        """The name given."""
+        return self._root
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """All files by path, as they are now."""
+        with self._lock:
+            return dict(self._files)
+
+    def copy(self) -> MemoryStorage:
+        """Return another storage with the same name and files."""
+        return MemoryStorage(self._root, self.files)
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        check_path(path)
+        with self._lock:
+            found = self._files.get(path)
+        if found is None:
+            raise NotFoundError(f"cannot read {path!r} below {self._root!r}: there is no such file")
+        return found
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Open a file for reading."""
+        return io.BytesIO(self.read(path))
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[BinaryIO]:
+        """Open a new file for writing; it shows when the block is left."""
+        check_path(path)
+        content = KeptBuffer()
+        yield content
+        self.put_if_absent(path, content.getvalue())
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create a file, whole, for exactly one caller."""
+        check_path(path)
+        with self._lock:
+            taken = path in self._files
+            if not taken:
+                self._files[path] = bytes(data)
+        if taken:
+            raise AlreadyExistsError(f"cannot create {path!r} below {self._root!r}: it is there")
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file, whole."""
+        check_path(path)
+        with self._lock:
+            self._files[path] = bytes(data)
+
+    def list(
+        self, path: str, recursive: bool = False, *, folders: bool = False
+    ) -> builtins.list[FileStatus]:
+        """Return the files in a folder, or its sub-folders."""
+        check_path(path, root_allowed=True)
+        prefix = f"{path}/" if path else ""
+        with self._lock:
+            below = {p: len(data) for p, data in self._files.items() if p.startswith(prefix)}
+        if folders:
+            rest = (p[len(prefix) :] for p in below)
+            names = {name.partition("/")[0] for name in rest if "/" in name}
+            return [FileStatus(prefix + name, 0) for name in sorted(names)]
+        return [
+            FileStatus(p, size)
+            for p, size in sorted(below.items())
+            if recursive or "/" not in p[len(prefix) :]
+        ]
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a folder with all that is in it."""
+        check_path(path)
+        with self._lock:
+            for found in [p for p in self._files if p == path or p.startswith(f"{path}/")]:
+                del self._files[found]
+
+
+class KeptBuffer(io.BytesIO):
+    """A file in memory that keeps its content when a writer closes it."""
+
+    def close(self) -> None:
+        """Do nothing: the storage still needs the content."""

@@ -1,0 +1,110 @@
+"""Crash-point sweep: a scenario is run once, then again with a fault at each of its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from hoodie_ds.errors import HoodieError
+from hoodie_ds.testing.faulty_storage import (
+    MUTATING,
+    Effect,
+    Fault,
+    FaultyStorage,
+    Kind,
+    Operation,
+)
+from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.testing.simulated import SimulatedCrash, forget_process
+
+CRASHES: Final = frozenset({Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.TORN})
+"""The process ends."""
+
+ERRORS: Final = frozenset({Effect.LOST_ANSWER, Effect.FAILED, Effect.REPEATED})
+"""The process goes on with an error."""
+
+_KINDS: Final = {
+    Effect.TORN: frozenset({Kind.WRITE}),
+    Effect.LOST_ANSWER: MUTATING,
+    Effect.REPEATED: frozenset({Kind.PUT}),
+}
+
+
+class SweepError(AssertionError):
+    """A check failed after a fault; says which fault, and at which operation."""
+
+
+def fault_points(
+    operations: Iterable[Operation], effects: Iterable[Effect] = CRASHES
+) -> Iterator[tuple[Operation, Fault]]:
+    """Yield the faults to try, one by one, on a scenario that does these operations.
+
+    Parameters
+    ----------
+    operations : iterable of Operation
+        As recorded without a fault.
+    effects : iterable of Effect
+        What may go wrong. A torn file is tried with 0, 1, half and all but one of its bytes.
+    """
+    wanted = sorted(effects)
+    for operation in operations:
+        for effect in wanted:
+            if operation.kind not in _KINDS.get(effect, frozenset(Kind)):
+                continue
+            size = operation.size
+            keeps = (0, 1, size // 2, size - 1) if effect is Effect.TORN else (1,)
+            for keep in sorted(set(keeps)):
+                yield operation, Fault(effect, at=operation.number, keep=keep)
+
+
+def sweep(
+    start: MemoryStorage,
+    scenario: Callable[[FaultyStorage], None],
+    check: Callable[[MemoryStorage, BaseException | None], None],
+    effects: Iterable[Effect] = CRASHES,
+) -> int:
+    """Run a scenario with a fault at every operation, one at a time, and check what is left.
+
+    Parameters
+    ----------
+    start : MemoryStorage
+        The table before the scenario; copied for each run.
+    scenario : callable
+        Does its work on the storage given, the same in every run. It may raise `SimulatedCrash`
+        and `HoodieError`, nothing else.
+    check : callable
+        Given what the run left, and what it raised if it did not end well. Asserts.
+    effects : iterable of Effect
+        See `fault_points`.
+
+    Returns
+    -------
+    int
+        Number of runs with a fault.
+
+    Raises
+    ------
+    SweepError
+        The check failed.
+    """
+    left = start.copy()
+    forget_process()
+    recorded = FaultyStorage(left)
+    scenario(recorded)
+    check(left, None)
+    number = 0
+    for number, (operation, fault) in enumerate(  # noqa: B007
+        fault_points(recorded.recorder.operations, effects), 1
+    ):
+        left, raised = start.copy(), None
+        forget_process()
+        point = f"{fault.effect.value} (keep {fault.keep}) at operation {operation}"
+        try:
+            scenario(FaultyStorage(left, [fault]))
+        except (SimulatedCrash, HoodieError) as error:
+            raised = error
+        try:
+            check(left, raised)
+        except (AssertionError, HoodieError) as error:
+            raise SweepError(f"{point}: {error}") from error
+    return number

@@ -1,0 +1,203 @@
+"""A stream on one thread, from a seed: tasks in any order, retries, late attempts, aborts, faults.
+
+Another actor runs before an operation of the one that is at work, so attempts interleave without
+threads, and the same seed does the same, byte for byte (P25).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pyarrow as pa
+
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import HoodieError
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.testing import (
+    Effect,
+    Fault,
+    FaultyStorage,
+    MemoryStorage,
+    Operation,
+    Recorder,
+    SimClock,
+    SimIds,
+    SimulatedCrash,
+    check_table,
+    forget_process,
+)
+from tests.faults.scenarios import BLOOM
+from tests.faults.stream import OPERATION, QUERY, Model, Step, found
+from tests.tables import TRIPS, TYPE, TYPES, trips
+
+BATCHES = 6
+TRIES = 12
+FAULTS = (Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.LOST_ANSWER, Effect.FAILED)
+INDEXES = ({}, BLOOM, {**BLOOM, "hoodie.index.type": "FLINK_STATE"})
+
+
+class Simulation:
+    """One table and the processes that write to it."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.table = MemoryStorage(f"memory://seed-{seed}")
+        self.recorder, self.clock, self.ids = Recorder(), SimClock(), SimIds(seed)
+        chosen = {**TRIPS, **self.draw.choice(INDEXES), TYPE: self.draw.choice(TYPES)}
+        self.options = {key: value for key, value in chosen.items() if value}
+        self.model = Model()
+        self.stage = 0
+        self.late: list[Callable[[], object]] = []
+
+    def run(self) -> str:
+        """Write all batches; return the trace's hash."""
+        forget_process()
+        for number in range(BATCHES):
+            step = self._step(number)
+            self._until_committed(number, step)
+            self.model = self.model.after(step)
+            assert found(self.table) == self.model.plain(), f"batch {number}: not the model"
+        self.late.clear()
+        self._coordinator("upsert", self._process(0)).begin(trips().schema)
+        buckets = "hoodie.index.type" not in self.options
+        assert check_table(self.table.files, settled=True, buckets=buckets) == []
+        return self.recorder.trace_hash
+
+    def _step(self, number: int) -> Step:
+        keys = self.draw.sample(range(10), self.draw.randint(1, 6))
+        rows = trips(*((f"k{k}", f"c{k % 2}", number, float(10 * number + k)) for k in keys))
+        operation = "upsert"
+        if number and self.draw.random() < 0.25:
+            operation = self.draw.choice(["delete", "insert_overwrite"])
+        return Step(rows, operation, self.draw.randint(1, 3))
+
+    def _until_committed(self, number: int, step: Step) -> None:
+        """Spark's loop: the same batch until a commit has returned, and at times once more."""
+        after = self.model.after(step).plain()
+        for attempt in range(TRIES):
+            fault_rate = 0.5 if attempt < TRIES - 2 else 0.0
+            try:
+                self._try(number, step, fault_rate)
+            except (SimulatedCrash, HoodieError) as error:
+                self.recorder.note(type(error).__name__)
+                self.clock.advance(self.draw.choice([0, 1, 60_000, -3_600_000]))
+                seen = found(self.table)
+                assert seen in (self.model.plain(), after), f"batch {number}: a part of it"
+                continue
+            assert found(self.table) == after, f"batch {number}: committed, and not there"
+            if self.draw.random() < 0.8:  # else Spark died before its commit log: once more
+                return
+            self._zombies()
+        raise AssertionError(f"batch {number} does not come through without faults")
+
+    def _try(self, number: int, step: Step, fault_rate: float) -> None:
+        process = self._process(fault_rate)
+        coordinator = self._coordinator(step.operation, process)
+        batch = coordinator.begin(step.rows.schema, QUERY)
+        self.stage += 1
+        messages: list[TaskCommitMessage] = []
+        try:
+            messages += [
+                self._task(batch, number, step, task, fault_rate) for task in range(step.tasks)
+            ]
+            if self.draw.random() < 0.1:
+                coordinator.abort([*messages, None])  # the query was stopped
+                raise SimulatedCrash("stopped")
+            coordinator.commit(messages)
+            if self.draw.random() < 0.2:
+                coordinator.commit(messages)
+            if self.draw.random() < 0.2:
+                coordinator.abort(messages)
+        except HoodieError:
+            slots: list[TaskCommitMessage | None] = [*messages, *[None] * (step.tasks - 1)]
+            coordinator.abort(slots)
+            raise
+        if self.draw.random() < 0.3:
+            self._zombies()
+
+    def _task(
+        self, batch: Batch, number: int, step: Step, task: int, fault_rate: float
+    ) -> TaskCommitMessage:
+        """A task and its attempts, some of which fail, run beside another, or come too late."""
+        rows = step.rows.filter(pa.array([i % step.tasks == task for i in range(len(step.rows))]))
+        for attempt in range(3):
+            work = self._attempt(batch, number, step, rows, task, attempt, 0.0)
+            roll = self.draw.random()
+            if roll < 0.15:
+                self.late.append(work)  # speculation: the loser of two attempts
+            elif roll < 0.3 * fault_rate + 0.15 and attempt < 2:
+                try:
+                    self._attempt(batch, number, step, rows, task, attempt, 1.0)()
+                except (SimulatedCrash, HoodieError) as error:
+                    self.recorder.note(f"task {task}.{attempt}: {type(error).__name__}")
+                    continue
+            else:
+                return work()
+        return self._attempt(batch, number, step, rows, task, 9, 0.0)()
+
+    def _attempt(
+        self,
+        batch: Batch,
+        number: int,
+        step: Step,
+        rows: pa.Table,
+        task: int,
+        attempt: int,
+        fault_rate: float,
+    ) -> Callable[[], TaskCommitMessage]:
+        """An attempt in a process of its own, with the rows in an order of its own."""
+        order = self.draw.sample(range(len(rows)), len(rows))
+        stage, size = self.stage, self.draw.randint(1, 4)
+
+        def work() -> TaskCommitMessage:
+            process = cast(Storage, self._process(fault_rate, self._interleaved()))
+            mine = replace(batch, table=replace(batch.table, storage=process))
+            message = write_task(
+                mine,
+                TaskId(task, stage, 10 * stage + attempt),
+                BatchId(QUERY, number),
+                rows.take(pa.array(order, pa.int64())).to_batches(size),
+                sole_writer=step.tasks == 1,
+                clock=self.clock,
+            )
+            return replace(message, batch=batch)
+
+        return work
+
+    def _interleaved(self) -> Callable[[Operation], None]:
+        """Let late attempts run before one of the operations."""
+        at = self.draw.randint(1, 40)
+
+        def before(operation: Operation) -> None:
+            if operation.number == at:
+                self._zombies()
+
+        return before
+
+    def _zombies(self) -> None:
+        waiting, self.late = self.late, []
+        for work in waiting:
+            try:
+                work()
+            except HoodieError as error:
+                self.recorder.note(f"late: {type(error).__name__}")
+
+    def _process(
+        self, fault_rate: float, before: Callable[[Operation], None] | None = None
+    ) -> FaultyStorage:
+        faults = []
+        if self.draw.random() < fault_rate:
+            faults = [Fault(self.draw.choice(FAULTS), at=self.draw.randint(1, 60))]
+        return FaultyStorage(self.table, faults, self.recorder, before)
+
+    def _coordinator(self, operation: str, process: FaultyStorage) -> Coordinator:
+        given: dict[str, Any] = {**self.options, OPERATION: operation, "path": self.table.root}
+        return Coordinator(WriteOptions.parse(given), cast(Storage, process), self.clock, self.ids)

@@ -1,0 +1,102 @@
+"""A streaming query as Spark drives the sink, one process per storage, and its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pyarrow as pa
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import TableNotFoundError
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.testing import SimClock, SimIds
+from tests.rows import META
+
+OPERATION = "hoodie.datasource.write.operation"
+QUERY = "q"
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One micro-batch: an operation, its rows, and over how many tasks they are dealt out."""
+
+    rows: pa.Table
+    operation: str = "upsert"
+    tasks: int = 1
+    options: Mapping[str, str] = field(default_factory=dict)
+    batched: int = 1000
+
+
+@dataclass(frozen=True)
+class Model:
+    """The rows that a table ought to have; knows what the operations mean and nothing else."""
+
+    rows: tuple[Mapping[str, Any], ...] = ()
+    keyed: bool = True
+
+    def after(self, step: Step) -> Model:
+        batch = step.rows.to_pylist()
+        if step.operation == "insert_overwrite":
+            cities = {row["city"] for row in batch}
+            kept = [row for row in self.rows if row["city"] not in cities]
+        elif self.keyed:
+            keys = {(row["city"], row["id"]) for row in batch}
+            kept = [row for row in self.rows if (row["city"], row["id"]) not in keys]
+        else:
+            kept = list(self.rows)
+        return Model((*kept, *(() if step.operation == "delete" else batch)), self.keyed)
+
+    def plain(self) -> list[list[tuple[str, Any]]]:
+        return plain(self.rows)
+
+
+def plain(rows: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, Any]]]:
+    """Rows in an order of their own, without nulls and Hudi's columns."""
+    return sorted(
+        sorted((k, v) for k, v in row.items() if v is not None and k not in META) for row in rows
+    )
+
+
+def writer(
+    storage: Storage, options: Mapping[str, str], clock: SimClock | None = None
+) -> Coordinator:
+    parsed = WriteOptions.parse({**options, "path": storage.root})
+    return Coordinator(parsed, storage, clock or SimClock(), SimIds(id(storage)))
+
+
+def run(storage: Any, options: Mapping[str, str], number: int, step: Step, stage: int) -> None:
+    """One micro-batch, in a process whose operations go to `storage`."""
+    given = {**options, OPERATION: step.operation, **step.options}
+    coordinator = writer(cast(Storage, storage), given)
+    batch = coordinator.begin(step.rows.schema)
+    size = -(-step.rows.num_rows // step.tasks)
+    messages = [
+        write_task(
+            batch,
+            TaskId(task, stage, task),
+            BatchId(QUERY, number),
+            step.rows.slice(task * size, size).to_batches(step.batched),
+            sole_writer=step.tasks == 1,
+            clock=coordinator.clock,
+        )
+        for task in range(step.tasks)
+    ]
+    coordinator.commit(messages)
+
+
+def found(storage: Any) -> list[list[tuple[str, Any]]]:
+    """The rows that a table reads as; none where there is no table."""
+    try:
+        table = HoodieTable(storage.root, storage=cast(Storage, storage))
+        return plain(table.read().to_pylist())
+    except TableNotFoundError:
+        return []

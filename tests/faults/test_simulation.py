@@ -1,0 +1,46 @@
+"""Seeded streams against the model, and that a seed is all it takes to see a failure again."""
+
+from __future__ import annotations
+
+import pytest
+
+from hoodie_ds.testing import one_thread
+from tests.faults.simulator import Simulation
+from tests.faults.tally import README, reached, readme, tally
+
+SEEDS = 150
+NIGHTLY = 5_000
+
+
+def simulate(seed: int) -> str:
+    """Run a seed; what fails says how to run it again."""
+    try:
+        with one_thread():
+            return Simulation(seed).run()
+    except Exception as error:
+        again = f"python -c 'from tests.faults.test_simulation import simulate; simulate({seed})'"
+        raise AssertionError(f"seed {seed}: {error}; again: {again}") from error
+
+
+def test_every_seed_gives_the_model() -> None:
+    for seed in range(SEEDS):
+        simulate(seed)
+        tally("seeds", 1)
+    reached("seeds")
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(10))
+def test_thousands_of_seeds(part: int) -> None:
+    for seed in range(SEEDS + part, NIGHTLY, 10):
+        simulate(seed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_seed_does_the_same_again(seed: int) -> None:
+    assert simulate(seed) == simulate(seed)
+
+
+def test_the_table_of_counts_is_that_of_the_suite() -> None:
+    assert README.read_text("utf-8") == readme(), "run: python -m tests.faults.tally"
