@@ -6,7 +6,7 @@ from typing import Final
 
 from hoodie_ds.config.kinds import QueryType
 from hoodie_ds.config.option import Kind, Option
-from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH
+from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH, RETRY_DEADLINE_MS
 
 QUERY_TYPE: Final = Option(
     "hoodie.datasource.query.type",
@@ -18,5 +18,10 @@ QUERY_TYPE: Final = Option(
     QueryType.SNAPSHOT,
 )
 
-READ_OPTIONS: Final[tuple[Option[object], ...]] = (PATH, QUERY_TYPE, MERGE_HOOK)
+READ_OPTIONS: Final[tuple[Option[object], ...]] = (
+    PATH,
+    QUERY_TYPE,
+    MERGE_HOOK,
+    RETRY_DEADLINE_MS,
+)
 """Every option that a read obeys, in the order of the option table."""

@@ -9,7 +9,7 @@ from hoodie_ds.config.catalog import GivenOptions, storage_options
 from hoodie_ds.config.kinds import QueryType
 from hoodie_ds.config.read_catalog import QUERY_TYPE
 from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED
-from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH
+from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH, RETRY_DEADLINE_MS
 from hoodie_ds.errors import OptionError
 
 
@@ -27,12 +27,15 @@ class ReadOptions:
         For the file system. Values are secrets and do not appear in the representation.
     merge_hook : str or callable, optional
         What merges base and log files of a table with merge mode CUSTOM, or its import path.
+    storage_retry_ms : int
+        How long an operation of a remote storage is tried again.
     """
 
     base_path: str
     query_type: QueryType = QueryType.SNAPSHOT
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     merge_hook: str | Callable[..., object] | None = None
+    storage_retry_ms: int = 60_000
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> ReadOptions:
@@ -64,4 +67,5 @@ class ReadOptions:
             given.get_or_default(QUERY_TYPE),
             storage_options(given),
             given.get(MERGE_HOOK),
+            given.get_or_default(RETRY_DEADLINE_MS),
         )

@@ -324,6 +324,13 @@ ALLOW_NON_ATOMIC_STORAGE: Final = Option(
     "Write to a storage without atomic put-if-absent; safe only with one writer at a time.",
     False,
 )
+RETRY_DEADLINE_MS: Final = Option(
+    "hoodie.py.storage.retry.deadline.ms",
+    POSITIVE_INT,
+    "How long an operation of a remote storage is tried again that fails for now: no answer, "
+    "throttling, a server's error.",
+    60_000,
+)
 EXTRA_METADATA_PREFIX: Final = Option(
     "hoodie.datasource.write.commitmeta.key.prefix",
     TEXT,
@@ -373,6 +380,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     TASK_MAX_BYTES,
     SET_NULL_FOR_MISSING_COLUMNS,
     ALLOW_NON_ATOMIC_STORAGE,
+    RETRY_DEADLINE_MS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

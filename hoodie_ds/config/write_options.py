@@ -121,6 +121,7 @@ class WriteOptions:
     task_max_bytes: int = 1024 * _MB
     set_null_for_missing_columns: bool = False
     allow_non_atomic_storage: bool = False
+    storage_retry_ms: int = 60_000
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -217,6 +218,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         task_max_bytes=given.get_or_default(catalog.TASK_MAX_BYTES),
         set_null_for_missing_columns=given.get_or_default(catalog.SET_NULL_FOR_MISSING_COLUMNS),
         allow_non_atomic_storage=given.get_or_default(catalog.ALLOW_NON_ATOMIC_STORAGE),
+        storage_retry_ms=given.get_or_default(catalog.RETRY_DEADLINE_MS),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
     )

@@ -6,9 +6,12 @@ from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", "s3"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "local":
         return open_storage(str(tmp_path / "table"))
+    if request.param == "s3":
+        server = request.getfixturevalue("s3")
+        return open_storage(f"s3://tables{tmp_path}", server.options)
     # The memory file system is one for the whole process: each test has a folder of its own.
     return open_storage(f"memory://{tmp_path}")
