@@ -5,7 +5,7 @@ otherwise two conditional puts could both win, which real S3 excludes. Faults go
 tests need no second channel:
 
 - a bucket ``lax``: conditions are ignored, as by servers that do not know them;
-- ``busy-<n>`` in a key: the first n requests of each method and URL are answered 503, unheard;
+- ``busy-<n>`` in a key: the first n requests of each kind are answered 503, unheard;
 - ``lost-<n>`` in a key: the first n are carried out and answered 503 all the same;
 - ``denied`` in a key: 403;
 - ``bad-part`` in a key: the second part of a multipart upload is answered 403.
@@ -123,12 +123,14 @@ class _Faulty:
             if bad_part or "denied" in path:
                 return self._answer(environ, start, "403 Forbidden", "AccessDenied")
             fault = re.search(r"(busy|lost)-(\d+)", path)
-            request = (method, f"{path}?{query}")
+            # An upload tried again has another id.
+            request = (method, path + "?" + re.sub("uploadId=[^&]*", "", query))
             self._seen[request] += 1
             if fault is None or self._seen[request] > int(fault[2]):
                 return list(self._application(environ, start))
             if fault[1] == "lost":
                 list(self._application(environ, lambda *_: None))
+                environ["CONTENT_LENGTH"] = "0"  # it has been read
             return self._answer(environ, start, "503 Service Unavailable", "ServiceUnavailable")
 
     @staticmethod
