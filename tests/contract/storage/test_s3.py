@@ -96,9 +96,13 @@ def test_a_failed_upload_is_aborted_on_the_server(
 def test_an_upload_left_by_an_exception_never_began(
     s3: S3Server, storage: RetryingStorage, root: str
 ) -> None:
-    with pytest.raises(KeyboardInterrupt), storage.open_output("data") as file:
-        file.write(b"x" * (2 * PART))
-        raise KeyboardInterrupt
+    def interrupted() -> None:
+        with storage.open_output("data") as file:
+            file.write(b"x" * (2 * PART))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert storage.list("") == []
     assert uploads(s3, root) == []
 

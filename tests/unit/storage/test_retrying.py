@@ -53,7 +53,7 @@ class FlakySystem(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
     store: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose, like the memory file system's
     pseudo_dirs = [""]  # noqa: RUF012
     plan: list[tuple[Exception, bool]] = []  # noqa: RUF012
-    calls: Counter[str] = Counter()
+    calls: Counter[str] = Counter()  # noqa: RUF012
 
     def _fail(self, name: str, work: Callable[[], Any]) -> Any:
         type(self).calls[name] += 1
