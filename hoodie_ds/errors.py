@@ -75,6 +75,10 @@ class OutOfSpaceError(StorageError):
     """The file system is full or a quota is used up."""
 
 
+class UnavailableError(StorageError):
+    """A remote storage gave no answer or asked to come back later; it may have done its work."""
+
+
 class PathEscapeError(StorageError):
     """A path would leave the table's base path."""
 

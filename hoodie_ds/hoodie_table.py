@@ -213,5 +213,9 @@ class HoodieTable:
             return self._storage
         options = WriteOptions.parse(self._options)
         return open_storage(
-            options.base_path, options.storage_options, options.allow_non_atomic_storage, for_write
+            options.base_path,
+            options.storage_options,
+            options.allow_non_atomic_storage,
+            for_write,
+            options.storage_retry_ms,
         )

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from tests.s3_server import MISSING, S3Server, running
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """An S3 server on loopback; skips where it is not installed."""
+    if MISSING:
+        pytest.skip(f"no S3 server: {', '.join(MISSING)} not installed (extra test)")
+    with running() as server:
+        yield server

@@ -6,7 +6,7 @@ from typing import Final
 
 from hoodie_ds.config.kinds import QueryType
 from hoodie_ds.config.option import Kind, Option
-from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH, VERIFY_CHECKSUMS
+from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH, RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
 
 QUERY_TYPE: Final = Option(
     "hoodie.datasource.query.type",
@@ -23,5 +23,6 @@ READ_OPTIONS: Final[tuple[Option[object], ...]] = (
     QUERY_TYPE,
     MERGE_HOOK,
     VERIFY_CHECKSUMS,
+    RETRY_DEADLINE_MS,
 )
 """Every option that a read obeys, in the order of the option table."""

@@ -9,7 +9,7 @@ from hoodie_ds.config.catalog import GivenOptions, storage_options
 from hoodie_ds.config.kinds import QueryType
 from hoodie_ds.config.read_catalog import QUERY_TYPE
 from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED
-from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH, VERIFY_CHECKSUMS
+from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH, RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
 from hoodie_ds.errors import OptionError
 
 
@@ -29,6 +29,8 @@ class ReadOptions:
         What merges base and log files of a table with merge mode CUSTOM, or its import path.
     verify_checksums : bool
         Whether data files are compared with the checksums of the commits that wrote them.
+    storage_retry_ms : int
+        How long an operation of a remote storage is tried again.
     """
 
     base_path: str
@@ -36,6 +38,7 @@ class ReadOptions:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     merge_hook: str | Callable[..., object] | None = None
     verify_checksums: bool = True
+    storage_retry_ms: int = 60_000
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> ReadOptions:
@@ -68,4 +71,5 @@ class ReadOptions:
             storage_options(given),
             given.get(MERGE_HOOK),
             given.get_or_default(VERIFY_CHECKSUMS),
+            given.get_or_default(RETRY_DEADLINE_MS),
         )

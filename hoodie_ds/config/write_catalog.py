@@ -331,6 +331,13 @@ VERIFY_CHECKSUMS: Final = Option(
     "its commit. Base files are then read whole, also for a few columns.",
     True,
 )
+RETRY_DEADLINE_MS: Final = Option(
+    "hoodie.py.storage.retry.deadline.ms",
+    POSITIVE_INT,
+    "How long an operation of a remote storage is tried again that fails for now: no answer, "
+    "throttling, a server's error.",
+    60_000,
+)
 EXTRA_METADATA_PREFIX: Final = Option(
     "hoodie.datasource.write.commitmeta.key.prefix",
     TEXT,
@@ -381,6 +388,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     SET_NULL_FOR_MISSING_COLUMNS,
     ALLOW_NON_ATOMIC_STORAGE,
     VERIFY_CHECKSUMS,
+    RETRY_DEADLINE_MS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

@@ -125,6 +125,7 @@ class WriteOptions:
     set_null_for_missing_columns: bool = False
     allow_non_atomic_storage: bool = False
     verify_checksums: bool = True
+    storage_retry_ms: int = 60_000
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -213,6 +214,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         set_null_for_missing_columns=given.get_or_default(catalog.SET_NULL_FOR_MISSING_COLUMNS),
         allow_non_atomic_storage=given.get_or_default(catalog.ALLOW_NON_ATOMIC_STORAGE),
         verify_checksums=given.get_or_default(catalog.VERIFY_CHECKSUMS),
+        storage_retry_ms=given.get_or_default(catalog.RETRY_DEADLINE_MS),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
     )

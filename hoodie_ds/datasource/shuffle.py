@@ -120,7 +120,10 @@ def _by_bucket(
 
 def _table(options: WriteOptions) -> Table | None:
     storage = open_storage(
-        options.base_path, options.storage_options, options.allow_non_atomic_storage
+        options.base_path,
+        options.storage_options,
+        options.allow_non_atomic_storage,
+        retry_ms=options.storage_retry_ms,
     )
     table = find_table(storage)
     if table is not None:

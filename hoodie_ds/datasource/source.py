@@ -65,5 +65,10 @@ class HoodieDataSource(DataSource):
 
     def _snapshot(self) -> Snapshot:
         options = ReadOptions.parse(self.options)
-        storage = open_storage(options.base_path, options.storage_options, for_write=False)
+        storage = open_storage(
+            options.base_path,
+            options.storage_options,
+            for_write=False,
+            retry_ms=options.storage_retry_ms,
+        )
         return Snapshot.latest(storage, options.merge_hook, options.verify_checksums)

@@ -20,6 +20,7 @@ from hoodie_ds.errors import (
     NotFoundError,
     StorageError,
     TimelineError,
+    UnavailableError,
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
@@ -253,9 +254,10 @@ def _put_completed(storage: Storage, completed: Instant, body: bytes) -> None:
         # The put may have taken effect although its answer was lost: what counts is what is there.
         try:
             found = storage.read(path)
-        except NotFoundError:
-            raise error from None
         except StorageError as unreadable:
+            # Not there yet says little: a request without an answer may still arrive.
+            if isinstance(unreadable, NotFoundError) and not isinstance(error, UnavailableError):
+                raise error from None
             raise CommitOutcomeUnknownError(
                 f"{storage.root}/{path}: the answer to the commit was lost ({error}) and reading "
                 f"it back failed ({unreadable}); nothing was deleted, the next start of the query "

@@ -39,6 +39,7 @@ from hoodie_ds.sink.plan import (
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import complete_hashing_config
 from hoodie_ds.table.opened import Table, drop_metadata_table, find_table
@@ -75,7 +76,10 @@ class Coordinator:
     def of(cls, options: WriteOptions) -> Coordinator:
         """Return the coordinator of this machine's clock, random source and file systems."""
         storage = open_storage(
-            options.base_path, options.storage_options, options.allow_non_atomic_storage
+            options.base_path,
+            options.storage_options,
+            options.allow_non_atomic_storage,
+            retry_ms=options.storage_retry_ms,
         )
         return cls(options, storage, SystemClock(), RandomIds())
 
@@ -103,6 +107,8 @@ class Coordinator:
             An option, the table or the schema does not allow the write. The table is as before.
         """
         batch = self.preview(schema, query_id)
+        if batch.creation_ms is not None and not self.options.allow_non_atomic_storage:
+            check_condition_obeyed(self.storage, self.ids.unique())
         table, timeline = batch.table, batch.timeline
         if batch.creation_ms is None:
             if table.properties.metadata_partitions:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping
 
 from hoodie_ds.config.base_path import check_base_path, scheme_of
-from hoodie_ds.config.write_catalog import ALLOW_NON_ATOMIC_STORAGE
+from hoodie_ds.config.write_catalog import ALLOW_NON_ATOMIC_STORAGE, RETRY_DEADLINE_MS
 from hoodie_ds.errors import OptionError
 from hoodie_ds.storage.fsspec_storage import FsspecStorage, has_atomic_put
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.retrying import RetryingStorage
 
 
 def open_storage(
@@ -18,6 +19,7 @@ def open_storage(
     storage_options: Mapping[str, str] | None = None,
     allow_non_atomic: bool = False,
     for_write: bool = True,
+    retry_ms: int = RETRY_DEADLINE_MS.default or 0,
 ) -> Storage:
     """Return the storage of a table's folder, which need not exist yet.
 
@@ -33,6 +35,8 @@ def open_storage(
         may then both believe that they won.
     for_write : bool
         Whether anything will be written.
+    retry_ms : int
+        How long an operation of a remote storage is tried again.
 
     Returns
     -------
@@ -58,7 +62,8 @@ def open_storage(
             "exactly one of several writers; set it to true only if one process at a time "
             "ever writes to the table",
         )
-    return FsspecStorage(place, dict(storage_options or {}), atomic)
+    storage = FsspecStorage(place, dict(storage_options or {}), atomic)
+    return storage if scheme == "memory" else RetryingStorage(storage, retry_ms)
 
 
 def _local_path(place: str) -> str:

@@ -12,31 +12,25 @@ import errno
 import inspect
 import io
 import json
+import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from glob import has_magic
 from types import TracebackType
 from typing import Any, BinaryIO, Final, cast
 
 import fsspec
 
-from hoodie_ds.errors import (
-    AccessDeniedError,
-    AlreadyExistsError,
-    HoodieError,
-    NotFoundError,
-    StorageError,
-)
+from hoodie_ds.errors import HoodieError, StorageError
+from hoodie_ds.storage.foreign_errors import chained, meaning
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.streams import GuardedInput, whole_output
 
-_KINDS: Final[tuple[tuple[type[Exception], type[StorageError]], ...]] = (
-    (FileNotFoundError, NotFoundError),
-    (NotADirectoryError, NotFoundError),
-    (FileExistsError, AlreadyExistsError),
-    (PermissionError, AccessDeniedError),
-)
+_S3: Final = ("s3", "s3a")
+
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
 
@@ -56,7 +50,7 @@ def has_atomic_put(scheme: str) -> bool:
         system: Any = fsspec.get_filesystem_class(scheme)
     except (ValueError, ImportError) as error:
         raise StorageError(f"no file system for {scheme}://: {error}") from error
-    if scheme in ("s3", "s3a"):
+    if scheme in _S3:
         return "mode" in inspect.signature(system._pipe_file).parameters
     return scheme == "memory"
 
@@ -86,19 +80,22 @@ class FsspecStorage:
             return cast(bytes, system.cat_file(full))
 
     def open_input(self, path: str) -> BinaryIO:
-        """Open a file for reading; what fails later is an error of the file object."""
+        """Open a file for reading; the errors of its reads are typed too."""
         with self._call("open", path) as (system, full):
             if self._in_memory:
                 return io.BytesIO(system.cat_file(full))
-            return cast(BinaryIO, system.open(full, "rb"))
+            file = system.open(full, "rb")
 
-    @contextlib.contextmanager
-    def open_output(self, path: str) -> Iterator[BinaryIO]:
+        def translated(read: Callable[[], bytes]) -> bytes:
+            with self._call("read", path):
+                return read()
+
+        return cast(BinaryIO, GuardedInput(file, translated))
+
+    def open_output(self, path: str) -> contextlib.AbstractContextManager[BinaryIO]:
         """Open a new file for writing; its content is held in memory and stored at the end."""
         check_path(path)
-        content = _Buffer()
-        yield content
-        self._create("write", path, content.getvalue())
+        return whole_output(lambda data: self._create("write", path, data))
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file, whole, for exactly one caller."""
@@ -179,27 +176,15 @@ class FsspecStorage:
         translation = _Translation(f"cannot {verb} {path!r} below {self.root!r}", arguments)
         guard = _MEMORY_LOCK if self._in_memory else contextlib.nullcontext()
         with translation, guard:
-            system: Any = fsspec.filesystem(
-                self.root.split("://", 1)[0], use_listings_cache=False, **arguments
-            )
+            options = tuple(sorted(self.options.items()))
+            system = _file_system(self.root.split("://", 1)[0], options, os.getpid())
             root = system._strip_protocol(self.root).rstrip("/")
             yield system, f"{root}/{path}" if path else root
 
 
-class _Buffer(io.BytesIO):
-    """A file in memory that keeps its content when a writer closes it."""
-
-    def close(self) -> None:
-        """Do nothing: the storage still needs the content."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Translation:
-    """Turns whatever a file system's library raises into a `StorageError` without secrets.
-
-    Each library has an exception tree of its own, and only the user's choice decides which is
-    installed, so the types cannot be listed.
-    """
+    """Turns whatever a file system's library raises into a `StorageError` without secrets."""
 
     what: str
     secrets: object
@@ -215,12 +200,37 @@ class _Translation:
     ) -> None:
         if not isinstance(error, Exception) or isinstance(error, HoodieError):
             return
-        text = shown = f"{type(error).__name__}: {error}"
-        for secret in _texts(self.secrets):
+        secrets = list(_texts(self.secrets))
+        shown = f"{type(error).__name__}: {error}"
+        for secret in secrets:
             shown = shown.replace(secret, "***")
-        found = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), StorageError)
-        # The original error is chained only if it does not hold what the message must not.
-        raise found(f"{self.what}: {shown}") from (error if shown == text else None)
+        # The original error is chained only if nothing in it holds what the message must not.
+        safe = not any(secret in str(link) for link in chained(error) for secret in secrets)
+        raise meaning(error)(f"{self.what}: {shown}") from (error if safe else None)
+
+
+@lru_cache(maxsize=16)
+def _file_system(scheme: str, options: tuple[tuple[str, str], ...], process: int) -> Any:  # noqa: ANN401
+    """Return the file system of a scheme; after a fork the child makes its own.
+
+    The S3 library's two layers of retries are off: they would repeat a conditional put whose
+    answer was lost, and then report the name as taken by somebody else.
+    """
+    arguments = {name: _argument(text) for name, text in options}
+    if scheme not in _S3:
+        return fsspec.filesystem(scheme, use_listings_cache=False, **arguments)
+    given = arguments.pop("config_kwargs", None)
+    config = {**(given if isinstance(given, dict) else {}), "retries": {"total_max_attempts": 1}}
+    # Not from fsspec's cache: others in this process may use the same file system with retries.
+    system = fsspec.filesystem(
+        scheme,
+        use_listings_cache=False,
+        skip_instance_cache=True,
+        config_kwargs=config,
+        **arguments,
+    )
+    system.retries = 1
+    return system
 
 
 def _argument(text: str) -> object:

@@ -8,7 +8,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, MemoryStorage
 
 
-@pytest.fixture(params=["local", "memory", "test kit"])
+@pytest.fixture(params=["local", "memory", "s3", "test kit"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "local":
         return open_storage(str(tmp_path / "table"))
@@ -16,5 +16,8 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
         if "other_processes" in request.node.name:
             pytest.skip("lives in one process")
         return cast(Storage, FaultyStorage(MemoryStorage(f"memory://{tmp_path}")))
+    if request.param == "s3":
+        server = request.getfixturevalue("s3")
+        return open_storage(f"s3://tables{tmp_path}", server.options)
     # The memory file system is one for the whole process: each test has a folder of its own.
     return open_storage(f"memory://{tmp_path}")

@@ -1,43 +1,58 @@
-"""Two processes put the same names at the same time; each name has exactly one winner."""
+"""Contenders put the same names at the same time; each name has exactly one winner."""
 
+import json
 import subprocess
 import sys
+import threading
+from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.storage.connect import open_storage
 
-_ROUNDS = 150
+_ROUNDS = 500
+_SIZE = 50_000
 
 # Puts its letter under the name that each line of input gives, and says how that went.
 _CONTENDER = """
+import json
 import sys
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.storage.connect import open_storage
 
-root, letter = sys.argv[1:]
-storage = open_storage(root)
+root, letter, size = sys.argv[1:4]
+storage = open_storage(root, json.loads(sys.stdin.readline()))
 for line in sys.stdin:
     path = line.strip()
     try:
-        storage.put_if_absent(path, letter.encode() * 50_000)
-        print("won", letter, 50_000, flush=True)
+        storage.put_if_absent(path, letter.encode() * int(size))
+        print("won", letter, size, flush=True)
     except AlreadyExistsError:
         content = storage.read(path).decode()
         print("lost", content[:1], len(content), flush=True)
 """
 
 
-def _contender(root: str, letter: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _CONTENDER, root, letter]
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+def _contender(root: str, letter: str, options: dict[str, str]) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CONTENDER, root, letter, str(_SIZE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
     )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(options) + "\n")
+    return process
 
 
-def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(tmp_path: Path) -> None:
-    winners = set()
-    with _contender(str(tmp_path), "a") as a, _contender(str(tmp_path), "b") as b:
-        for turn in range(_ROUNDS):
+def race(root: str, options: dict[str, str], rounds: int) -> Counter[tuple[int, bool]]:
+    """Count rounds by (number of winners, whether both report the one winner's whole content)."""
+    rounds_by_outcome: Counter[tuple[int, bool]] = Counter()
+    with _contender(root, "a", options) as a, _contender(root, "b", options) as b:
+        for turn in range(rounds):
             for process in (a, b):
                 assert process.stdin is not None
                 process.stdin.write(f"new{turn}/f\n")
@@ -46,10 +61,51 @@ def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(tmp_path
             for process in (a, b):
                 assert process.stdout is not None
                 answers.append(process.stdout.readline().split())
-            assert sorted(answer[0] for answer in answers) == ["lost", "won"]
-            winner = next(answer[1] for answer in answers if answer[0] == "won")
-            assert answers[0][1:] == answers[1][1:] == [winner, "50000"]
-            winners.add(winner)
-    storage = open_storage(str(tmp_path))
-    assert len(storage.list("", recursive=True)) == _ROUNDS
+            winners = [answer[1] for answer in answers if answer[0] == "won"]
+            whole = all(answer[1:] == [*winners[:1], str(_SIZE)] for answer in answers)
+            rounds_by_outcome[len(winners), whole] += 1
+    return rounds_by_outcome
+
+
+@pytest.mark.parametrize("place", ["local", "s3"])
+def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    root, options = str(tmp_path), {}
+    if place == "s3":
+        root, options = f"s3://tables{tmp_path}", request.getfixturevalue("s3").options
+    assert race(root, options, _ROUNDS) == {(1, True): _ROUNDS}
+    assert len(open_storage(root, options).list("", recursive=True)) == _ROUNDS
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_server_without_conditions_lets_both_win(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The race can be lost: what it finds where the condition is ignored."""
+    server = request.getfixturevalue("s3")
+    outcomes = race(f"s3://lax{tmp_path}", server.options, 20)
+    assert sum(outcomes[2, whole] for whole in (False, True)) == 20
+
+
+def test_of_two_threads_on_the_memory_of_one_process_one_wins(tmp_path: Path) -> None:
+    storage = open_storage(f"memory://{tmp_path}")
+    start = threading.Barrier(2)
+    won: list[tuple[int, bytes]] = []
+
+    def contend(letter: bytes) -> None:
+        for turn in range(_ROUNDS):
+            start.wait()
+            try:
+                storage.put_if_absent(f"f{turn}", letter)
+                won.append((turn, letter))
+            except AlreadyExistsError:
+                pass
+
+    threads = [threading.Thread(target=contend, args=(letter,)) for letter in (b"a", b"b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(turn for turn, _ in won) == list(range(_ROUNDS))
+    assert all(storage.read(f"f{turn}") == letter for turn, letter in won)

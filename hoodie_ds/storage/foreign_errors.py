@@ -1,0 +1,109 @@
+"""What the errors of file system libraries mean.
+
+Each library has an exception tree of its own, and only the user's choice decides which is
+installed, so types are told by name, and answers of servers by their HTTP status.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import Final
+
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    NotFoundError,
+    OutOfSpaceError,
+    StorageError,
+    UnavailableError,
+)
+
+_TYPES: Final[tuple[tuple[type[Exception], type[StorageError]], ...]] = (
+    (FileNotFoundError, NotFoundError),
+    (NotADirectoryError, NotFoundError),
+    (FileExistsError, AlreadyExistsError),
+    (PermissionError, AccessDeniedError),
+    (TimeoutError, UnavailableError),
+    (ConnectionError, UnavailableError),
+)
+# Of botocore and aiohttp, and what their errors derive from.
+_NAMES: Final = {
+    "NoCredentialsError": AccessDeniedError,
+    "PartialCredentialsError": AccessDeniedError,
+    "HTTPClientError": UnavailableError,
+    "ConnectionError": UnavailableError,
+    "IncompleteReadError": UnavailableError,
+    "ClientConnectionError": UnavailableError,
+    "ClientPayloadError": UnavailableError,
+}
+_STATUSES: Final = {
+    401: AccessDeniedError,
+    403: AccessDeniedError,
+    408: UnavailableError,
+    409: UnavailableError,  # S3's answer to a conditional put while another is under way
+    425: UnavailableError,
+    429: UnavailableError,
+    500: UnavailableError,
+    502: UnavailableError,
+    503: UnavailableError,
+    504: UnavailableError,
+    507: OutOfSpaceError,
+}
+_NUMBERS: Final = {
+    errno.ENOSPC: OutOfSpaceError,
+    errno.EDQUOT: OutOfSpaceError,
+    errno.EROFS: AccessDeniedError,
+    errno.EBUSY: UnavailableError,  # s3fs' number for 503
+    errno.EREMOTEIO: UnavailableError,  # s3fs' number for 500
+    errno.ENETUNREACH: UnavailableError,
+    errno.EHOSTUNREACH: UnavailableError,
+}
+
+
+def meaning(error: Exception) -> type[StorageError]:
+    """Return the error of this library that a foreign one means."""
+    chain = list(chained(error))
+    # A multipart upload that is gone was aborted, or completed by a try whose answer was lost.
+    if any(_code(link) == "NoSuchUpload" for link in chain):
+        return UnavailableError
+    for link in chain:
+        found = _meaning_alone(link)
+        if found is not None:
+            return found
+    return StorageError
+
+
+def chained(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, what it was raised from, and so on."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+
+
+def _meaning_alone(error: BaseException) -> type[StorageError] | None:
+    for theirs, ours in _TYPES:
+        if isinstance(error, theirs):
+            return ours
+    status = _answer(error, "ResponseMetadata").get("HTTPStatusCode")
+    if isinstance(status, int) and status in _STATUSES:
+        return _STATUSES[status]
+    number = error.errno if isinstance(error, OSError) else None
+    if number in _NUMBERS:
+        return _NUMBERS[number]
+    names = (kind.__name__ for kind in type(error).__mro__)
+    return next((_NAMES[name] for name in names if name in _NAMES), None)
+
+
+def _code(error: BaseException) -> object:
+    return _answer(error, "Error").get("Code")
+
+
+def _answer(error: BaseException, part: str) -> dict[str, object]:
+    """Return a part of the server's answer that botocore attaches to its errors."""
+    response = getattr(error, "response", None)
+    found = response.get(part) if isinstance(response, dict) else None
+    return found if isinstance(found, dict) else {}

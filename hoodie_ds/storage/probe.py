@@ -1,0 +1,50 @@
+"""The proof that a storage's server obeys the condition of a put-if-absent.
+
+A server that does not know ``If-None-Match`` ignores it without a word and overwrites: two writers
+would both believe that they won.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hoodie_ds.config.write_catalog import ALLOW_NON_ATOMIC_STORAGE
+from hoodie_ds.errors import AlreadyExistsError, OptionError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.retrying import RetryingStorage
+
+_FOLDER: Final = ".hoodie/.temp/"
+
+
+def check_condition_obeyed(storage: Storage, unique: str) -> None:
+    """Put one file twice, where a server decides which of the two counts.
+
+    Parameters
+    ----------
+    storage : Storage
+        The storage; the local disk and the memory of this process need no proof.
+    unique : str
+        A name that no other caller uses.
+
+    Raises
+    ------
+    OptionError
+        The second put was accepted.
+    """
+    if not isinstance(storage, RetryingStorage):
+        return
+    path = _FOLDER + "probe-" + unique
+    storage.put_if_absent(path, b"first")
+    try:
+        storage.put_if_absent(path, b"second")
+    except AlreadyExistsError:
+        return
+    finally:
+        storage.delete(path)
+    raise OptionError(
+        ALLOW_NON_ATOMIC_STORAGE.key,
+        None,
+        f"the server of {storage.root} ignores the condition If-None-Match and overwrites what is "
+        "there, so two writers could both believe that they won; use one that obeys it, or set "
+        "the option to true only if one process at a time ever writes to the table",
+    )

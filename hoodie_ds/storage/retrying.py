@@ -1,0 +1,127 @@
+"""Retries of what a remote storage may do again.
+
+Invariant: the outcome of a put-if-absent is never guessed. Once one try of it may have taken
+effect, a name found taken is compared with what was to be put; a try that stays without an answer
+ends in `UnavailableError`, which says neither that the file is there nor that it is not.
+"""
+
+from __future__ import annotations
+
+import builtins
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final, TypeVar, cast
+
+from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
+from hoodie_ds.config.write_catalog import RETRY_DEADLINE_MS
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
+from hoodie_ds.storage.path import check_path
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.streams import GuardedInput, whole_output
+
+T = TypeVar("T")
+
+_FIRST_PAUSE_MS: Final = 100
+_LONGEST_PAUSE_MS: Final = 10_000
+
+_log = logging.getLogger("hoodie_ds")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryingStorage:
+    """A `Storage` that does again what another could not do for now.
+
+    Parameters
+    ----------
+    inner : Storage
+        Raises `UnavailableError` for what may work later, and does not retry by itself.
+    deadline_ms : int
+        After this time no further try is begun.
+    clock : Clock
+        Measures the time.
+    pauses : Pauses
+        Waits between tries.
+    """
+
+    inner: Storage
+    deadline_ms: int
+    clock: Clock = field(default_factory=SystemClock)
+    pauses: Pauses = field(default_factory=RandomPauses)
+
+    @property
+    def root(self) -> str:
+        """The base path, without credentials."""
+        return self.inner.root
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        return self._retry(lambda: self.inner.read(path))
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Open a file for reading; each read is retried."""
+        file = self._retry(lambda: self.inner.open_input(path))
+        return cast(BinaryIO, GuardedInput(file, self._retry))
+
+    def open_output(self, path: str) -> AbstractContextManager[BinaryIO]:
+        """Open a new file for writing; its content is held in memory and stored at the end."""
+        check_path(path)
+        return whole_output(lambda data: self.put_if_absent(path, data))
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create a file, whole, for exactly one caller."""
+        maybe_done = False
+
+        def once() -> None:
+            nonlocal maybe_done
+            try:
+                self.inner.put_if_absent(path, data)
+            except UnavailableError:
+                maybe_done = True
+                raise
+            except AlreadyExistsError:
+                if not (maybe_done and self._holds(path, data)):
+                    raise
+            except StorageError as error:
+                if maybe_done:  # it says nothing about the earlier try
+                    raise UnavailableError(str(error)) from error
+                raise
+
+        self._retry(once)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file, whole."""
+        self._retry(lambda: self.inner.replace(path, data))
+
+    def list(
+        self, path: str, recursive: bool = False, *, folders: bool = False
+    ) -> builtins.list[FileStatus]:
+        """Return the files in a folder, or its sub-folders."""
+        return self._retry(lambda: self.inner.list(path, recursive, folders=folders))
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a folder with all that is in it."""
+        self._retry(lambda: self.inner.delete(path))
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        with suppress(NotFoundError):
+            return self.inner.read(path) == data
+        return False
+
+    def _retry(self, operation: Callable[[], T]) -> T:
+        started, waited, longest, tries = self.clock.now_ms(), 0, _FIRST_PAUSE_MS, 1
+        while True:
+            try:
+                return operation()
+            except UnavailableError as error:
+                # What was waited counts too: a wall clock may be set back.
+                spent = max(self.clock.now_ms() - started, waited)
+                if spent >= self.deadline_ms:
+                    raise UnavailableError(
+                        f"{error}; gave up after {tries} tries in {spent} ms "
+                        f"({RETRY_DEADLINE_MS.key} = {self.deadline_ms})"
+                    ) from error
+                _log.debug("try %d failed: %s", tries, error)
+            waited += self.pauses.pause(min(longest, self.deadline_ms - spent))
+            longest, tries = min(2 * longest, _LONGEST_PAUSE_MS), tries + 1

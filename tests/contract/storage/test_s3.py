@@ -1,0 +1,255 @@
+"""What only S3 can do wrong: multipart uploads, pages, conditions, secrets, lost answers."""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    HoodieError,
+    NotFoundError,
+    OptionError,
+    StorageError,
+    UnavailableError,
+)
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.fsspec_storage import FsspecStorage
+from hoodie_ds.storage.retrying import RetryingStorage
+from tests.s3_server import ID, SECRET, S3Server
+from tests.tables import TRIPS, found, trips
+
+PART = 5 << 20
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return f"s3://tables{tmp_path}"
+
+
+@pytest.fixture
+def storage(s3: S3Server, root: str) -> RetryingStorage:
+    found = open_storage(root, s3.options)
+    assert isinstance(found, RetryingStorage)
+    return found
+
+
+def once(storage: RetryingStorage) -> FsspecStorage:
+    """The same storage without retries."""
+    assert isinstance(storage.inner, FsspecStorage)
+    return storage.inner
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is 10 MiB or larger go up in parts, rather than from 100 MiB on."""
+    from s3fs import S3FileSystem
+
+    assert S3FileSystem._pipe_file.__defaults__[0] == 50 << 20
+    monkeypatch.setattr(S3FileSystem._pipe_file, "__defaults__", (PART, None, "overwrite"))
+
+
+def uploads(server: S3Server, root: str) -> list[str]:
+    prefix = root.removeprefix("s3://tables/")
+    answer = server.client().list_multipart_uploads(Bucket="tables")
+    return [u["Key"] for u in answer.get("Uploads", []) if u["Key"].startswith(prefix)]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_large_file_goes_up_in_parts_and_on_condition(
+    s3: S3Server, storage: RetryingStorage, root: str
+) -> None:
+    content = os.urandom(2 * PART + 7)
+    with storage.open_output("data") as file:
+        file.write(content)
+    assert storage.read("data") == content
+    with pytest.raises(AlreadyExistsError):
+        storage.put_if_absent("data", b"x" * (2 * PART + 7))
+    assert storage.read("data") == content
+    key = f"{root.removeprefix('s3://tables/')}/data"
+    assert s3.client().head_object(Bucket="tables", Key=key)["ETag"].endswith('-3"')
+    assert uploads(s3, root) == []
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_failed_upload_is_aborted_on_the_server(
+    s3: S3Server, storage: RetryingStorage, root: str
+) -> None:
+    with pytest.raises(AccessDeniedError), storage.open_output("bad-part") as file:
+        file.write(b"x" * (2 * PART))
+    assert storage.list("") == []
+    with pytest.raises(NotFoundError):
+        storage.read("bad-part")
+    assert uploads(s3, root) == []
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_an_upload_left_by_an_exception_never_began(
+    s3: S3Server, storage: RetryingStorage, root: str
+) -> None:
+    def interrupted() -> None:
+        with storage.open_output("data") as file:
+            file.write(b"x" * (2 * PART))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert storage.list("") == []
+    assert uploads(s3, root) == []
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_the_lost_answer_to_the_last_step_of_an_upload_is_found_out(
+    s3: S3Server, storage: RetryingStorage, root: str
+) -> None:
+    storage.put_if_absent("lost-1", b"y" * (2 * PART))
+    assert storage.read("lost-1") == b"y" * (2 * PART)
+
+
+def test_a_listing_has_as_many_pages_as_it_takes(
+    s3: S3Server, storage: RetryingStorage, root: str
+) -> None:
+    client, prefix = s3.client(), root.removeprefix("s3://tables/")
+    names = [f"many/{number:04}" for number in range(1005)]
+    for name in names:
+        client.put_object(Bucket="tables", Key=f"{prefix}/{name}", Body=b"")
+    page = client.list_objects_v2(Bucket="tables", Prefix=f"{prefix}/many/")
+    assert page["IsTruncated"]
+    assert [status.path for status in storage.list("many")] == names
+    assert [status.path for status in storage.list("", recursive=True)] == names
+    storage.delete("many")
+    assert storage.list("", recursive=True) == []
+
+
+def test_a_put_whose_answer_is_lost_is_found_out(storage: RetryingStorage) -> None:
+    with pytest.raises(UnavailableError):
+        once(storage).put_if_absent("lost-1", b"x")
+    storage.put_if_absent("again/lost-2", b"mine")
+    assert storage.read("again/lost-2") == b"mine"
+    with pytest.raises(AlreadyExistsError):
+        storage.put_if_absent("again/lost-2", b"mine")  # no try of this call was lost
+
+
+def test_the_library_below_does_not_retry(storage: RetryingStorage) -> None:
+    """Else it would report the name as taken by somebody else after its own lost try."""
+    with pytest.raises(UnavailableError):
+        once(storage).put_if_absent("lost-1", b"x")
+    for call in (once(storage).read, once(storage).open_input, once(storage).delete):
+        with pytest.raises(UnavailableError):
+            call(f"busy-1-{call.__name__}")  # type: ignore[operator]
+
+
+def test_what_is_busy_for_a_while_is_done(storage: RetryingStorage) -> None:
+    storage.put_if_absent("busy-2/f", b"0123456789")
+    storage.replace("busy-2/f", b"9876543210")
+    assert storage.read("busy-2/f") == b"9876543210"
+    with storage.open_input("busy-2/f") as file:
+        file.seek(4)
+        assert file.read() == b"543210"
+    storage.delete("busy-2/f")
+    assert storage.list("busy-2") == []
+
+
+def test_the_deadline_ends_the_tries(storage: RetryingStorage) -> None:
+    impatient = replace(storage, deadline_ms=300)
+    with pytest.raises(UnavailableError, match=r"after [2-9] tries .*retry\.deadline\.ms = 300\)"):
+        impatient.put_if_absent("busy-9", b"")
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_server_that_ignores_the_condition_is_refused_at_creation(
+    s3: S3Server, tmp_path: Path, kind: str
+) -> None:
+    opts = {**TRIPS, **s3.table_options, "hoodie.datasource.write.table.type": kind}
+    table = HoodieTable(f"s3://lax{tmp_path}", opts)
+    with pytest.raises(OptionError, match="If-None-Match") as caught:
+        table.upsert(trips(("a", "x", 1, 1.0)))
+    assert caught.value.key == "hoodie.py.storage.allow.non.atomic.put"
+    storage = open_storage(f"s3://lax{tmp_path}", s3.options)
+    assert storage.list("", recursive=True) == []
+    one_writer = {**opts, "hoodie.py.storage.allow.non.atomic.put": "true"}
+    HoodieTable(f"s3://lax{tmp_path}", one_writer).upsert(trips(("a", "x", 1, 1.0)))
+    assert found(table) == [("a", "x", 1, 1.0)]
+
+
+def test_the_probe_leaves_nothing_where_the_condition_is_obeyed(s3: S3Server, root: str) -> None:
+    HoodieTable(root, {**TRIPS, **s3.table_options}).upsert(trips(("a", "x", 1, 1.0)))
+    files = open_storage(root, s3.options).list("", recursive=True)
+    assert [status.path for status in files if "probe" in status.path] == []
+
+
+def test_secrets_are_in_no_message_log_line_or_file(
+    s3: S3Server, root: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    opts = {**TRIPS, **s3.table_options}
+    with caplog.at_level(logging.DEBUG, "hoodie_ds"):
+        HoodieTable(root, opts).upsert(trips(("a", "x", 1, 1.0)))
+        calls: list[Callable[[], Any]] = [
+            lambda: HoodieTable(f"{root}/denied", opts).upsert(trips(("a", "x", 1, 1.0))),
+            lambda: open_storage("s3://no-such-bucket/t", s3.options).put_if_absent("f", b""),
+            lambda: open_storage(root, s3.options, retry_ms=1).read("busy-9"),
+            lambda: WriteOptions.parse({**opts, "path": f"s3://{ID}:{SECRET}@tables/t"}),
+        ]
+        for call in calls:
+            with pytest.raises(HoodieError) as caught:
+                call()
+            link: BaseException | None = caught.value
+            while link is not None:
+                assert not {ID, SECRET} & set(_words(str(link) + repr(link)))
+                link = link.__cause__
+    storage = open_storage(root, s3.options)
+    shown = [caplog.text, repr(storage), repr(WriteOptions.parse({**opts, "path": root}))]
+    files = storage.list("", recursive=True)
+    assert len(files) > 5
+    shown += [storage.read(status.path).decode("latin-1") for status in files]
+    assert [text for text in shown if ID in text or SECRET in text] == []
+
+
+def _words(text: str) -> list[str]:
+    return [secret for secret in (ID, SECRET) if secret in text]
+
+
+def test_credentials_and_endpoint_may_come_from_the_environment(
+    s3: S3Server, storage: RetryingStorage, root: str
+) -> None:
+    code = (
+        "import sys\n"
+        "from hoodie_ds.storage.connect import open_storage\n"
+        "open_storage(sys.argv[1]).put_if_absent('f', b'from outside')\n"
+        "open_storage(sys.argv[1]).put_if_absent('denied', b'')\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code, root],
+        env={**os.environ, **s3.environment},
+        capture_output=True,
+        text=True,
+    )
+    assert storage.read("f") == b"from outside"
+    assert "AccessDeniedError: cannot create 'denied'" in process.stderr
+    assert SECRET not in process.stderr
+    assert ID not in process.stderr
+
+
+def test_without_credentials_access_is_denied_at_once(root: str, s3: S3Server) -> None:
+    options = {name: s3.options[name] for name in ("endpoint_url", "client_kwargs")}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+            patch.delenv(name, raising=False)
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.setenv("HOME", "/nowhere")
+        with pytest.raises(AccessDeniedError):
+            open_storage(root, options).put_if_absent("f", b"")
+
+
+def test_a_bucket_that_is_missing_is_not_found(s3: S3Server) -> None:
+    with pytest.raises(StorageError, match="no-such-bucket"):
+        open_storage("s3://no-such-bucket/t", s3.options).put_if_absent("f", b"")

@@ -1,0 +1,160 @@
+"""An S3 server for the suites: moto on loopback in a process of its own, with faults on demand.
+
+moto looks whether a key is there and stores it in two steps, so requests run one at a time here:
+otherwise two conditional puts could both win, which real S3 excludes. Faults go by names, so that
+tests need no second channel:
+
+- a bucket ``lax``: conditions are ignored, as by servers that do not know them;
+- ``busy-<n>`` in a key: the first n requests of each kind are answered 503, unheard;
+- ``lost-<n>`` in a key: the first n are carried out and answered 503 all the same;
+- ``denied`` in a key: 403;
+- ``bad-part`` in a key: the second part of a multipart upload is answered 403.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ID, SECRET = "user-of-the-tests", "never-in-a-message"
+BUCKETS = ("tables", "lax")
+MISSING = [name for name in ("moto", "s3fs", "flask") if importlib.util.find_spec(name) is None]
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """Where the server listens."""
+
+    endpoint: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Storage options, without the prefix of the option keys."""
+        region = '{"region_name": "us-east-1"}'
+        return {
+            "key": ID,
+            "secret": SECRET,
+            "endpoint_url": self.endpoint,
+            "client_kwargs": region,
+        }
+
+    @property
+    def table_options(self) -> dict[str, str]:
+        """The same as options of a table."""
+        return {f"hoodie.py.storage.option.{name}": text for name, text in self.options.items()}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The same as variables of the environment."""
+        return {
+            "AWS_ACCESS_KEY_ID": ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+    def client(self) -> Any:
+        """A plain client, to look at the server past this library."""
+        import boto3
+
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            aws_access_key_id=ID,
+            aws_secret_access_key=SECRET,
+            region_name="us-east-1",
+        )
+
+
+@contextmanager
+def running() -> Iterator[S3Server]:
+    """Start a server on a free port, and stop it at the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.s3_server"],
+        cwd=Path(__file__).parents[1],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        line = process.stdout.readline()
+        assert line, "the S3 server did not start"
+        server = S3Server(f"http://127.0.0.1:{int(line)}")
+        client = server.client()
+        for bucket in BUCKETS:
+            client.create_bucket(Bucket=bucket)
+        client.close()
+        yield server
+    finally:
+        process.stdin.close()  # the server ends with its input, also if its tests are killed
+        process.stdout.close()
+        process.wait(timeout=30)
+
+
+class _Faulty:
+    """A WSGI application that answers one request at a time, some of them wrongly."""
+
+    def __init__(self, application: Callable[..., Any]) -> None:
+        self._application = application
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
+        with self._lock:
+            path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+            query = environ.get("QUERY_STRING", "")
+            if path.startswith("/lax/"):
+                environ.pop("HTTP_IF_NONE_MATCH", None)
+            bad_part = "bad-part" in path and "partNumber=2" in query
+            if bad_part or "denied" in path:
+                return self._answer(environ, start, "403 Forbidden", "AccessDenied")
+            fault = re.search(r"(busy|lost)-(\d+)", path)
+            # An upload tried again has another id.
+            request = (method, path + "?" + re.sub("uploadId=[^&]*", "", query))
+            self._seen[request] += 1
+            if fault is None or self._seen[request] > int(fault[2]):
+                return list(self._application(environ, start))
+            if fault[1] == "lost":
+                list(self._application(environ, lambda *_: None))
+                environ["CONTENT_LENGTH"] = "0"  # it has been read
+            return self._answer(environ, start, "503 Service Unavailable", "ServiceUnavailable")
+
+    @staticmethod
+    def _answer(
+        environ: dict[str, Any], start: Callable[..., Any], status: str, code: str
+    ) -> list[bytes]:
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        body = f"<Error><Code>{code}</Code><Message>as the test wants</Message></Error>".encode()
+        start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+        return [body]
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+
+    application = _Faulty(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, application, threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(server.server_port, flush=True)
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
