@@ -46,7 +46,7 @@ def keys_of(num_buckets: int) -> tuple[pa.Array, pa.Array]:
     """Return keys, one for each bucket, and `ROWS` for each of the first `TOUCHED` buckets."""
     keys = pc.cast(pa.array(np.arange(4 * ROWS * num_buckets)), pa.string())
     layout = BucketLayout(num_buckets, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
-    buckets = layout.buckets(pa.chunked_array([keys]))
+    buckets = layout.key_buckets(pa.chunked_array([keys]))
     every, first = np.unique(buckets, return_index=True)
     assert len(every) == num_buckets
     chosen = [np.flatnonzero(buckets == bucket)[:ROWS] for bucket in range(TOUCHED)]

@@ -72,7 +72,9 @@ def group_sizes(half: Path, layout: str) -> np.ndarray:
     order, line = (pc.cast(column, pa.string()) for column in rows.columns)
     keys = pc.binary_join_element_wise("l_orderkey:", order, ",l_linenumber:", line, "")
     fields = ("l_orderkey", "l_linenumber")
-    hashed = BucketLayout(buckets, fields, fields, KeyParsing.LAST_COMMA_BEFORE_COLON).buckets(keys)
+    hashed = BucketLayout(buckets, fields, fields, KeyParsing.LAST_COMMA_BEFORE_COLON).key_buckets(
+        keys
+    )
     groups = rows.column("l_orderkey").to_numpy() % parts * buckets + hashed
     return np.sort(np.bincount(groups, minlength=parts * buckets))[::-1]
 

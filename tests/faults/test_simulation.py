@@ -22,6 +22,7 @@ def simulate(seed: int) -> str:
         raise AssertionError(f"seed {seed}: {error}; again: {again}") from error
 
 
+@pytest.mark.slow
 def test_every_seed_gives_the_model() -> None:
     for seed in range(SEEDS):
         simulate(seed)

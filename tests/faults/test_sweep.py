@@ -111,6 +111,7 @@ class Sweep:
         assert left.files == recovered, "recovery is not idempotent"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_process_may_end_at_every_operation(name: str) -> None:
     swept = Sweep(name, SCENARIOS[name])
@@ -129,6 +130,7 @@ def test_every_operation_may_fail(name: str) -> None:
     tally("failed operations", sweep(swept.start, swept.play, swept.check, ERRORS))
 
 
+@pytest.mark.slow
 def test_enough_was_tried() -> None:
     """Counted in this very run, if all of it ran."""
     if COUNTS["scenarios"] == len(SCENARIOS):

@@ -43,7 +43,7 @@ def folded(made: list[pa.Table]) -> list[tuple[str, str, int, float]]:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("index", ["BLOOM", "FLINK_STATE"])
+@pytest.mark.parametrize("index", ["BLOOM", pytest.param("FLINK_STATE", marks=pytest.mark.slow)])
 def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, index: str) -> None:
     hoodie_ds.register(spark)
     made = batches(4)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("shuffled", [True, False])
+@pytest.mark.parametrize("shuffled", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_records_move_and_are_there_once(
     spark: Any, tmp_path: Path, kind: str, shuffled: bool
 ) -> None:

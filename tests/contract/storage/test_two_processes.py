@@ -67,7 +67,7 @@ def race(root: str, options: dict[str, str], rounds: int) -> Counter[tuple[int, 
     return rounds_by_outcome
 
 
-@pytest.mark.parametrize("place", ["local", "s3"])
+@pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=pytest.mark.slow)])
 def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(
     place: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -213,6 +213,7 @@ def test_a_batch_write_ends_the_instant(tmp_path: Path) -> None:
     assert found(table) == [("a", "x", 2, 1.0), ("b", "x", 1, 1.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("kind", "index"), [(TYPES[0], "BUCKET"), (TYPES[1], "BLOOM")])
 def test_a_stream_may_be_killed_at_any_operation(

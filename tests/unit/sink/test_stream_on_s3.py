@@ -62,6 +62,7 @@ class Stream:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(("operation", "after"), [(9, False), (18, False), (25, True)])
 def test_a_stream_on_s3_equals_the_model(
