@@ -13,6 +13,7 @@ from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, trips
 COW, MOR = ({TYPE: kind} for kind in TYPES)
 SPAN = {"hoodie.streaming.batches.per.commit": "2"}
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM"}
+STATE = {"hoodie.index.type": "FLINK_STATE", "index.global.enabled": "false"}
 # Files that are full after a few rows.
 SMALL = {"hoodie.copyonwrite.record.size.estimate": "20000000"}
 
@@ -75,7 +76,7 @@ SCENARIOS = {
     **_of_both("bloom, small files", Scenario(BEGUN, (Step(MANY, tasks=2),), {**BLOOM, **SMALL})),
     **_of_both(
         "state",
-        Scenario(BEGUN, (Step(BOTH, tasks=2),), {**BLOOM, "hoodie.index.type": "FLINK_STATE"}),
+        Scenario(BEGUN, (Step(BOTH, tasks=2),), {**BLOOM, **STATE}),
     ),
     **_of_both("two batches in an instant", Scenario(BEGUN, (Step(TWO), Step(BOTH)), SPAN)),
     "table create": Scenario((), (Step(NONE), Step(ONE))),

@@ -34,14 +34,14 @@ from hoodie_ds.testing import (
     check_table,
     forget_process,
 )
-from tests.faults.scenarios import BLOOM
+from tests.faults.scenarios import BLOOM, STATE
 from tests.faults.stream import OPERATION, QUERY, Model, Step, found
 from tests.tables import TRIPS, TYPE, TYPES, trips
 
 BATCHES = 6
 TRIES = 12
 FAULTS = (Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.LOST_ANSWER, Effect.FAILED)
-INDEXES = ({}, BLOOM, {**BLOOM, "hoodie.index.type": "FLINK_STATE"})
+INDEXES = ({}, BLOOM, {**BLOOM, **STATE})
 
 
 class Simulation:
