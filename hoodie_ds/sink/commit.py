@@ -32,6 +32,7 @@ from hoodie_ds.sink.commit_record import commit_record, joined
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.open_instant import owner_of
 from hoodie_ds.sink.replacement import replaced_groups
+from hoodie_ds.sink.replay import check_replay
 from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.protocol import Storage
@@ -67,7 +68,7 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     storage = batch.table.storage
     timeline = load_timeline(storage)
     instant = Instant(time, batch.action, State.INFLIGHT)
-    if _is_done(messages[0], timeline):
+    if _is_done(messages, timeline):
         return
     _check_not_undone(batch, timeline, instant)
     prepared = newest_manifest(storage, time)
@@ -99,14 +100,17 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     _finish(batch, instant, number, body)
 
 
-def _is_done(message: TaskCommitMessage, timeline: Timeline) -> bool:
+def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
     """Whether the batch is in the table; its instant may have been completed without it."""
+    message = messages[0]
     assert message.instant_time is not None
     completed = timeline.commit_at(message.instant_time)
     if message.batch_id is None:
         return completed is not None
     storage = message.batch.table.storage
-    if ReplayGuard.load(storage, timeline).holds(message.batch_id):
+    guard = ReplayGuard.load(storage, timeline)
+    if guard.holds(message.batch_id):
+        check_replay(messages, guard)
         return True
     if completed is not None:
         raise TimelineError(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, BatchId, ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
@@ -12,6 +13,8 @@ from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import load_timeline
+
+ROWS = InputDigest(2, 12345)
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def load(storage: Storage) -> ReplayGuard:
 
 
 def test_a_batch_is_held_up_to_the_highest_of_its_query() -> None:
-    guard = ReplayGuard().with_batch(BatchId("q", 9)).with_batch(BatchId("q", 10))
+    guard = ReplayGuard().with_batch(BatchId("q", 9), ROWS).with_batch(BatchId("q", 10), ROWS)
     assert guard.holds(BatchId("q", 10))
     assert guard.holds(BatchId("q", 2))  # numbers, not text
     assert not guard.holds(BatchId("q", 11))
@@ -43,7 +46,8 @@ def test_the_newest_commit_with_an_entry_tells_all(storage: Storage) -> None:
     guard = load(storage)
     assert guard.committed == {"q": "2", "jvm": "x7"}
     assert not guard.holds(BatchId("jvm", 0))
-    assert ReplayGuard._parse(guard.to_json(), "p") == guard
+    guard = guard.with_batch(BatchId("q", 3), ROWS)
+    assert ReplayGuard._parse(guard.entries(), "p") == guard
 
 
 def test_a_table_without_streams_holds_nothing(storage: Storage) -> None:
