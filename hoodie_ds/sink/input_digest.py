@@ -12,6 +12,9 @@ import pyarrow as pa
 from hoodie_ds.sink.row_hash import row_hashes
 
 _TEXT: Final = re.compile(r"([0-9]{1,19})-([0-9a-f]{16})")
+_PIECE_ROWS: Final = 1 << 15
+"""Rows that are hashed together: the hashes of more would not stay in a core's cache."""
+
 _MASK: Final = (1 << 64) - 1
 
 
@@ -36,7 +39,9 @@ class InputDigest:
     @classmethod
     def of(cls, rows: pa.Table) -> InputDigest:
         """Return the digest of all columns; see `row_hashes`."""
-        return cls(rows.num_rows, int(row_hashes(rows).sum(dtype=np.uint64)))
+        firsts = range(0, rows.num_rows, _PIECE_ROWS)
+        sums = (row_hashes(rows.slice(n, _PIECE_ROWS)).sum(dtype=np.uint64) for n in firsts)
+        return cls(rows.num_rows, sum(map(int, sums)) & _MASK)
 
     @classmethod
     def parse(cls, text: str) -> InputDigest:

@@ -107,9 +107,12 @@ def test_the_same_rows_change_nothing_and_others_are_refused(stream: Stream) -> 
 
 
 def test_order_tasks_and_batch_sizes_do_not_matter(stream: Stream) -> None:
-    stream.write(0, ROWS, tasks=3)
+    stream.options["write.task.max.size"] = "0.0005"  # several chunks in a task
+    stream.write(0, ROWS, size=1)
+    stream.options.pop("write.task.max.size")
     before = tree(stream.path)
     stream.write(0, ROWS.take([2, 0, 1]), tasks=2, size=1)
+    stream.write(0, ROWS, tasks=3)
     stream.write(0, ROWS.take([1, 0, 2]))
     assert tree(stream.path) == before
     stream.refuses(0, OTHER)

@@ -89,6 +89,24 @@ def test_each_of_different_rows_has_a_hash_of_its_own(rows: list[dict[str, Any]]
     assert len(set(row_hashes(table(rows)).tolist())) == len(rows)
 
 
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.string(), [None, "", " ", "a", "a ", "a\0", " a"]),
+        (pa.int64(), [None, 0, 1, -1, 2**32, 2**63 - 1]),
+        (pa.bool_(), [None, False, True]),
+        (pa.list_(pa.string()), [None, [], [None], [""], ["a", "b"], ["b", "a"], ["ab"], ["a"]]),
+        (pa.struct({"a": pa.int64(), "b": pa.int64()}), [None, {}, {"a": 0}, {"b": 0}, {"a": 1}]),
+        (pa.map_(pa.string(), pa.int64()), [None, [], [("a", None)], [("a", 1)], [("b", 1)]]),
+        (pa.decimal128(38), [None, Decimal(0), Decimal(-1), Decimal(2**64), Decimal(1)]),
+    ],
+    ids=str,
+)
+def test_values_that_are_alike_differ(kind: pa.DataType, values: list[Any]) -> None:
+    hashes = row_hashes(pa.table({"v": pa.array(values, kind)}))
+    assert len(set(hashes.tolist())) == len(values)
+
+
 def test_every_byte_of_a_text_counts() -> None:
     whole = ["".join(chr(97 + i % 23) for i in range(n)) for n in (*range(140), 511, 2049)]
     texts = [f"{t[:i]}#{t[i + 1 :]}" for t in whole for i in range(len(t))] + whole
