@@ -201,10 +201,13 @@ def is_complete(message: TaskCommitMessage) -> bool:
 
 
 def give_up(message: TaskCommitMessage) -> None:
-    """Leave a tombstone for the instant of a message."""
+    """Leave a tombstone for the instant of a message, and let others undo it at once."""
     assert message.instant_time is not None
+    storage = message.batch.table.storage
     with suppress(AlreadyExistsError):
-        message.batch.table.storage.put_if_absent(tombstone_path(message.instant_time), b"")
+        storage.put_if_absent(tombstone_path(message.instant_time), b"")
+    if message.batch.options.concurrency.is_shared:
+        heartbeat.stop(storage, message.instant_time)
 
 
 def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:

@@ -296,6 +296,14 @@ def test_a_heart_that_beats_on_after_its_instant_is_stopped(town: Town) -> None:
     assert heartbeat_path(one.time) not in town.storage.files
 
 
+def test_a_batch_that_was_given_up_is_undone_at_once(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    one.writer.abort([one.message])
+    town.put(trips(("b", "y", 2, 2.0)))
+    assert not load_timeline(town.storage).pending
+    assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 2, 2.0)]
+
+
 def test_a_heart_stops_with_its_instant(town: Town) -> None:
     one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
     assert heartbeat_path(one.time) in town.storage.files
