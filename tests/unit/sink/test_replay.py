@@ -31,6 +31,7 @@ TABLES = {
     "bloom": {"hoodie.index.type": "BLOOM"},
     "global": {"hoodie.index.type": "GLOBAL_BLOOM"},
     "no keys": {KEY: ""},
+    "shared": {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"},
 }
 
 
