@@ -14,7 +14,7 @@ from hoodie_ds.services.prepared import complete_from_manifest
 from hoodie_ds.services.rollback import finish_rollback, is_undone, roll_back, target_of
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.opened import Table
-from hoodie_ds.table.turns import Decision, Turn, newest_turn, take_turn
+from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.paths import temp_folder
 from hoodie_ds.timeline.timeline import load_timeline
@@ -23,19 +23,12 @@ _RECOVERY: Final = "recovery"
 """Who takes the turns of recoveries: several that decide the same at once may all go on."""
 
 
-def settle(table: Table, clock: Clock) -> int:
-    """Carry out the newest decision.
-
-    Returns
-    -------
-    int
-        Number of its turn; 0 if there was none yet.
-    """
+def settle(table: Table, clock: Clock) -> Turn | None:
+    """Carry out the newest decision, and return its turn; None if there was none yet."""
     turn = newest_turn(table.storage)
-    if turn is None:
-        return 0
-    carry_out(table, turn, clock)
-    return turn.number
+    if turn is not None:
+        carry_out(table, turn, clock)
+    return turn
 
 
 def carry_out(table: Table, turn: Turn, clock: Clock) -> None:
@@ -78,13 +71,13 @@ def decide(table: Table, decision: Decision, instant: Instant, clock: Clock) -> 
         For the time of the rollback's own instant.
     """
     while True:
-        number = settle(table, clock) + 1
+        before = settle(table, clock)
         timeline = load_timeline(table.storage)
         if not any(found.time == instant.time for found in timeline.pending):
             return
         if is_undone(table.storage, timeline, instant):
             decision = Decision.ROLL_BACK
-        turn = Turn(number, decision, instant, _RECOVERY)
+        turn = following_turn(before, decision, instant, _RECOVERY)
         if take_turn(table.storage, turn):
             carry_out(table, turn, clock)
             return

@@ -31,7 +31,7 @@ from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay
-from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
+from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard, guard_entries
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
@@ -144,24 +144,26 @@ def _decided(
             return True
         _check_not_undone(batch, timeline, instant)
     if tried is None or batch.options.batches_per_commit == 1:
-        body = _manifest(messages, instant, statuses, timeline)
+        record = _record(messages, instant, statuses, timeline)
+        body = record.to_bytes()
         _put_whole(storage, manifest_path(instant.time, _number(batch)), body)
     else:
         body = tried  # with the batches before it in the instant
+        record = CommitMetadata.from_bytes(body, "manifest")
     if _number(batch) == batch.options.batches_per_commit or messages[0].batch_id is None:
-        if not exclusion.decide(instant, timeline):
+        if not exclusion.decide(instant, timeline, guard_entries(record.extra)):
             return False
         _finish(storage, instant, body)
     return True
 
 
-def _manifest(
+def _record(
     messages: Sequence[TaskCommitMessage],
     instant: Instant,
     statuses: Sequence[WriteStatus],
     timeline: Timeline,
-) -> bytes:
-    """Check for conflicts, and return what the completed file is to say."""
+) -> CommitMetadata:
+    """Check for conflicts, and return what the commit is to say."""
     batch = messages[0].batch
     storage = batch.table.storage
     partitions = {path for message in messages for path in message.partitions}
@@ -175,7 +177,7 @@ def _manifest(
     record = commit_record(batch, messages, statuses, guard, others, replaced)
     if before is not None:
         record = joined(read_commit(storage, before), record)
-    return record.to_bytes()
+    return record
 
 
 def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:

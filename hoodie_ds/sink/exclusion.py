@@ -6,9 +6,9 @@ stand in the middle of a commit while the new one begins. The lock is for severa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hoodie_ds.config.clock import Clock, Pauses
 from hoodie_ds.services.decisions import carry_out
@@ -16,7 +16,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.conflicts import check_keys
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.lock import held
-from hoodie_ds.table.turns import Decision, Turn, newest_turn, take_turn
+from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
@@ -35,7 +35,7 @@ class Exclusion:
 
     batch: Batch
     clock: Clock
-    _number: int = 0
+    _before: Turn | None = None
 
     def settle(self, timeline: Timeline) -> Timeline:
         """Carry out the newest decision, and return the timeline with all that was decided.
@@ -43,8 +43,7 @@ class Exclusion:
         It is the one given where that shows the newest commit already: then it shows those before
         it too, and a single writer need not look again.
         """
-        turn = newest_turn(self.batch.table.storage)
-        self._number = turn.number if turn else 0
+        turn = self._before = newest_turn(self.batch.table.storage)
         is_shown = turn is None or timeline.commit_at(turn.instant.time) is not None
         if is_shown and not self.batch.options.concurrency.is_shared:
             return timeline
@@ -52,8 +51,17 @@ class Exclusion:
             carry_out(self.batch.table, turn, self.clock)
         return load_timeline(self.batch.table.storage)
 
-    def decide(self, instant: Instant, timeline: Timeline) -> bool:
+    def decide(self, instant: Instant, timeline: Timeline, carried: Mapping[str, str]) -> bool:
         """Decide to complete an instant: compare keys, and take the next turn.
+
+        Parameters
+        ----------
+        instant : Instant
+            The batch's, whose manifest is there.
+        timeline : Timeline
+            As `settle` returned it.
+        carried : mapping of str to str
+            Entries of the replay guard, which the turn keeps where others archive the commit.
 
         Returns
         -------
@@ -68,8 +76,9 @@ class Exclusion:
         if self.batch.options.concurrency.is_shared:  # the manifest makes them visible here
             prepared = Instant(instant.time, instant.action, State.COMPLETED, 1)
             check_keys(self.batch, prepared, timeline)
-        turn = Turn(self._number + 1, Decision.COMPLETE, instant, self.batch.attempt)
-        return take_turn(self.batch.table.storage, turn)
+        me = self.batch.attempt
+        turn = following_turn(self._before, Decision.COMPLETE, instant, me)
+        return take_turn(self.batch.table.storage, replace(turn, carried=carried))
 
 
 @contextmanager
