@@ -14,7 +14,7 @@ from hoodie_ds.services.decisions import decide_to_roll_back, settle
 from hoodie_ds.services.recovery import refuse_clustering
 from hoodie_ds.services.rollback import finish_rollback, target_of
 from hoodie_ds.services.sweep import left_over_times, sweep
-from hoodie_ds.table.heartbeat import living
+from hoodie_ds.table.heartbeat import ages_ms, stop
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action
 from hoodie_ds.timeline.instant_time import format_time
@@ -65,7 +65,8 @@ def recover_lazily(
     refuse_clustering(table, timeline)
     unfinished = [i for i in timeline.pending if i.action in (*WRITE_ACTIONS, Action.ROLLBACK)]
     # Looked at after the timeline: a writer's heart beats before its instant is there.
-    alive = living(table.storage, timeout_ms) if unfinished or left_over else frozenset()
+    ages = ages_ms(table.storage) if unfinished or left_over else {}
+    alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}
     rollbacks = [i for i in unfinished if i.action is Action.ROLLBACK]
     dead = [i for i in unfinished if i.action in WRITE_ACTIONS and i.time not in alive]
     orphaned = [i for i in rollbacks if target_of(table.storage, i) not in alive]
@@ -82,4 +83,6 @@ def recover_lazily(
     young = format_time(clock.now_ms() - timeout_ms, utc=_in_utc(table))
     swept = [t for t in left_over if t not in alive and (timeline.commit_at(t) or t < young)]
     sweep(table, timeline, swept)
+    for time in ages.keys() - alive - {instant.time for instant in timeline.pending}:
+        stop(table.storage, time)  # of late tasks of an instant that has ended
     return timeline

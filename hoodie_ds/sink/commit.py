@@ -85,6 +85,8 @@ def complete(
         with excluding(batch, clock or SystemClock(), pauses or RandomPauses()) as exclusion:
             while not _decided(messages, instant, statuses, timeline, exclusion):
                 pass
+    if batch.options.concurrency.is_shared:
+        heartbeat.stop(storage, time)
 
 
 def _all_files(batch: Batch, time: str, messages: Sequence[TaskCommitMessage]) -> list[WriteStatus]:
@@ -189,8 +191,6 @@ def _finish(batch: Batch, instant: Instant, number: int, manifest: bytes) -> Non
     _delete_unnamed(storage, instant.time, manifest)
     _put_completed(storage, instant.at(State.COMPLETED), manifest)
     storage.delete(temp_folder(instant.time))
-    if batch.options.concurrency.is_shared:
-        heartbeat.stop(storage, instant.time)
 
 
 def is_complete(message: TaskCommitMessage) -> bool:
@@ -201,10 +201,13 @@ def is_complete(message: TaskCommitMessage) -> bool:
 
 
 def give_up(message: TaskCommitMessage) -> None:
-    """Leave a tombstone for the instant of a message."""
+    """Leave a tombstone for the instant of a message, and let others undo it at once."""
     assert message.instant_time is not None
+    storage = message.batch.table.storage
     with suppress(AlreadyExistsError):
-        message.batch.table.storage.put_if_absent(tombstone_path(message.instant_time), b"")
+        storage.put_if_absent(tombstone_path(message.instant_time), b"")
+    if message.batch.options.concurrency.is_shared:
+        heartbeat.stop(storage, message.instant_time)
 
 
 def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:

@@ -124,7 +124,7 @@ class LocalStorage:
         return sorted(found, key=lambda status: status.path)
 
     def delete(self, path: str) -> None:
-        """Delete a file or a folder with all that is in it; links are not followed."""
+        """Delete a file, durably, or a folder with all that is in it; links are not followed."""
         check_path(path)
         parent, _, name = path.rpartition("/")
         full = os.path.join(self._inside(parent, root_allowed=True), name)
@@ -132,6 +132,7 @@ class LocalStorage:
             try:
                 if not stat.S_ISDIR(os.lstat(full).st_mode):
                     os.unlink(full)
+                    _sync_folder(os.path.dirname(full))
                     return
             except (FileNotFoundError, NotADirectoryError):
                 return

@@ -96,5 +96,8 @@ class Storage(Protocol):
         ...
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with all that is in it; neither existing is no error."""
+        """Delete a file, or a folder with all that is in it; neither existing is no error.
+
+        A file stays deleted. A folder, or parts of it, may be back after a power cut.
+        """
         ...

@@ -48,15 +48,14 @@ def stop(storage: Storage, time: str) -> None:
 
 def living(storage: Storage, timeout_ms: int) -> frozenset[str]:
     """Return the times of the instants whose heartbeat is younger than a time-out."""
+    return frozenset(time for time, age_ms in ages_ms(storage).items() if age_ms < timeout_ms)
+
+
+def ages_ms(storage: Storage) -> dict[str, int]:
+    """Return the ages of all heartbeats, in milliseconds, by instant time."""
     beats = storage.list(HEARTBEATS)
-    if not beats:
-        return frozenset()
-    now_ms = storage_now_ms(storage)
-    return frozenset(
-        status.path.rpartition("/")[2]
-        for status in beats
-        if now_ms - status.modified_ms < timeout_ms
-    )
+    now_ms = storage_now_ms(storage) if beats else 0
+    return {status.path.rpartition("/")[2]: now_ms - status.modified_ms for status in beats}
 
 
 @contextmanager

@@ -153,10 +153,9 @@ def test_one_new_key_in_two_file_groups_is_a_conflict(kind: str, index: str) -> 
     assert keys == ["a", "b", "k", "l", "m"]
 
 
-def test_plain_inserts_of_one_key_are_none(town: Town) -> None:
-    if town.options[TYPE] == "MERGE_ON_READ":
-        pytest.skip("an insert beside a stored key is for tables without an index")
-    place = Town({**BLOOM, "hoodie.datasource.write.operation": "insert"})
+@pytest.mark.parametrize("kind", TYPES)
+def test_plain_inserts_of_one_key_are_none(kind: str) -> None:
+    place = Town({**BLOOM, TYPE: kind, "hoodie.datasource.write.operation": "insert"})
     own = {"hoodie__parquet__small__file__limit": "0"}
     place.put(FIRST)
     one = Written(place.writer(**own), trips(("k", "x", 1, 1.0)))
@@ -284,6 +283,25 @@ def test_a_single_writer_does_not_undo_a_living_one_of_several(town: Town) -> No
         town.writer(hoodie__write__concurrency__mode="SINGLE_WRITER").begin(FIRST.schema)
     living.commit()
     assert town.rows()[0] == ("a", "x", 2, 2.0)
+
+
+def test_a_heart_that_beats_on_after_its_instant_is_stopped(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    one.commit()
+    beat(town.storage, one.time)
+    town.clock.advance(DEAD_MS)
+    Written(town.writer(), trips(("a", "x", 3, 3.0)))
+    town.clock.advance(DEAD_MS)
+    town.put(trips(("a", "x", 4, 4.0)))
+    assert heartbeat_path(one.time) not in town.storage.files
+
+
+def test_a_batch_that_was_given_up_is_undone_at_once(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    one.writer.abort([one.message])
+    town.put(trips(("b", "y", 2, 2.0)))
+    assert not load_timeline(town.storage).pending
+    assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 2, 2.0)]
 
 
 def test_a_heart_stops_with_its_instant(town: Town) -> None:
