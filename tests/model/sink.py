@@ -10,7 +10,7 @@ a batch or nothing, once, and all of it from when Spark has logged it.
 | begin: sweep | `sweep.sweep` |
 | begin | `Coordinator.begin`: guard and proposed time |
 | task: open, look, write | `write_task`: `open_instant`, then a file under a name of its own |
-| commit | `commit.complete` up to the manifest: `_is_done`, `_check_not_undone` |
+| commit | `commit._decided`: `_is_done`, `_check_not_undone`, of `check_groups` the replay guard |
 | manifest | `_put_whole` |
 | drop | `_delete_unnamed` |
 | complete | `_put_completed` |
@@ -108,9 +108,9 @@ class State(NamedTuple):
 class Sink:
     """The rules in force, and the bounds."""
 
-    replay_check: Literal["none", "newest only", "from the newest time", "from the newest turn"] = (
-        "from the newest turn"
-    )
+    replay_check: Literal["none", "newest only", "from the newest"] = "from the newest"
+    refuses_unknown: bool = True
+    """Whether a commit is refused that a later one, which is complete, does not know of."""
     reader: Literal["metadata", "lists"] = "metadata"
     drops_extra_files: bool = True
     looks_before_writing: bool = False
@@ -215,8 +215,6 @@ class Sink:
             return frozenset()
         if self.replay_check == "newest only":
             return frozenset({done[max(done)].batch})
-        if self.replay_check == "from the newest turn":
-            return done[state.order[-1]].guard
         guard: frozenset[int] = frozenset()
         waiting, seen = sorted(done), set[int]()
         while waiting:
@@ -244,13 +242,19 @@ class Sink:
         if state.logged in guard:
             return state._replace(driver=driver._replace(step="finish"))
         instant = state.instants[driver.opened]
-        if instant.owner != driver.run or instant.completed is not None:
+        undone = instant.owner != driver.run or instant.completed is not None
+        if undone or self._is_unknown(state, driver.opened):
             return state._replace(driver=driver._replace(step="abort"))
         files = frozenset(File(p, driver.run, a) for p, a in enumerate(driver.answers))
         pending = {t for t, i in enumerate(state.instants) if i.is_pending and t != driver.opened}
         record = Record(state.logged, files, guard | {state.logged}, frozenset(pending))
         seen = len(state.order)
         return state._replace(driver=driver._replace(step="manifest", record=record, seen=seen))
+
+    def _is_unknown(self, state: State, time: int) -> bool:
+        """Whether a replay check that begins at the newest commit would miss this one."""
+        later = (i.completed for i in state.instants[time + 1 :] if i.completed is not None)
+        return self.refuses_unknown and any(time not in record.beside for record in later)
 
     def _manifest(self, state: State, driver: Driver) -> Iterator[tuple[str, State]]:
         instant = state.instants[driver.opened]._replace(manifest=driver.record)
@@ -267,7 +271,7 @@ class Sink:
         yield "drop files that no answer names", after
 
     def _complete(self, state: State, driver: Driver) -> Iterator[tuple[str, State]]:
-        if self.replay_check == "from the newest turn" and driver.seen != len(state.order):
+        if driver.seen != len(state.order):
             yield "the turn is taken, commit again", self._checked(state, driver)
             return
         instant = state.instants[driver.opened]._replace(completed=driver.record)
@@ -338,6 +342,9 @@ class Sink:
         elif step == "complete":
             while state.instants[time].owner != NOBODY:
                 time += 1
+            if self._is_unknown(state, time):
+                yield f"other: gives {time} up", state._replace(other=("away", 0))
+                return
             beside = frozenset(t for t, i in enumerate(state.instants) if i.is_pending)
             record = Record(OTHER, frozenset(), self._guard(state) | {OTHER}, beside)
             after = _put(state, time, Instant(owner=OTHER, completed=record))

@@ -61,8 +61,8 @@ UNSAFE: Final = {
     "replay check by the newest commit only": Unsafe(
         _other(replay_check="newest only"), 16, "parts [0, 0]"
     ),
-    "replay check from the newest time, beside a writer that opens late": Unsafe(
-        _other(replay_check="from the newest time"), 16, "parts [0, 0]"
+    "a writer opens late, and later commits do not know of it": Unsafe(
+        _other(refuses_unknown=False), 16, "parts [0, 0]"
     ),
     "abort deletes without a look": Unsafe(Sink(abort_looks=False), 8, "are gone"),
     "unknown is taken for failed": Unsafe(Sink(unknown_is_failed=True), 8, "commit 1 is gone"),
