@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,63 @@ def test_the_rules_are_enough(name: str) -> None:
     found = explore(SMALL[name], ENOUGH)
     assert found.wrong is None, str(found)
     assert found.exhausted, "a part of the states of a small model was looked at"
+
+
+class Reaching(NamedTuple):
+    """A model in which something is looked for that may well happen."""
+
+    model: Model[Any]
+    happens: Callable[[Any], bool]
+
+    def start(self) -> Any:
+        return self.model.start()
+
+    def steps(self, state: Any) -> Iterable[tuple[str, Any]]:
+        return self.model.steps(state)
+
+    def wrong(self, state: Any) -> str | None:
+        return "it happens" if self.happens(state) else None
+
+    def unfinished(self, state: Any) -> str | None:
+        return None
+
+
+def _ends(*steps: str) -> Callable[[turns.State], bool]:
+    return lambda state: tuple(process.step for process in state.processes[:-1]) == steps
+
+
+REACHED: dict[str, Reaching] = {
+    "every operation commits": Reaching(
+        SMALL["writers A"], lambda state: len(state.commits) == 2 and all(state.told)
+    ),
+    "a batch is logged after a crash and a lost answer": Reaching(
+        SMALL["sink"], lambda state: bool(state.logged and state.crashes and state.lost)
+    ),
+    "both writers commit": Reaching(SMALL["turns, one recovers"], _ends("committed", "committed")),
+    "one commits and one is refused": Reaching(
+        SMALL["turns, one file group"], _ends("committed", "failed")
+    ),
+    "a replay finds its batch": Reaching(
+        SMALL["turns, one micro-batch"],
+        lambda state: _ends("committed", "committed")(state) and len(state.order) == 1,
+    ),
+    "a dead writer's decision is carried out": Reaching(
+        SMALL["turns, one file group"],
+        lambda state: state.processes[0].step == "dead" and state.order == (1,),
+    ),
+    "a living writer is rolled back": Reaching(
+        SMALL["turns, one recovers"], _ends("failed", "committed")
+    ),
+    "a dead writer's rollback is carried out": Reaching(
+        SMALL["turns, one recovers"],
+        lambda state: state.processes[1].step == "dead" and any(i.undone for i in state.instants),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_promises_are_not_kept_by_doing_nothing(name: str) -> None:
+    assert explore(REACHED[name], ENOUGH).wrong == "it happens"
 
 
 @pytest.mark.slow
