@@ -19,6 +19,7 @@ EXHAUSTED = {
     "writers G optimistic on local clocks, put-if-absent",
     "writers J pessimistic on local clocks, put-if-absent",
     "turns, two tasks each",
+    "turns, dead writers' manifests",
     "turns, three writers, all states",
 }
 """Those of `LARGE` that have fewer states than that, and of `VAST` that have fewer than `FAR`."""

@@ -52,6 +52,8 @@ class Record(NamedTuple):
     files: frozenset[File]
     seen: frozenset[int]
     """Commits that the writer had seen when it began."""
+    turn: int = 0
+    """The newest turn when the timeline was loaded to be checked."""
 
 
 class Instant(NamedTuple):
@@ -131,7 +133,8 @@ class Rules:
     missing_manifest: Literal["look again", "roll back"] = "look again"
     rollback_takes_turn: bool = True
     rollback_loads: bool = True
-    recommits_manifest: bool = False
+    dead_manifest: Literal["rolled back", "the next turn", "any turn", "no turn"] = "rolled back"
+    """Whether recovery completes a dead instant that has a manifest, and by which turn."""
     rollback_time: Literal["claimed and looked up", "claimed", "claimed, let go", "by its name"] = (
         "claimed and looked up"
     )
@@ -268,14 +271,16 @@ class Turns:
     def _recover(
         self, state: State, who: int, process: Process, time: int, instant: Instant
     ) -> Iterator[tuple[str, State]]:
-        if self.rules.recommits_manifest and instant.manifest is not None:
+        has_manifest = instant.manifest is not None
+        if self.rules.dead_manifest == "no turn" and has_manifest:
             deed = Decision("complete", time)
             after = process._replace(
                 step="carry out: complete", deed=deed, record=instant.manifest, recovered=True
             )
             yield f"begin: {time} has a manifest", _with(state, who, after)
             return
-        goal = Decision("roll back", time)
+        completes = has_manifest and self.rules.dead_manifest != "rolled back"
+        goal = Decision("complete" if completes else "roll back", time)
         if self.rules.rollback_takes_turn:
             after = process._replace(step="lock", goal=goal, recovered=True)
         else:
@@ -395,7 +400,7 @@ class Turns:
         """What a process does next, having carried out a decision."""
         done = process._replace(deed=None, record=None, rollback=0, found=frozenset())
         if process.deed is not None and process.own:
-            step = "finish" if process.deed.kind == "complete" else "begin"
+            step = "finish" if process.deed.time == process.opened else "begin"
             done = done._replace(step=step, own=False)
             if step == "begin":
                 state = _unlocked(state, who)
@@ -450,6 +455,8 @@ class Turns:
                 again = process._replace(step="begin", goal=None, turn=0)
                 return f"{time} is not open", again
             return f"{time} is open", process._replace(step="take the turn")
+        if time != process.opened:
+            return self._judged_for_dead(state, process, time)
         mine = self.writers[who]
         commits = _completed(state)
         if rules.checks_replay_in_turn and any(
@@ -468,9 +475,22 @@ class Turns:
             if rules.checks_conflicts and self.writers[record.writer].group == mine.group:
                 return f"conflict with {other}", Process("failed")
         files = frozenset(File(who, task) for task in range(mine.tasks))
-        record = Record(who, files, process.seen)
+        record = Record(who, files, process.seen, process.turn)
         step = "manifest" if rules.manifest == "before turn" else "take the turn"
         return "no conflict", process._replace(step=step, record=record)
+
+    def _judged_for_dead(self, state: State, process: Process, time: int) -> tuple[str, Process]:
+        """Whether recovery may complete a dead writer's instant."""
+        instant = state.instants[time]
+        if not instant.is_pending:
+            return f"{time} is not open", process._replace(step="begin", goal=None, turn=0)
+        undone = any(other.undoes == time for other in state.instants)
+        manifest = instant.manifest
+        old = manifest is not None and manifest.turn != process.turn
+        if undone or manifest is None or (old and self.rules.dead_manifest == "the next turn"):
+            goal = Decision("roll back", time)
+            return f"{time} is to be undone", process._replace(step="take the turn", goal=goal)
+        return f"{time} is whole", process._replace(step="take the turn", record=manifest)
 
     def _manifest(self, state: State, who: int, process: Process) -> Iterator[tuple[str, State]]:
         assert process.goal is not None

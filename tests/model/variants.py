@@ -109,7 +109,10 @@ UNSAFE: Final = {
         _turns(ONE, SAME_GROUP, missing_manifest="roll back"), 23, "rows of commit 1 are gone"
     ),
     "a manifest is completed without a turn": Unsafe(
-        _turns(ONE, SAME_GROUP, crashes=1, recommits_manifest=True), 26, "lost the update"
+        _turns(ONE, SAME_GROUP, crashes=1, dead_manifest="no turn"), 26, "lost the update"
+    ),
+    "a dead writer's manifest is completed by a turn, whatever was decided since": Unsafe(
+        _turns(ONE, SAME_BATCH, crashes=1, dead_manifest="any turn"), 32, "of one batch"
     ),
     "rollbacks that are complete are not looked for": Unsafe(
         _turns(TWO_TASKS, RECOVERS, checks_rollbacks="pending"), 39, "rows of commit 1 are gone"
@@ -153,6 +156,9 @@ SMALL: Final[dict[str, Model[Any]]] = {
     "turns, one file group": Turns((ONE, SAME_GROUP)),
     "turns, one recovers": Turns((ONE, RECOVERS)),
     "turns, one micro-batch": Turns((ONE, SAME_BATCH)),
+    "turns, a dead writer's manifest": Turns(
+        (ONE, SAME_GROUP), Rules(dead_manifest="the next turn")
+    ),
     "turns, early time": Turns((ONE, RECOVERS, LATER), early=True),
     "turns, sweep": Turns((ONE, ONLY_SWEEPS)),
     "a lock that ends with its holder's death, and no turns": Turns(
@@ -169,6 +175,9 @@ LARGE: Final[dict[str, Model[Any]]] = {
     "sink, two micro-batches of two parts": Sink(batches=2, parts=2),
     "turns, two tasks each": Turns(BOTH, crashes=2, lost=1),
     "turns, three writers": Turns(THREE),
+    "turns, dead writers' manifests": Turns(
+        BOTH, Rules(dead_manifest="the next turn"), crashes=2, lost=1
+    ),
     "turns, a sweep beside two writers": Turns((*BOTH, ONLY_SWEEPS)),
 }
 
