@@ -16,7 +16,7 @@ the order of turns alone. Where a variant has a lock instead, its lease ends whe
 | complete | `_put_completed`, `complete_from_manifest` |
 | finish | the rest of `_finish`: the temporary folder goes |
 | roll back: look, request, delete, complete, off the timeline, folder | `rollback.roll_back` |
-| sweep: list, load, delete | `left_over_times`, `load_timeline`, `sweep` |
+| sweep: list, load, delete | `recover_lazily`, `load_timeline`, `sweep` |
 
 The last process begins when all others have ended: what it leaves is what recovery leaves.
 """
