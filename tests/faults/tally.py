@@ -12,6 +12,8 @@ GOALS: Final = {
     "scenarios": (14, "streams that are killed, each with something of its own"),
     "crash points": (2_500, "ends of a process before, after or within a storage operation"),
     "seeds": (150, "simulated streams with random tasks, retries, aborts and faults"),
+    "unsafe variants": (36, "protocols with a rule left out; each way to the damage is found"),
+    "model states": (2_000_000, "states of protocols in which every promise holds"),
 }
 """Least number of each in a run without slow tests; asserted by the suite itself."""
 
@@ -36,8 +38,8 @@ def readme() -> str:
         [
             "# Tests that count what they try",
             "",
-            "`tests/faults` asserts that each run reaches these numbers. This file is made by "
-            "`python -m tests.faults.tally`.",
+            "`tests/faults` and `tests/model` assert that each run reaches these numbers. This "
+            "file is made by `python -m tests.faults.tally`.",
             "",
             "| what | at least | meaning |",
             "|---|---|---|",
