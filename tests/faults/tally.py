@@ -12,6 +12,11 @@ GOALS: Final = {
     "scenarios": (14, "streams that are killed, each with something of its own"),
     "crash points": (2_500, "ends of a process before, after or within a storage operation"),
     "seeds": (150, "simulated streams with random tasks, retries, aborts and faults"),
+    "races, local": (500, "two processes put one name at the same time, on a disk"),
+    "races, s3": (500, "the same on moto"),
+    "races, versitygw": (500, "the same on versitygw, where Go is"),
+    "crash points on S3": (40, "ends of a process after a change to a table on an S3 server"),
+    "Spark drivers killed": (8, "SIGKILL of the driver of a real stream at a named point"),
 }
 """Least number of each in a run without slow tests; asserted by the suite itself."""
 
