@@ -9,6 +9,7 @@ import pytest
 
 from tests.faults.tally import COUNTS, reached, tally
 from tests.spark import fail_points
+from tests.spark.cluster import two_hosts
 from tests.spark.streams import Job
 
 pytestmark = pytest.mark.spark
@@ -46,7 +47,6 @@ SOME = [
     ("manifest put", "mor"),
     ("manifest put", "cow bloom"),
     ("committed", "cow"),
-    ("committed", "mor bloom"),
     ("in recovery, rollback half done", "mor"),
     ("in recovery, before it completes", "cow bloom"),
 ]
@@ -128,26 +128,28 @@ def test_tasks_that_fail_are_tried_again_with_their_rows_in_another_order(job: J
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["cow bloom", "mor"], indirect=True)
+@pytest.mark.parametrize("job", ["mor"], indirect=True)
 def test_speculative_attempts(job: Job) -> None:
     """Two attempts of a task at once: the first one sleeps, goes on too late, or is killed."""
-    speculation = {
+    conf = {
         "spark.speculation": "true",
         "spark.speculation.interval": "50ms",
         "spark.speculation.multiplier": "1.1",
         "spark.speculation.quantile": "0.5",
         "spark.speculation.minTaskRuntime": "100ms",
+        "spark.executor.memory": "1g",
     }
-    job.extra = {"master": "local-cluster[2,1,1024]", "shuffle": "yes", "conf": speculation}
-    for after, seconds in enumerate((30.0, 1.0, 2.0)):
+    for after, seconds in enumerate((60.0, 2.0, 60.0)):
         armed = fail_points.Armed("data file in the middle", "wait", after, seconds)
         armed.put(job.points)
-    job.run()
+    with two_hosts(job.folder / "cluster") as url:
+        job.extra = {"master": url, "shuffle": "yes", "conf": conf}
+        job.run()
     assert len(fail_points.struck(job.points)) == 3
     done = fail_points.attempts(job.folder)
     second = {(batch, task) for word, batch, task, n in done if word == "ended" and n == 1}
     first = {(batch, task) for word, batch, task, n in done if word == "ended" and n == 0}
-    assert second - first, "no attempt was overtaken by another"
+    assert len(second - first) >= 2, "no attempt was overtaken by another"
     job.check()
 
 
