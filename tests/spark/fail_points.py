@@ -83,7 +83,7 @@ class Armed:
 
     def put(self, folder: Path) -> None:
         assert self.point in POINTS
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         number = len(list(folder.iterdir()))
         (folder / f"{number:03}.armed").write_text(json.dumps(asdict(self)))
 
