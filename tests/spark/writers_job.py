@@ -54,15 +54,21 @@ class Writers:
                 self.conflicts += 1
 
 
+def activate(spark: SparkSession) -> None:
+    """Make a session that of this thread; else Spark does not find what was registered with it."""
+    classes = SparkSession._get_j_spark_session_class(spark._jvm)
+    classes.setActiveSession(spark._jsparkSession)
+
+
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text())
     spark = build(job)
     hoodie_ds.register(spark)
     fail_points.register(spark)
     writers = Writers(spark, Path(job["folder"]), job["options"])
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(initializer=activate, initargs=[spark]) as pool:
         running = [pool.submit(writers.stream, Path(job["stream"]))]
-        if job.get("batches"):
+        if "batches" in job:
             running.append(pool.submit(writers.batches, Path(job["batches"])))
         for done in running:
             done.result()
