@@ -17,6 +17,8 @@ GOALS: Final = {
     "races, versitygw": (500, "the same on versitygw, where Go is"),
     "crash points on S3": (40, "ends of a process after a change to a table on an S3 server"),
     "Spark drivers killed": (8, "SIGKILL of the driver of a real stream at a named point"),
+    "streams killed, nightly": (60, "the same at every point, for each table type and index"),
+    "batches of a stream killed ten times, nightly": (500, "at random points"),
 }
 """Least number of each in a run without slow tests; asserted by the suite itself."""
 
