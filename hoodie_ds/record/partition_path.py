@@ -20,6 +20,8 @@ from hoodie_ds.errors import RecordKeyError
 Codes = npt.NDArray[np.int64]
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_NAME_BYTES_MAX = 255  # of a file system's names
+_PATH_BYTES_MAX = 768  # an object's key has 1024, for base path, markers and file names too
 _ESCAPED = str.maketrans(
     {c: f"%{ord(c):02X}" for c in [*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"]}
 )
@@ -129,24 +131,36 @@ def check_inside(path: str) -> None:
     ------
     RecordKeyError
         A component is empty, ``.`` or ``..``, begins with ``.`` (``.hoodie`` among them), or
-        begins with ``_`` and is not ``_field=value``: readers skip such folders.
+        begins with ``_`` and is not ``_field=value``: readers skip such folders. Or it holds a NUL
+        or a backslash, or is longer than what file systems take.
     """
     if path == "":
         return
+    if len(path.encode()) > _PATH_BYTES_MAX:
+        raise _too_long(path, "path", _PATH_BYTES_MAX)
     for component in path.split("/"):
         hidden = component.startswith("_") and "=" not in component
-        if not component or component.startswith(".") or "\0" in component:
+        if not component or component.startswith(".") or "\0" in component or "\\" in component:
             raise _jailed(path, component)
         if hidden and component != DEFAULT_PARTITION:
             raise _jailed(path, component)
+        if len(component.encode()) > _NAME_BYTES_MAX:
+            raise _too_long(path, "folder name", _NAME_BYTES_MAX)
 
 
 def _jailed(path: str, component: str) -> RecordKeyError:
     return RecordKeyError(
         f"partition path {path[:200]!r} is refused for its part {component[:200]!r}: a part must "
-        "not be empty, hidden (a leading '.' or '_'), or hold NUL; correct the value, or create "
-        "the table with hoodie.datasource.write.hive_style_partitioning=true and "
+        "not be empty, hidden (a leading '.' or '_'), or hold NUL or a backslash; correct the "
+        "value, or create the table with hoodie.datasource.write.hive_style_partitioning=true and "
         "hoodie.datasource.write.partitionpath.urlencode=true"
+    )
+
+
+def _too_long(path: str, what: str, limit: int) -> RecordKeyError:
+    return RecordKeyError(
+        f"partition path {path[:200]!r}... is refused: no {what} may have more than {limit} bytes; "
+        "choose a partition field with short values"
     )
 
 

@@ -80,17 +80,7 @@ def marked_files(table: Table, time: str) -> set[str]:
     """Files that the markers of an instant announce, written or not."""
     listed = table.storage.list(temp_folder(time), recursive=True)
     marked = (marked_file(time, status.path) for status in listed)
-    return {
-        path
-        for path in marked
-        # Another engine's marker of a log file may name a base file that is not this write's.
-        if path is not None and _is_of(path, time)
-    }
-
-
-def _is_of(path: str, time: str) -> bool:
-    base = BaseFileName.parse(path.rpartition("/")[2])
-    return base is None or base.instant_time == time
+    return {path for path in marked if path is not None}
 
 
 def _share(table: Table, path: str, instant: Instant) -> Share:

@@ -21,7 +21,7 @@ def left_over_times(table: Table) -> list[str]:
     """
     folders = table.storage.list(TEMP, folders=True)
     names = (status.path.rpartition("/")[2] for status in folders)
-    return [name for name in names if name.isdigit()]
+    return [name for name in names if name.isascii() and name.isdigit()]
 
 
 def sweep(table: Table, timeline: Timeline, times: list[str]) -> None:

@@ -8,7 +8,6 @@ loses rows in other writers).
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -39,6 +38,7 @@ from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import (
+    commit_path,
     instant_path,
     manifest_path,
     marked_file,
@@ -90,7 +90,7 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     record = commit_record(batch, messages, statuses, guard, others, replaced)
     number = 1
     if before is not None:
-        record = joined(read_commit(storage, before), record)
+        record = joined(read_commit(storage, before), record, commit_path(before))
         number = before.num_batches + 1
     body = record.to_bytes()
     _put_whole(storage, manifest_path(time, number), body)
@@ -134,8 +134,9 @@ def _holds(manifest: bytes, message: TaskCommitMessage) -> bool:
     """Whether a manifest of the instant is of this very batch already, or of a later one."""
     if message.batch_id is None:
         return False
-    text = CommitMetadata.from_bytes(manifest, "manifest").extra.get(CHECKPOINT_KEY, "{}")
-    return ReplayGuard(json.loads(text)).holds(message.batch_id)
+    path = "a pending-commit manifest"
+    text = CommitMetadata.from_bytes(manifest, path).extra.get(CHECKPOINT_KEY, "{}")
+    return ReplayGuard.parse(text, path).holds(message.batch_id)
 
 
 def _finish(batch: Batch, instant: Instant, number: int, manifest: bytes) -> None:

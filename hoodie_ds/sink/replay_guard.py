@@ -9,6 +9,7 @@ query alone, and for commits that were pending beside it and completed later.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -30,8 +31,12 @@ BATCH_KEY: Final = "_hoodie_ds_batch"
 """Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""
 
 
-def _is_later(batch: str, than: str) -> bool:
-    return batch.isdigit() and (not than.isdigit() or int(batch) > int(than))
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
+
+
+def _number(batch: str) -> int:
+    """The number of a batch as a commit carries it; -1 for what is none."""
+    return int(batch) if _NUMBER.fullmatch(batch) else -1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -79,7 +84,7 @@ class ReplayGuard:
                 continue
             seen.add(instant)
             extra = read_commit(storage, instant).extra
-            guard = guard._merged(cls._parse(extra.get(CHECKPOINT_KEY, "{}"), commit_path(instant)))
+            guard = guard._merged(cls.parse(extra.get(CHECKPOINT_KEY, "{}"), commit_path(instant)))
             if PENDING_KEY in extra:
                 times = extra[PENDING_KEY].split()
                 waiting = [found for time in times if (found := timeline.commit_at(time))]
@@ -90,24 +95,24 @@ class ReplayGuard:
         later = {
             query: batch
             for query, batch in other.committed.items()
-            if query not in self.committed or _is_later(batch, self.committed[query])
+            if query not in self.committed or _number(batch) > _number(self.committed[query])
         }
         return ReplayGuard({**self.committed, **later})
 
     @classmethod
-    def _parse(cls, text: str, path: str) -> ReplayGuard:
+    def parse(cls, text: str, path: str) -> ReplayGuard:
+        """Read the entry of a commit's extra metadata; `path` is the commit's, for errors."""
         try:
             entries = json.loads(text)
             return cls({str(key): str(value) for key, value in entries.items()})
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise CorruptFileError(
                 f"{path}: {CHECKPOINT_KEY} = {text[:100]!r} is no JSON object of batch ids"
             ) from error
 
     def holds(self, batch: BatchId) -> bool:
         """Whether a batch is in the table."""
-        highest = self.committed.get(batch.query_id)
-        return highest is not None and highest.isdigit() and batch.batch_id <= int(highest)
+        return batch.batch_id <= _number(self.committed.get(batch.query_id, ""))
 
     def with_batch(self, batch: BatchId) -> ReplayGuard:
         """Return the guard after a batch."""

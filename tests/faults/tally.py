@@ -11,6 +11,7 @@ COUNTS: Counter[str] = Counter()
 GOALS: Final = {
     "scenarios": (14, "streams that are killed, each with something of its own"),
     "crash points": (2_500, "ends of a process before, after or within a storage operation"),
+    "malformed files": (4_000, "damaged or forged inputs of fourteen formats"),
     "seeds": (150, "simulated streams with random tasks, retries, aborts and faults"),
 }
 """Least number of each in a run without slow tests; asserted by the suite itself."""

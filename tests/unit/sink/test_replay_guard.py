@@ -43,7 +43,7 @@ def test_the_newest_commit_with_an_entry_tells_all(storage: Storage) -> None:
     guard = load(storage)
     assert guard.committed == {"q": "2", "jvm": "x7"}
     assert not guard.holds(BatchId("jvm", 0))
-    assert ReplayGuard._parse(guard.to_json(), "p") == guard
+    assert ReplayGuard.parse(guard.to_json(), "p") == guard
 
 
 def test_a_table_without_streams_holds_nothing(storage: Storage) -> None:
