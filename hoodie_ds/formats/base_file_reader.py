@@ -21,6 +21,10 @@ _PIECE_ROWS: Final = 128 * 1024
 _ROWS_PER_BYTE: Final = 64
 """Rows that a byte of a base file may stand for at most."""
 
+_HARMLESS_BYTES: Final = 32 << 20
+_LEAST_SHARE: Final = 1000
+"""To what part of its size a codec may shrink a column chunk, unless that is harmless anyway."""
+
 _DICTIONARY_BYTES: Final = 3
 """Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
 
@@ -54,7 +58,7 @@ class BaseFileReader:
         self.dictionaries: frozenset[str] = frozenset()
         with self._reading():
             self._file = _open(source)
-            _check_num_rows(self._file.metadata, source)
+            _check_claims(self._file.metadata, source)
             if keep_dictionaries:
                 self.dictionaries = _repetitive_strings(self._file.metadata, schema)
                 self._file = _open(source, self.dictionaries, self._file.metadata)
@@ -160,17 +164,27 @@ def _open(
     )
 
 
-def _check_num_rows(metadata: pq.FileMetaData, source: BinaryIO) -> None:
-    """Refuse a footer that claims more rows than can be in the file.
+def _check_claims(metadata: pq.FileMetaData, source: BinaryIO) -> None:
+    """Refuse a footer that claims more than can be in the file, before memory is taken for it.
 
     Each row of a base file has a record key of its own, which no encoding brings below some bits.
+    Values that repeat are encoded as references, so a column that its codec then shrinks so far
+    was made to burst.
     """
-    groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    if metadata.num_rows != sum(groups) or min(groups, default=0) < 0:
-        raise ValueError(f"it has {metadata.num_rows} rows in groups of {groups[:10]}")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    counts = [group.num_rows for group in groups]
+    if metadata.num_rows != sum(counts) or min(counts, default=0) < 0:
+        raise ValueError(f"it has {metadata.num_rows} rows in groups of {counts[:10]}")
     size = source.seek(0, os.SEEK_END)
     if metadata.num_rows > _ROWS_PER_BYTE * size:
         raise ValueError(f"{metadata.num_rows} rows cannot be in {size} bytes")
+    for group in groups:
+        if group.total_byte_size <= _HARMLESS_BYTES:
+            continue
+        for column in map(group.column, range(group.num_columns)):
+            encoded, stored = column.total_uncompressed_size, column.total_compressed_size
+            if encoded > _HARMLESS_BYTES and encoded > _LEAST_SHARE * stored:
+                raise ValueError(f"{encoded} bytes of {column.path_in_schema!r} in {stored}")
 
 
 def _repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:

@@ -28,6 +28,8 @@ DELETED = pa.table({"id": ["k2", "k3"], "city": ["x", "x"], "ts": pa.array([3, 0
 MORE = trips(("k1", "x", 9, 1.5), ("n", "y", 9, 2.5))
 """What is written to a table whose files were damaged."""
 
+PENDING = trips(("p", "x", 5, 5.0))
+
 MOR = {TYPE: "MERGE_ON_READ"}
 AVRO = {**MOR, "hoodie.logfile.data.block.format": "avro"}
 BLOOM = {
@@ -152,12 +154,12 @@ def pending_files(committed: bool = False) -> dict[str, bytes]:
     options = {**options_of("mor"), **({} if committed else SPAN)}
     storage = MemoryStorage(ROOT, table_files("mor"))
     coordinator = writer(storage, options)
-    batch = coordinator.begin(SECOND.schema)
+    batch = coordinator.begin(PENDING.schema)
     message = write_task(
         batch,
         TaskId(0, 7, 0),
         BatchId("q", 0),
-        SECOND.to_batches(),
+        PENDING.to_batches(),
         sole_writer=True,
         clock=coordinator.clock,
     )
