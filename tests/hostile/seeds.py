@@ -13,15 +13,18 @@ from typing import Any
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.errors import HoodieError
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
+from hoodie_ds.timeline.commit_metadata import DIGEST_KEY, CommitMetadata
 from tests.faults.stream import writer
 from tests.golden.golden_tables import FOLDER, golden_names, unzip_table
 from tests.tables import TRIPS, TYPE, trips
 
 ROOT = "memory://hostile"
+FORGED = "forged"
 FIRST = trips(*((f"k{i}", "x", 1, float(i)) for i in range(6)))
 SECOND = trips(("k1", "x", 2, 10.0), ("k7", "x", 2, 7.0))
 DELETED = pa.table({"id": ["k2", "k3"], "city": ["x", "x"], "ts": pa.array([3, 0], pa.int64())})
@@ -168,9 +171,20 @@ def pending_files(committed: bool = False) -> dict[str, bytes]:
     return storage.files
 
 
-def without_digest(data: bytes) -> bytes:
-    """The body of a commit as a writer leaves it that adds no digest and no checksums."""
-    body: dict[str, Any] = json.loads(data)
-    for key in ("_hoodie_ds_digest", "_hoodie_ds_checksums"):
-        body["extraMetadata"].pop(key, None)
-    return json.dumps(body, indent=2).encode()
+def is_damaged(data: bytes) -> bool:
+    """Whether a commit of ours was damaged, rather than forged or replaced by another writer's."""
+    return b'"_hoodie_ds_' in data and FORGED.encode() not in data
+
+
+def with_digest(data: bytes) -> bytes:
+    """The body of a commit that was forged, digest included, as far as it can be read."""
+    try:
+        body: dict[str, Any] = json.loads(data)
+        extra = body["extraMetadata"]
+        hidden = {key: extra.pop(key) for key in list(extra) if key.startswith("_hoodie_ds_")}
+        hidden.pop(DIGEST_KEY, None)
+        forged = CommitMetadata.from_bytes(json.dumps(body).encode(), "forged")
+        more = {key: str(value) for key, value in hidden.items() if value is not None}
+        return forged.with_extra({**more, FORGED: ""}).to_bytes()
+    except (HoodieError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        return data

@@ -13,7 +13,8 @@ import pytest
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.testing import one_thread
 from tests.faults.tally import COUNTS, reached, tally
-from tests.hostile.formats import FORMATS, must_name
+from tests.hostile.format import must_name
+from tests.hostile.formats import FORMATS
 from tests.hostile.limits import within_limits
 from tests.hostile.seeds import Seed
 
