@@ -56,8 +56,8 @@ def readme() -> str:
         [
             "# Tests that count what they try",
             "",
-            "The suite asserts that `.ci/run` reaches these numbers, and a nightly run those that say "
-            "so. This file is made by `python -m tests.faults.tally`.",
+            "The suite asserts that `.ci/run` reaches these numbers, and a nightly run those that "
+            "say so. This file is made by `python -m tests.faults.tally`.",
             "",
             "| what | at least | meaning |",
             "|---|---|---|",
