@@ -30,13 +30,13 @@ from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay
-from hoodie_ds.sink.replay_guard import ReplayGuard, guard_entries
+from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import (
@@ -145,13 +145,15 @@ def _decided(
         _check_not_undone(batch, timeline, instant)
     if tried is None or batch.options.batches_per_commit == 1:
         record = _record(messages, instant, statuses, timeline)
+        if batch.options.batches_per_commit == 1:
+            record = record.with_extra({TURN_KEY: str(exclusion.number)})
         body = record.to_bytes()
         _put_whole(storage, manifest_path(instant.time, _number(batch)), body)
     else:
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
     if _number(batch) == batch.options.batches_per_commit or messages[0].batch_id is None:
-        if not exclusion.decide(instant, timeline, guard_entries(record.extra)):
+        if not exclusion.decide(instant, timeline, record.guard_entries):
             return False
         _finish(storage, instant, body)
     return True

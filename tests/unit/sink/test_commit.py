@@ -21,10 +21,11 @@ from hoodie_ds.errors import (
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, BatchId
+from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
 from hoodie_ds.timeline.paths import TEMP, instant_path
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import TRIPS, coordinator, found, tree, trips
