@@ -12,8 +12,15 @@ GOALS: Final = {
     "scenarios": (14, "streams that are killed, each with something of its own"),
     "crash points": (2_500, "ends of a process before, after or within a storage operation"),
     "seeds": (150, "simulated streams with random tasks, retries, aborts and faults"),
+    "pairs of crashes": (750, "a process ends, and the one that recovers from it does too"),
+    "schedules": (2_772, "orders in which the phases of two processes follow one another"),
+    "model steps": (19_000, "steps of random streams, writers and crashes against a dictionary"),
+    "mutants": (30, "bugs planted one at a time, each found by the test that is named for it"),
+    "pairs of crashes, nightly": (40_000, "all of them"),
+    "seeds, nightly": (5_000, "more of the same"),
+    "schedules, nightly": (7_392, "further pairs of processes"),
 }
-"""Least number of each in a run without slow tests; asserted by the suite itself."""
+"""Least number of each in a full check, or in a nightly run; asserted by the suite itself."""
 
 README: Final = Path(__file__).parents[1] / "README.md"
 
