@@ -95,5 +95,9 @@ class WriteConflictError(HoodieError):
     """Another writer changed what this write was based on; nothing was committed."""
 
 
+class LockTimeoutError(HoodieError):
+    """Other writers held the table's lock for too long; nothing was committed."""
+
+
 class CommitOutcomeUnknownError(HoodieError):
     """It could not be found out whether the commit took effect; nothing was deleted."""

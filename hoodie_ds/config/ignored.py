@@ -20,7 +20,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.datasource.write.streaming.retry.count
         hoodie.datasource.write.streaming.retry.interval.ms
         hoodie.datasource.write.streaming.disable.compaction
-        hoodie.client.heartbeat.interval_in_ms hoodie.client.heartbeat.tolerable.misses
         hoodie.spark.sql.insert.into.operation
         write.tasks write.bucket_assign.tasks write.index_bootstrap.tasks write.merge.max_memory
         write.sort.memory write.buffer.type write.buffer.size write.buffer.disruptor.ring.size
@@ -76,12 +75,14 @@ _KEYS_BY_REASON: Final = {
         hoodie.metadata.global.record.level.index.enable
         hoodie.metadata.compact.max.delta.commits metadata.compaction.delta_commits
     """,
-    "locks belong to several writers, which hoodie.write.concurrency.mode decides": """
-        hoodie.write.lock.provider hoodie.write.lock.wait_time_ms hoodie.write.lock.num_retries
-        hoodie.write.lock.wait_time_ms_between_retry hoodie.write.lock.client.num_retries
-        hoodie.write.lock.client.wait_time_ms_between_retry
-        hoodie.write.lock.storage.validity.timeout.secs
+    "the lock is asked for again until the time to wait is over": """
+        hoodie.write.lock.num_retries hoodie.write.lock.wait_time_ms_between_retry
+        hoodie.write.lock.client.num_retries hoodie.write.lock.client.wait_time_ms_between_retry
+    """,
+    "a commit that outlives its lock is still safe": """
         hoodie.write.lock.storage.renew.interval.secs
+    """,
+    "file groups are compared, and keys where an index looks them up": """
         hoodie.write.lock.conflict.resolution.strategy
     """,
     "tunes how the JVM plans a read; the rows are the same": """

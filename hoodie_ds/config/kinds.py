@@ -127,6 +127,28 @@ class DuplicatePolicy(str, Enum):
     FAIL = "fail"
 
 
+class ConcurrencyMode(str, Enum):
+    """Whether a table has several writers (``hoodie.write.concurrency.mode``)."""
+
+    SINGLE_WRITER = "SINGLE_WRITER"
+    OPTIMISTIC_CONCURRENCY_CONTROL = "OPTIMISTIC_CONCURRENCY_CONTROL"
+
+
+class FailedWritesPolicy(str, Enum):
+    """When unfinished writes are undone (``hoodie.clean.failed.writes.policy``)."""
+
+    EAGER = "EAGER"
+    LAZY = "LAZY"
+
+
+class LockProvider(str, Enum):
+    """What keeps commits of several writers apart, by Hudi's classes."""
+
+    STORAGE = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
+    FILE_SYSTEM = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    IN_PROCESS = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+
+
 class PartialUpdateMode(str, Enum):
     """Which values a row takes from the other one (``hoodie.table.partial.update.mode``)."""
 

@@ -43,9 +43,7 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "write.partition.overwrite.mode": ("static",),
     "write.insert.cluster": _FALSE,
     # Commits and other writers.
-    "hoodie.write.concurrency.mode": ("single_writer",),
-    "hoodie.clean.failed.writes.policy": ("eager",),
-    "hoodie.cleaner.policy.failed.writes": ("eager",),
+    "hoodie.write.lock.filesystem.path": _NEVER,
     "hoodie.prewrite.cleaner.policy": ("none", "rollback_failed_writes"),
     "hoodie.precommit.validators": ("",),
     "hoodie.write.rolling.metadata.keys": ("",),

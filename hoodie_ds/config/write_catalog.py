@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from hoodie_ds.config.base_path import BASE_PATH
+from hoodie_ds.config.concurrency_catalog import CONCURRENCY_OPTIONS
 from hoodie_ds.config.index_catalog import INDEX_OPTIONS
 from hoodie_ds.config.kinds import (
     DuplicatePolicy,
@@ -389,6 +390,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     ALLOW_NON_ATOMIC_STORAGE,
     VERIFY_CHECKSUMS,
     RETRY_DEADLINE_MS,
+    *CONCURRENCY_OPTIONS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

@@ -19,6 +19,7 @@ from hoodie_ds.config.catalog import (
     GivenOptions,
     storage_options,
 )
+from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.kinds import (
     BloomFilterType,
@@ -62,6 +63,8 @@ class WriteOptions:
         Java class that says the merge mode.
     partial_update_mode, unavailable_value
         Which values of a row are filled from another one, for a new table; and the marker of them.
+    concurrency : Concurrency
+        How the writer lives beside others.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
@@ -126,6 +129,7 @@ class WriteOptions:
     allow_non_atomic_storage: bool = False
     verify_checksums: bool = True
     storage_retry_ms: int = 60_000
+    concurrency: Concurrency = field(default_factory=Concurrency)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -215,6 +219,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         allow_non_atomic_storage=given.get_or_default(catalog.ALLOW_NON_ATOMIC_STORAGE),
         verify_checksums=given.get_or_default(catalog.VERIFY_CHECKSUMS),
         storage_retry_ms=given.get_or_default(catalog.RETRY_DEADLINE_MS),
+        concurrency=Concurrency.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
     )
@@ -284,6 +289,12 @@ def _extra_metadata(given: GivenOptions) -> dict[str, str]:
 def _check_together(options: WriteOptions) -> None:
     """Raise `OptionError` where two options contradict one another whatever the table is."""
     check_key_generation(options.key_generator, options.record_key_fields, options.partition_fields)
+    if options.concurrency.is_shared and options.batches_per_commit > 1:
+        raise OptionError(
+            catalog.BATCHES_PER_COMMIT.key,
+            options.batches_per_commit,
+            "beside other writers each batch commits, as a conflict may undo it; leave it out",
+        )
     keys, hashed = options.record_key_fields, options.bucket_hash_fields
     if keys is not None and hashed is not None and not set(hashed) <= set(keys):
         raise OptionError(

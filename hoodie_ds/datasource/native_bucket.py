@@ -79,13 +79,13 @@ def _key_and_hash(
     ((field, text),) = texts.items()
     if spec.kind is KeyGeneratorType.COMPLEX and spec.complex_key_prefixed:
         text = sf.concat(sf.lit(f"{field}:"), text)
-    return text, _list_hash([_hive_hash(df, text)])
+    return text, _list_hash([hive_hash(df, text)])
 
 
 def _value_hash(df: DataFrame, text: Column) -> Column:
     """Hash of one value of a complex key, where null and empty have placeholders."""
     nothing = text.isNull() | text.isin(*_NOTHING)
-    return sf.when(nothing, sf.lit(0).cast("bigint")).otherwise(_hive_hash(df, text))
+    return sf.when(nothing, sf.lit(0).cast("bigint")).otherwise(hive_hash(df, text))
 
 
 def _is_rare(text: Column) -> Column:
@@ -144,7 +144,7 @@ def _parsed_hash(key: Column, hash_fields: Sequence[str]) -> Column:
     return sf.aggregate(chosen, sf.lit(1).cast("bigint"), fold)
 
 
-def _hive_hash(df: DataFrame, text: Column) -> Column:
+def hive_hash(df: DataFrame, text: Column) -> Column:
     """Java's ``String.hashCode`` of an ASCII text as an unsigned bigint.
 
     It is Catalyst's ``HiveHash``, which has no function of its own in the DataFrame API.

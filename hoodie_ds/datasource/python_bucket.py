@@ -58,7 +58,10 @@ def _tasks(
     if by_key:
         return (buckets % num_tasks).astype(np.int32)
     offsets = np.array(
-        [first_task(path, num_tasks) for path in paths.dictionary.to_pylist()],
+        [
+            first_task(path, num_tasks, layout.num_buckets_in(path))
+            for path in paths.dictionary.to_pylist()
+        ],
         dtype=np.int64,
     )
     first = offsets.astype(np.int64)[paths.indices.to_numpy()]

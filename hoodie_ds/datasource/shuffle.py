@@ -26,7 +26,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.append_layout import lay_out
 from hoodie_ds.datasource.assigner import assigning_mapper
 from hoodie_ds.datasource.compat import arrow_schema
-from hoodie_ds.datasource.native_bucket import native_bucket
+from hoodie_ds.datasource.native_bucket import hive_hash, native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keygen import KeySpec
@@ -113,7 +113,7 @@ def _by_bucket(
         schema = StructType([*df.schema.fields, StructField(TASK_COLUMN, IntegerType())])
         rows = df.mapInArrow(task_mapper(layout, spec, num_tasks, by_key), schema)
     else:
-        first = sf.lit(0) if by_key else _first_task(df, spec, num_tasks)
+        first = sf.lit(0) if by_key else _first_task(df, layout, spec, num_tasks)
         rows = df.withColumn(TASK_COLUMN, ((first + bucket) % num_tasks).cast("int"))
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 
@@ -131,14 +131,15 @@ def _table(options: WriteOptions) -> Table | None:
     return table
 
 
-def _first_task(df: DataFrame, spec: KeySpec, num_tasks: int) -> Column:
-    """The task of a partition's bucket 0: a function of no more than its path."""
+def _first_task(df: DataFrame, layout: BucketLayout, spec: KeySpec, num_tasks: int) -> Column:
+    """The task of a partition's bucket 0, a function of no more than its path; see `first_task`."""
     if spec.kind not in (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX):
         return sf.lit(0)  # several values may share a path; its buckets are spread all the same
     nothing = sf.lit(DEFAULT_PARTITION)
     texts = [_path_text(df, field, spec) for field in spec.partition_fields]
     values = [sf.when((text == "") | text.isNull(), nothing).otherwise(text) for text in texts]
-    return sf.pmod(sf.xxhash64(sf.concat_ws("/", *values)), sf.lit(num_tasks))
+    hashed = hive_hash(df, sf.concat_ws("/", *values)).bitwiseAND(0x7FFFFFFF)
+    return hashed % num_tasks * layout.num_buckets
 
 
 def _path_text(df: DataFrame, field: str, spec: KeySpec) -> Column:

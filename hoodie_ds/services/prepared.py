@@ -7,13 +7,20 @@ instant pending without being the writer that goes on with it completes it as it
 
 from __future__ import annotations
 
-from hoodie_ds.errors import CorruptFileError, NotFoundError
+from contextlib import suppress
+
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.services.failed_write import is_ours
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import manifest_number, manifest_path, temp_folder
+from hoodie_ds.timeline.paths import (
+    instant_path,
+    manifest_number,
+    manifest_path,
+    temp_folder,
+)
 from hoodie_ds.timeline.timeline import Timeline
 
 
@@ -45,6 +52,25 @@ def newest_manifest(storage: Storage, time: str) -> tuple[int, bytes] | None:
             raise  # Spark has moved past the batches in it: to take an older one would lose rows
         return None
     return number, body
+
+
+def complete_from_manifest(storage: Storage, instant: Instant) -> bool:
+    """Complete an instant whose manifest is there and whole; it is the completed file's bytes.
+
+    The temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
+
+    Returns
+    -------
+    bool
+        False if there is no such manifest.
+    """
+    found = newest_manifest(storage, instant.time)
+    if found is None:
+        return False
+    # Taken already: by another recovery, or by a first try whose answer was lost.
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), found[1])
+    return True
 
 
 def find_prepared(

@@ -9,17 +9,18 @@ from __future__ import annotations
 from contextlib import suppress
 
 from hoodie_ds.config.clock import Clock
-from hoodie_ds.errors import (
-    AlreadyExistsError,
-    NotFoundError,
-    TimelineError,
-)
+from hoodie_ds.config.concurrency_catalog import CONCURRENCY_MODE
+from hoodie_ds.config.kinds import ConcurrencyMode
+from hoodie_ds.errors import NotFoundError, TimelineError, WriteConflictError
+from hoodie_ds.services.decisions import decide_to_roll_back
 from hoodie_ds.services.failed_write import is_ours
-from hoodie_ds.services.prepared import newest_manifest
+from hoodie_ds.services.prepared import complete_from_manifest
 from hoodie_ds.services.rollback import finish_rollback, roll_back
 from hoodie_ds.services.sweep import left_over_times, sweep
+from hoodie_ds.table.heartbeat import living
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.owner import is_decided_by_turns, owner_of
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -27,7 +28,9 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
-def recover(table: Table, clock: Clock, prepared: Instant | None = None) -> Timeline:
+def recover(
+    table: Table, clock: Clock, prepared: Instant | None = None, heartbeat_timeout_ms: int = 600_000
+) -> Timeline:
     """Finish or undo every write that did not complete.
 
     Killed anywhere, it does the rest when it runs again.
@@ -40,6 +43,8 @@ def recover(table: Table, clock: Clock, prepared: Instant | None = None) -> Time
         For the times of rollbacks.
     prepared : Instant, optional
         The pending instant that the caller goes on with.
+    heartbeat_timeout_ms : int
+        Age of a heartbeat at which its writer counts as dead.
 
     Returns
     -------
@@ -50,27 +55,50 @@ def recover(table: Table, clock: Clock, prepared: Instant | None = None) -> Time
     ------
     TimelineError
         A clustering is pending, which only the engine that began it can undo.
+    WriteConflictError
+        A pending write is that of one of several writers, and its heart beats.
     """
     left_over = left_over_times(table)
     timeline = load_timeline(table.storage)
     timeline = timeline.with_prepared(prepared)
     pending = [i for i in timeline.pending if i.action in (*_WRITES, Action.ROLLBACK)]
+    refuse_clustering(table, timeline)
+    _refuse_living(table, pending, heartbeat_timeout_ms)
     for instant in pending:
+        if instant.action is Action.ROLLBACK:
+            finish_rollback(table, instant, clock)
+    for instant in pending:
+        if instant.action in _WRITES:
+            _finish_or_undo(table, instant, clock)
+    if pending:
+        timeline = load_timeline(table.storage).with_prepared(prepared)
+    sweep(table, timeline, left_over)
+    return timeline
+
+
+def refuse_clustering(table: Table, timeline: Timeline) -> None:
+    """Raise `TimelineError` if a clustering is pending."""
+    for instant in timeline.pending:
         if instant.action is Action.REPLACE_COMMIT and _is_clustering(table, instant):
             raise TimelineError(
                 f"{table.storage.root}: clustering {instant.time} is pending; finish it or roll "
                 "it back with the engine that began it"
             )
+
+
+def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> None:
+    """Refuse to undo a write that its writer, one of several, is at work on."""
+    if not pending:
+        return
+    alive = living(table.storage, timeout_ms)
     for instant in pending:
-        if instant.action is Action.ROLLBACK:
-            finish_rollback(table, instant, clock)
-    for instant in pending:
-        if instant.action in _WRITES and not _recommit(table, instant):
-            roll_back(table, instant, clock)
-    if pending:
-        timeline = load_timeline(table.storage).with_prepared(prepared)
-    sweep(table, timeline, left_over)
-    return timeline
+        if instant.time in alive:
+            raise WriteConflictError(
+                f"{table.storage.root}: another writer is at work on instant {instant.time}; let "
+                f"every writer set {CONCURRENCY_MODE.key} = "
+                f"{ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL.value}, or wait until it has "
+                f"ended (a dead one shows after {timeout_ms} ms)"
+            )
 
 
 def _is_clustering(table: Table, instant: Instant) -> bool:
@@ -80,17 +108,13 @@ def _is_clustering(table: Table, instant: Instant) -> bool:
     return False
 
 
-def _recommit(table: Table, instant: Instant) -> bool:
-    """Complete an instant of ours whose manifest is there and whole.
+def _finish_or_undo(table: Table, instant: Instant, clock: Clock) -> None:
+    """Complete an instant of ours whose manifest is there and whole; roll any other back.
 
-    Its temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
+    That of one of several writers is completed only if a turn says so.
     """
-    if not is_ours(table, instant):
-        return False
-    found = newest_manifest(table.storage, instant.time)
-    if found is None:
-        return False
-    # Taken already: by another recovery, or by a first try whose answer was lost.
-    with suppress(AlreadyExistsError):
-        table.storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), found[1])
-    return True
+    owner = owner_of(table.storage, instant.at(State.INFLIGHT)) if is_ours(table, instant) else None
+    if owner is not None and is_decided_by_turns(owner):
+        decide_to_roll_back(table, instant, f"undo {instant.time} {clock.now_ms()}", clock)
+    elif owner is None or not complete_from_manifest(table.storage, instant):
+        roll_back(table, instant, clock)

@@ -16,6 +16,7 @@ from hoodie_ds.services.failed_write import files_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
 from hoodie_ds.timeline.paths import in_partition, instant_path, temp_folder
@@ -51,7 +52,7 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
         return
     found = files_of(table, timeline, instant)
     body = plan_to_bytes(table.storage.root, instant, found)
-    rollback = _request(table, timeline, clock, body)
+    rollback = _request(table, timeline, clock, body, instant.time)
     if load_timeline(table.storage).commit_at(instant.time) is not None:
         # Its writer was not dead and came first; what is committed stays.
         table.storage.delete(instant_path(rollback))
@@ -107,17 +108,16 @@ def _gone(table: Table, time: str) -> Instant:
     return Instant(time, Action.COMMIT if cow else Action.DELTA_COMMIT, State.INFLIGHT)
 
 
-def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes) -> Instant:
+def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target: str) -> Instant:
     utc = table.properties.timeline_timezone == "UTC"
     time = next_time(clock.now_ms(), utc, timeline.latest_time)
     while True:
         rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
-        try:
-            table.storage.put_if_absent(instant_path(rollback), plan)
-        except AlreadyExistsError:
-            time = following(time)
-            continue
-        return rollback
+        with suppress(AlreadyExistsError):
+            if claim(table.storage, time, f"rollback of {target}"):
+                table.storage.put_if_absent(instant_path(rollback), plan)
+                return rollback
+        time = following(time)
 
 
 def _execute(
@@ -141,6 +141,7 @@ def _execute(
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
     storage.delete(temp_folder(instant.time))
+    storage.delete(temp_folder(rollback.time))
 
 
 def _put_again(table: Table, instant: Instant, body: bytes) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hoodie_ds.services.failed_write import marked_files
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.paths import TEMP, temp_folder
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -36,13 +37,17 @@ def sweep(table: Table, timeline: Timeline, times: list[str]) -> None:
     times : list of str
         From `left_over_times`.
     """
+    undone = {i.time for i in timeline.completed if i.action is Action.ROLLBACK}
     known = {instant.time for instant in (*timeline.pending, *timeline.completed)}
     view = FileSystemView(table.storage, timeline)
     for time in times:
+        if time in undone:  # its files are the commands that hide failed blocks: they stay
+            table.storage.delete(temp_folder(time))
+            continue
         commit = timeline.commit_at(time)
         is_commit = commit is not None and not commit.num_batches
-        # Pending, prepared, another kind of instant (a rollback's markers announce the commands
-        # that hide failed blocks), or archived: which of the files count is not known here.
+        # Pending, prepared, another kind of instant, or archived: which of the files count is not
+        # known here.
         if not is_commit and (time in known or timeline.is_committed(time)):
             continue
         for path in sorted(marked_files(table, time)):

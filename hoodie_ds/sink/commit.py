@@ -1,26 +1,23 @@
 """The commit of a batch, step by step; every step can be killed and done again.
 
-merge staged rows, check for conflicts, put the manifest, drop files of lost attempts, put the
-completed file, clean up. The manifest is the completed file's bytes: once it is there, recovery
-can finish the commit without the tasks (the window between a checkpoint and its commit, which
-loses rows in other writers).
+merge staged rows, check for conflicts, put the manifest, decide among several writers, drop files
+of lost attempts, put the completed file, clean up. The manifest is the completed file's bytes:
+once it is there (and, among several writers, decided), recovery can finish the commit without the
+tasks: the window between a checkpoint and its commit, which loses rows in other writers.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 
+from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import (
     AlreadyExistsError,
-    CommitOutcomeUnknownError,
-    NotFoundError,
-    StorageError,
     TimelineError,
-    UnavailableError,
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
@@ -29,15 +26,19 @@ from hoodie_ds.services.rollback import target_of
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
+from hoodie_ds.sink.conflicts import check_groups
+from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
-from hoodie_ds.sink.open_instant import owner_of
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
 from hoodie_ds.sink.staged_merge import merge_all_staged
+from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table import heartbeat
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import (
     instant_path,
     manifest_path,
@@ -50,13 +51,17 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 _log = logging.getLogger("hoodie_ds")
 
 
-def complete(messages: Sequence[TaskCommitMessage]) -> None:
+def complete(
+    messages: Sequence[TaskCommitMessage], clock: Clock | None = None, pauses: Pauses | None = None
+) -> None:
     """Commit what tasks wrote.
 
     Parameters
     ----------
     messages : sequence of TaskCommitMessage
         From every task that had rows; at least one.
+    clock, pauses
+        For what is done beside other writers; the machine's by default.
 
     Raises
     ------
@@ -65,38 +70,77 @@ def complete(messages: Sequence[TaskCommitMessage]) -> None:
     """
     batch, time = _agreed(messages)
     storage = batch.table.storage
-    timeline = load_timeline(storage)
     instant = Instant(time, batch.action, State.INFLIGHT)
+    timeline = load_timeline(storage)
     if _is_done(messages[0], timeline):
         return
     _check_not_undone(batch, timeline, instant)
     prepared = newest_manifest(storage, time)
-    if prepared is not None and _holds(prepared[1], messages[0]):
+    decides = not batch.options.concurrency.is_shared  # else a turn decides, not the manifest
+    if decides and prepared is not None and _holds(prepared[1], messages[0]):
         _finish(batch, instant, *prepared)  # a first try got as far as the manifest
         return
+    with alive(batch, time):
+        statuses = _all_files(batch, time, messages)
+        with excluding(batch, clock or SystemClock(), pauses or RandomPauses()) as exclusion:
+            while not _decided(messages, instant, statuses, timeline, exclusion):
+                pass
+    if batch.options.concurrency.is_shared:
+        heartbeat.stop(storage, time)
+
+
+def _all_files(batch: Batch, time: str, messages: Sequence[TaskCommitMessage]) -> list[WriteStatus]:
+    """Merge staged rows; returns what was written, here and by tasks."""
     statuses = [status for message in messages for status in message.statuses]
     staged = [part for message in messages for part in message.staged]
     _check_no_group_twice(statuses, staged)
     if staged and not all(message.owns_keys for message in messages):
-        _warn_unshuffled(storage.root)
-    statuses += merge_all_staged(batch, time, staged, statuses)
+        _warn_unshuffled(batch.table.storage.root)
+    return statuses + merge_all_staged(batch, time, staged, statuses)
+
+
+def _decided(
+    messages: Sequence[TaskCommitMessage],
+    instant: Instant,
+    statuses: Sequence[WriteStatus],
+    timeline: Timeline,
+    exclusion: Exclusion,
+) -> bool:
+    """Check for conflicts, put the manifest, decide and complete.
+
+    Returns
+    -------
+    bool
+        False if other writers decided something meanwhile: to be done again.
+    """
+    batch = messages[0].batch
+    storage = batch.table.storage
+    if exclusion.settle():
+        timeline = load_timeline(storage)
+        if _is_done(messages[0], timeline):
+            return True
+        _check_not_undone(batch, timeline, instant)
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
     replaced = replaced_groups(batch, partitions)
-    _check_conflicts(batch, timeline, statuses, replaced)
+    check_groups(batch, instant.time, timeline, statuses, replaced)
     before = batch.timeline.prepared
     guard = ReplayGuard.load(storage, timeline.with_prepared(before))
-    others = [i.time for i in timeline.pending if i.action in WRITE_ACTIONS and i.time != time]
+    writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)
+    others = [time for time in writes if time != instant.time]
     record = commit_record(batch, messages, statuses, guard, others, replaced)
     number = 1
     if before is not None:
         record = joined(read_commit(storage, before), record)
         number = before.num_batches + 1
     body = record.to_bytes()
-    _put_whole(storage, manifest_path(time, number), body)
+    _put_whole(storage, manifest_path(instant.time, number), body)
     if messages[0].batch_id is None:
         number = batch.options.batches_per_commit  # no further batch will come
+    if not exclusion.decide(instant, timeline):
+        return False
     _finish(batch, instant, number, body)
+    return True
 
 
 def _is_done(message: TaskCommitMessage, timeline: Timeline) -> bool:
@@ -117,11 +161,12 @@ def _is_done(message: TaskCommitMessage, timeline: Timeline) -> bool:
 
 
 def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> None:
+    """Refuse if the instant was rolled back, also if a late task has opened it again since."""
     storage = batch.table.storage
     undone = owner_of(storage, instant) != batch.owner or any(
-        target_of(storage, pending) == instant.time
-        for pending in timeline.pending
-        if pending.action is Action.ROLLBACK
+        target_of(storage, rollback) == instant.time
+        for rollback in (*timeline.pending, *timeline.completed)
+        if rollback.action is Action.ROLLBACK and rollback.time > instant.time
     )
     if undone:
         raise TimelineError(
@@ -156,10 +201,13 @@ def is_complete(message: TaskCommitMessage) -> bool:
 
 
 def give_up(message: TaskCommitMessage) -> None:
-    """Leave a tombstone for the instant of a message."""
+    """Leave a tombstone for the instant of a message, and let others undo it at once."""
     assert message.instant_time is not None
+    storage = message.batch.table.storage
     with suppress(AlreadyExistsError):
-        message.batch.table.storage.put_if_absent(tombstone_path(message.instant_time), b"")
+        storage.put_if_absent(tombstone_path(message.instant_time), b"")
+    if message.batch.options.concurrency.is_shared:
+        heartbeat.stop(storage, message.instant_time)
 
 
 def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
@@ -211,33 +259,6 @@ def _delete_unnamed(storage: Storage, time: str, manifest: bytes) -> None:
             storage.delete(path)
 
 
-def _check_conflicts(
-    batch: Batch,
-    timeline: Timeline,
-    statuses: Sequence[WriteStatus],
-    replaced: Mapping[str, Sequence[str]],
-) -> None:
-    """Refuse if a commit that this batch did not see touched the same file groups.
-
-    To what a batch replaces also belongs what has since been added to the same partitions.
-    """
-    touched = {status.group for status in statuses}
-    touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
-    for instant in timeline.commits:
-        if batch.timeline.is_committed(instant.time):
-            continue
-        commit = read_commit(batch.table.storage, instant)
-        others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
-        others |= {FileGroupId(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
-        common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
-        if common:
-            raise WriteConflictError(
-                f"{batch.table.storage.root}: commit {instant.time} changed file group "
-                f"{common[0]} while this batch was written; the batch is not committed and can "
-                "be run again"
-            )
-
-
 def _put_whole(storage: Storage, path: str, body: bytes) -> None:
     """Put a file that an earlier try of the same commit may have put already."""
     try:
@@ -248,23 +269,8 @@ def _put_whole(storage: Storage, path: str, body: bytes) -> None:
 
 def _put_completed(storage: Storage, completed: Instant, body: bytes) -> None:
     path = instant_path(completed)
-    try:
-        storage.put_if_absent(path, body)
-    except StorageError as error:
-        # The put may have taken effect although its answer was lost: what counts is what is there.
-        try:
-            found = storage.read(path)
-        except StorageError as unreadable:
-            # Not there yet says little: a request without an answer may still arrive.
-            if isinstance(unreadable, NotFoundError) and not isinstance(error, UnavailableError):
-                raise error from None
-            raise CommitOutcomeUnknownError(
-                f"{storage.root}/{path}: the answer to the commit was lost ({error}) and reading "
-                f"it back failed ({unreadable}); nothing was deleted, the next start of the query "
-                "finds out"
-            ) from error
-        if found != body:
-            raise TimelineError(
-                f"{storage.root}/{path} exists and is not this batch's: a second writer completed "
-                "the instant"
-            ) from error
+    if not put_decisively(storage, path, body):
+        raise TimelineError(
+            f"{storage.root}/{path} exists and is not this batch's: a second writer completed "
+            "the instant"
+        )

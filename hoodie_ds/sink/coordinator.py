@@ -10,25 +10,27 @@ Before it nothing of the batch is visible; after it nothing can take it away.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
-from hoodie_ds.config.clock import Clock, SystemClock
+from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.config.ids import IdSource, RandomIds
 from hoodie_ds.config.kinds import Operation
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.record.keygen import KeyGenerator
+from hoodie_ds.services.lazy_recovery import recover_lazily
 from hoodie_ds.services.prepared import find_prepared
 from hoodie_ds.services.recovery import recover
 from hoodie_ds.sink.batch import Batch, key_spec, write_action
 from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.index_choice import choose_index
 from hoodie_ds.sink.messages import TaskCommitMessage
-from hoodie_ds.sink.open_instant import ensure_table, go_on, open_instant, owner_text
+from hoodie_ds.sink.open_instant import ensure_table, go_on, open_instant
 from hoodie_ds.sink.pinned_view import forget_views
 from hoodie_ds.sink.plan import (
     check_ordering,
@@ -42,9 +44,12 @@ from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import complete_hashing_config
+from hoodie_ds.table.lock import held
 from hoodie_ds.table.opened import Table, drop_metadata_table, find_table
 from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import next_time
+from hoodie_ds.timeline.owner import owner_text
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _BATCHES_PER_COMMIT: Final = "hoodie.streaming.batches.per.commit"
@@ -65,12 +70,15 @@ class Coordinator:
         Where times come from.
     ids : IdSource
         Where the identity of an attempt comes from.
+    pauses : Pauses
+        Waits for the lock, where there are several writers.
     """
 
     options: WriteOptions
     storage: Storage
     clock: Clock
     ids: IdSource
+    pauses: Pauses = field(default_factory=RandomPauses)
 
     @classmethod
     def of(cls, options: WriteOptions) -> Coordinator:
@@ -114,7 +122,9 @@ class Coordinator:
             if table.properties.metadata_partitions:
                 table = drop_metadata_table(table, self.clock.now_ms())
             complete_hashing_config(table)
-            timeline = recover(table, self.clock, timeline.prepared)
+            timeline = self._recover(table, timeline.prepared)
+            if timeline.digest != batch.timeline.digest:  # what was chosen may not fit any more
+                batch = self.preview(schema, query_id, timeline)
         guard = ReplayGuard.load(self.storage, timeline)
         if batch.index is not None and batch.layout is None:
             forget_views(self.storage, guard)
@@ -177,7 +187,7 @@ class Coordinator:
             guard=ReplayGuard(),
             proposed_time="",
             attempt=attempt,
-            owner=owner_text(query_id, attempt),
+            owner=owner_text(query_id, attempt, self.options.concurrency.is_shared),
             creation_ms=self.clock.now_ms() if table is None else None,
         )
 
@@ -206,7 +216,10 @@ class Coordinator:
         TimelineError
             A task did not report, or the instant was rolled back meanwhile.
         WriteConflictError
-            Another writer changed a file group that this batch changes.
+            Another writer changed a file group that this batch changes, or inserted one of its
+            keys.
+        LockTimeoutError
+            Other writers held the table's lock all the time.
         CommitOutcomeUnknownError
             It could not be found out whether the commit took effect.
         """
@@ -218,7 +231,7 @@ class Coordinator:
             )
         written = [message for message in reported if message.instant_time is not None]
         if written:
-            complete(written)
+            complete(written, self.clock, self.pauses)
         elif reported and not reported[0].already_committed:
             self._commit_without_rows(reported)
 
@@ -244,7 +257,17 @@ class Coordinator:
         partitions = {path for message in messages for path in message.partitions}
         if batch.options.allow_empty_commit or replaced_groups(batch, partitions):
             time = open_instant(batch)
-            complete([replace(message, instant_time=time) for message in messages])
+            opened = [replace(message, instant_time=time) for message in messages]
+            complete(opened, self.clock, self.pauses)
+
+    def _recover(self, table: Table, prepared: Instant | None) -> Timeline:
+        concurrency = self.options.concurrency
+        timeout_ms = concurrency.heartbeat_timeout_ms
+        if not concurrency.is_shared:
+            return recover(table, self.clock, prepared, timeout_ms)
+        me = self.ids.unique()
+        lock = partial(held, self.storage, concurrency, me, self.clock, self.pauses)
+        return recover_lazily(table, self.clock, timeout_ms, lock, me)
 
     def _properties(self, table: Table | None) -> TableProperties:
         if table is None:

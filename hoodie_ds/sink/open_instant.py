@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import replace
 
 from hoodie_ds.config.table_keys import CREATE_SCHEMA
-from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
+from hoodie_ds.errors import AlreadyExistsError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import put_hashing_config
+from hoodie_ds.table.heartbeat import beat
 from hoodie_ds.table.opened import create_table
+from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.paths import claim_path, instant_path
+from hoodie_ds.timeline.owner import owner_of
+from hoodie_ds.timeline.paths import instant_path, start_path
 from hoodie_ds.timeline.replace_plan import empty_plan
+from hoodie_ds.timeline.timeline import load_timeline
 
 
 def open_instant(batch: Batch) -> str:
@@ -36,9 +38,12 @@ def open_instant(batch: Batch) -> str:
         operation_type=batch.operation.value.upper(), extra={OWNER_KEY: batch.owner}
     ).to_bytes()
     plan = empty_plan() if batch.action is Action.REPLACE_COMMIT else b""
-    time = batch.proposed_time
+    shared = batch.options.concurrency.is_shared
+    time = _start_after_others(batch) if shared else batch.proposed_time
     while True:
-        if not _claim(storage, time, batch.owner):
+        if shared:
+            beat(storage, time)  # first: nobody is to take the instant for a dead writer's
+        if not claim(storage, time, batch.owner):
             time = following(time)
             continue
         instant = Instant(time, batch.action, State.REQUESTED)
@@ -72,15 +77,25 @@ def go_on(batch: Batch, prepared: Instant) -> Batch:
     return replace(batch, proposed_time=prepared.time, owner=owner)
 
 
-def _claim(storage: Storage, time: str, owner: str) -> bool:
-    """Take an instant time; the names on the timeline alone would let another action share it."""
-    path = claim_path(time)
-    with suppress(AlreadyExistsError):
-        storage.put_if_absent(path, owner.encode())
-        return True
-    with suppress(NotFoundError):
-        return storage.read(path) == owner.encode()
-    return False
+def _start_after_others(batch: Batch) -> str:
+    """Choose a time later than what other writers opened since the batch began.
+
+    All tasks have to choose the same: the first one to come writes its choice down for the rest.
+    """
+    storage, proposed = batch.table.storage, batch.proposed_time
+    timeline = load_timeline(storage)
+    for instant in (*timeline.completed, *timeline.pending):
+        candidate = instant.time >= proposed and instant.action is batch.action
+        if candidate and owner_of(storage, instant.at(State.INFLIGHT)) == batch.owner:
+            return instant.time
+    path = start_path(proposed, batch.attempt)
+    latest = timeline.latest_time
+    start = proposed if latest is None or latest < proposed else following(latest)
+    try:
+        storage.put_if_absent(path, start.encode())
+    except AlreadyExistsError:
+        start = storage.read(path).decode()
+    return start
 
 
 def ensure_table(batch: Batch, with_schema: bool = False) -> None:
@@ -110,17 +125,3 @@ def ensure_table(batch: Batch, with_schema: bool = False) -> None:
             f"{created.properties.name!r} here with other properties; run the write again"
         )
     put_hashing_config(created)
-
-
-def owner_of(storage: Storage, inflight: Instant) -> str | None:
-    """Return who opened an instant; None if it is gone or another engine's."""
-    path = instant_path(inflight)
-    try:
-        return CommitMetadata.from_bytes(storage.read(path), path).extra.get(OWNER_KEY)
-    except NotFoundError:
-        return None
-
-
-def owner_text(query_id: str, attempt: str) -> str:
-    """Return the owner entry of a batch: its query and the attempt to write it."""
-    return json.dumps({"query": query_id, "attempt": attempt}, sort_keys=True)

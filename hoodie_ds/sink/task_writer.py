@@ -19,6 +19,7 @@ from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.append_writer import AppendWriter
 from hoodie_ds.sink.assignment import Assignment
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.exclusion import alive
 from hoodie_ds.sink.global_writer import GlobalWriter
 from hoodie_ds.sink.keyed_writer import KeyedWriter
 from hoodie_ds.sink.memory_budget import MemoryBudget
@@ -85,7 +86,7 @@ def write_task(
     writer = _writer_class(batch)(batch, context, clock, metrics)
     assignment = Assignment(task.partition, batch.timeline.digest)
     num_rows = 0
-    with _discarding(writer):
+    with alive(batch, context.instant_time), _discarding(writer):
         for chunk in chain([first], chunks):
             num_rows += chunk.num_rows
             writer.write(conform(chunk, batch.schema), assignment.places(chunk))

@@ -15,7 +15,8 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import lru_cache
 from glob import has_magic
 from types import TracebackType
@@ -122,7 +123,9 @@ class FsspecStorage:
             prefix = full.rstrip("/") + "/"
             wanted = "directory" if folders else "file"
             statuses = [
-                FileStatus(info["name"][len(prefix) :].rstrip("/"), info["size"] or 0)
+                FileStatus(
+                    info["name"][len(prefix) :].rstrip("/"), info["size"] or 0, _modified_ms(info)
+                )
                 for info in found
                 if info["type"] == wanted
                 and info["name"].startswith(prefix)
@@ -131,7 +134,7 @@ class FsspecStorage:
             ]
         below = path + "/" if path else ""
         return sorted(
-            (FileStatus(below + status.path, status.size) for status in statuses),
+            (replace(status, path=below + status.path) for status in statuses),
             key=lambda status: status.path,
         )
 
@@ -231,6 +234,17 @@ def _file_system(scheme: str, options: tuple[tuple[str, str], ...], process: int
     )
     system.retries = 1
     return system
+
+
+def _modified_ms(info: Mapping[str, object]) -> int:
+    """When a file was last written; each file system has a name of its own for it."""
+    for key in ("LastModified", "mtime", "created"):
+        found = info.get(key)
+        if isinstance(found, datetime):
+            return int(found.timestamp() * 1000)
+        if isinstance(found, (int, float)):
+            return int(found * 1000)
+    return 0
 
 
 def _argument(text: str) -> object:

@@ -117,14 +117,14 @@ class LocalStorage:
         pending = [path]
         with self._errors("list", path):
             while pending:
-                below = self._scan(pending.pop(), folders=folders)
-                found += [FileStatus(name, size) for name, size, wanted in below if wanted]
+                files, below = self._scan(pending.pop())
+                found += below if folders else files
                 if recursive:
-                    pending += [name for name, _, wanted in below if not wanted]
+                    pending += [folder.path for folder in below]
         return sorted(found, key=lambda status: status.path)
 
     def delete(self, path: str) -> None:
-        """Delete a file or a folder with all that is in it; links are not followed."""
+        """Delete a file, durably, or a folder with all that is in it; links are not followed."""
         check_path(path)
         parent, _, name = path.rpartition("/")
         full = os.path.join(self._inside(parent, root_allowed=True), name)
@@ -132,17 +132,16 @@ class LocalStorage:
             try:
                 if not stat.S_ISDIR(os.lstat(full).st_mode):
                     os.unlink(full)
+                    _sync_folder(os.path.dirname(full))
                     return
             except (FileNotFoundError, NotADirectoryError):
                 return
             _delete_folder(full)
 
-    def _scan(self, path: str, *, folders: bool) -> builtins.list[tuple[str, int, bool]]:
-        """Return (path, size, whether it is wanted) of a folder's entries; none if it is missing.
-
-        Not wanted are folders where files are listed, and the other way round.
-        """
-        entries: list[tuple[str, int, bool]] = []
+    def _scan(self, path: str) -> tuple[builtins.list[FileStatus], builtins.list[FileStatus]]:
+        """Return the files and the sub-folders of a folder; none if it is missing."""
+        files: list[FileStatus] = []
+        folders: list[FileStatus] = []
         try:
             with os.scandir(self._inside(path, root_allowed=True)) as scan:
                 for entry in scan:
@@ -150,12 +149,12 @@ class LocalStorage:
                     if entry.is_symlink():
                         self._inside(below)
                     if entry.is_dir():
-                        entries.append((below, 0, folders))
+                        folders.append(FileStatus(below, 0))
                     elif not is_unfinished(entry.name):
-                        entries += _file_entry(entry, below, not folders)
+                        files += _file_status(entry, below)
         except (FileNotFoundError, NotADirectoryError):
-            return []
-        return entries
+            return [], []
+        return files, folders
 
     def _inside(self, path: str, *, root_allowed: bool = False) -> str:
         """Return the absolute path; `PathEscapeError` if it, or a link on it, leaves the root."""
@@ -180,14 +179,13 @@ class LocalStorage:
             ) from error
 
 
-def _file_entry(
-    entry: os.DirEntry[str], path: str, wanted: bool
-) -> builtins.list[tuple[str, int, bool]]:
-    """Return the entry of a file; none if it was deleted while its folder was read."""
+def _file_status(entry: os.DirEntry[str], path: str) -> builtins.list[FileStatus]:
+    """Return the status of a file; none if it was deleted while its folder was read."""
     try:
-        return [(path, entry.stat().st_size, wanted)] if wanted else []
+        found = entry.stat()
     except FileNotFoundError:
         return []
+    return [FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)]
 
 
 def _open_new(full: str) -> int:

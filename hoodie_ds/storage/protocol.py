@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 
@@ -26,10 +26,15 @@ class FileStatus:
         Relative to the storage's root, ``/`` between components.
     size : int
         Length in bytes.
+    modified_ms : int
+        When it was last written, in milliseconds since the Unix epoch, by the storage's own clock:
+        to be compared with the times of other files of the same storage and nothing else; 0 where
+        the storage does not tell.
     """
 
     path: str
     size: int
+    modified_ms: int = field(default=0, compare=False)
 
 
 class Storage(Protocol):
@@ -91,5 +96,8 @@ class Storage(Protocol):
         ...
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with all that is in it; neither existing is no error."""
+        """Delete a file, or a folder with all that is in it; neither existing is no error.
+
+        A file stays deleted. A folder, or parts of it, may be back after a power cut.
+        """
         ...

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus
@@ -25,13 +26,20 @@ class MemoryStorage:
         What it calls itself.
     files : mapping of str to bytes, optional
         What it begins with.
+    clock : Clock, optional
+        Tells when a file is written; the machine's by default.
     """
 
     def __init__(
-        self, root: str = "memory://table", files: Mapping[str, bytes] | None = None
+        self,
+        root: str = "memory://table",
+        files: Mapping[str, bytes] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._root = root
+        self._clock = clock or SystemClock()
         self._files = dict(files or {})
+        self._modified_ms = dict.fromkeys(self._files, self._clock.now_ms())
         self._lock = threading.Lock()
 
     @property
@@ -47,7 +55,10 @@ class MemoryStorage:
 
     def copy(self) -> MemoryStorage:
         """Return another storage with the same name and files."""
-        return MemoryStorage(self._root, self.files)
+        copied = MemoryStorage(self._root, self.files, self._clock)
+        with self._lock:
+            copied._modified_ms = dict(self._modified_ms)
+        return copied
 
     def read(self, path: str) -> bytes:
         """Return a whole file."""
@@ -76,7 +87,7 @@ class MemoryStorage:
         with self._lock:
             taken = path in self._files
             if not taken:
-                self._files[path] = bytes(data)
+                self._put(path, data)
         if taken:
             raise AlreadyExistsError(f"cannot create {path!r} below {self._root!r}: it is there")
 
@@ -84,7 +95,11 @@ class MemoryStorage:
         """Create or overwrite a file, whole."""
         check_path(path)
         with self._lock:
-            self._files[path] = bytes(data)
+            self._put(path, data)
+
+    def _put(self, path: str, data: bytes) -> None:
+        self._files[path] = bytes(data)
+        self._modified_ms[path] = self._clock.now_ms()
 
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
@@ -93,14 +108,18 @@ class MemoryStorage:
         check_path(path, root_allowed=True)
         prefix = f"{path}/" if path else ""
         with self._lock:
-            below = {p: len(data) for p, data in self._files.items() if p.startswith(prefix)}
+            below = {
+                p: FileStatus(p, len(data), self._modified_ms[p])
+                for p, data in self._files.items()
+                if p.startswith(prefix)
+            }
         if folders:
             rest = (p[len(prefix) :] for p in below)
             names = {name.partition("/")[0] for name in rest if "/" in name}
             return [FileStatus(prefix + name, 0) for name in sorted(names)]
         return [
-            FileStatus(p, size)
-            for p, size in sorted(below.items())
+            status
+            for p, status in sorted(below.items())
             if recursive or "/" not in p[len(prefix) :]
         ]
 

@@ -16,6 +16,13 @@ HASHING_CONFIGS: Final = f"{HOODIE}/.bucket_index/partition_bucket_index_meta/co
 TEMP: Final = f"{HOODIE}/.temp"
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 
+HEARTBEATS: Final = f"{HOODIE}/.heartbeat"
+FILE_LOCK: Final = f"{HOODIE}/lock"
+LOCKS: Final = f"{HOODIE}/.locks"
+LEASES: Final = f"{LOCKS}/leases"
+TURNS: Final = f"{LOCKS}/turns"
+STORAGE_CLOCK: Final = f"{LOCKS}/clock"
+
 _MARKER = ".marker."
 _MANIFEST = "manifest_"
 
@@ -33,6 +40,11 @@ def temp_folder(time: str) -> str:
 def claim_path(time: str) -> str:
     """Path of the file by which a writer takes an instant time, whatever its action."""
     return f"{temp_folder(time)}/claim"
+
+
+def start_path(time: str, attempt: str) -> str:
+    """Path of the file by which the tasks of a batch agree on a later time than was proposed."""
+    return f"{temp_folder(time)}/start_{attempt}"
 
 
 def manifest_path(time: str, num_batches: int = 1) -> str:
@@ -60,6 +72,22 @@ def commit_path(instant: Instant) -> str:
     if instant.num_batches:
         return manifest_path(instant.time, instant.num_batches)
     return instant_path(instant)
+
+
+def heartbeat_path(time: str) -> str:
+    """Path of the file whose age tells whether the writer of an instant lives, as in Hudi."""
+    return f"{HEARTBEATS}/{time}"
+
+
+def numbered_path(folder: str, number: int) -> str:
+    """Path of one of a folder's files that are counted: `TURNS`, `LEASES`."""
+    return f"{folder}/{number:012d}"
+
+
+def number_in(path: str) -> int | None:
+    """Number of such a file; None for the path of another file."""
+    name = path.rpartition("/")[2]
+    return int(name) if len(name) == 12 and name.isdigit() and name.isascii() else None
 
 
 def tombstone_path(time: str) -> str:

@@ -14,10 +14,11 @@ from hoodie_ds.config.kinds import KeyGeneratorType
 from hoodie_ds.datasource.arrow_settings import prefer_large_arrow_batches
 from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
-from hoodie_ds.datasource.shuffle import shuffle_by_file_group
+from hoodie_ds.datasource.shuffle import _first_task, shuffle_by_file_group
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.spread import first_task
 from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.sink.task_column import TASK_COLUMN
 
@@ -134,6 +135,21 @@ def test_64_buckets_of_one_partition_are_even_on_8_tasks() -> None:
     (batch,) = list(task_mapper(layout, spec, 8)(rows.to_batches()))
     counts = np.bincount(batch.column(TASK_COLUMN).to_numpy(), minlength=8)
     assert counts.max() <= 1.5 * counts.mean()
+
+
+@pytest.mark.parametrize("path", ["2026-11-{:02}", "p{}", "{}"])
+def test_ten_partitions_of_two_buckets_keep_ten_tasks_busy(spark: Any, path: str) -> None:
+    spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
+    layout = BucketLayout(2, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    paths = [path.format(day) for day in range(10)]
+    rows = pa.table({"id": [str(i) for i in range(5000)], "city": paths * 500})
+    (batch,) = list(task_mapper(layout, spec, 10)(rows.to_batches()))
+    counts = np.bincount(batch.column(TASK_COLUMN).to_numpy(), minlength=10)
+    assert counts.max() <= 1.5 * counts.mean()
+    assert counts.min() > 0
+    df = spark.createDataFrame(rows.slice(0, 10))
+    native = df.select("city", (_first_task(df, layout, spec, 10) % 10).alias("first")).collect()
+    assert [row["first"] for row in native] == [first_task(p, 10, 2) for p in paths]
 
 
 def test_a_table_without_keys_is_not_shuffled(spark: Any, tmp_path: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, PathEscapeError
 from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.heartbeat import storage_now_ms
 
 
 def _write(storage: Storage, path: str, data: bytes) -> None:
@@ -195,3 +196,13 @@ def test_one_of_many_threads_wins(storage: Storage) -> None:
             thread.join()
         assert outcomes == [storage.read(f"f{turn}")]
     assert len(storage.list("")) == 20
+
+
+def test_files_tell_by_one_clock_when_they_were_written(storage: Storage) -> None:
+    storage.put_if_absent("a/f", b"1")
+    [first] = storage.list("a")
+    assert first.modified_ms > 0
+    storage.replace("a/f", b"2")
+    [second] = storage.list("a")
+    assert second.modified_ms >= first.modified_ms
+    assert 0 <= storage_now_ms(storage) - second.modified_ms < 60_000

@@ -114,6 +114,9 @@ def test_content_is_synced_before_its_name_and_its_folder_after(
     steps.clear()
     _write(storage, "a/data")
     assert steps == ["/a/data", "/a"]
+    steps.clear()
+    storage.delete("a/data")
+    assert steps == ["/a"]
 
 
 def test_what_a_killed_process_left_is_not_shown_and_not_in_the_way(root: Path) -> None:

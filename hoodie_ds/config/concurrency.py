@@ -1,0 +1,76 @@
+"""Several writers on one table: what the user said about them.
+
+The defaults are Hudi's, but for the lock provider: Hudi's needs a ZooKeeper, the one here no more
+than the table's own storage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.config import concurrency_catalog as catalog
+from hoodie_ds.config.catalog import GivenOptions
+from hoodie_ds.config.kinds import ConcurrencyMode, FailedWritesPolicy, LockProvider
+from hoodie_ds.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concurrency:
+    """How a writer lives beside others; times in milliseconds.
+
+    Parameters
+    ----------
+    is_shared : bool
+        Whether others may write to the table at the same time.
+    lock_provider : LockProvider
+        What keeps their commits apart.
+    lock_wait_ms : int
+        How long a commit waits for the lock.
+    lease_ms : int
+        Age at which a lock is taken to be a dead writer's; 0 for never.
+    heartbeat_interval_ms : int
+        Time between heartbeats.
+    heartbeat_timeout_ms : int
+        Time after the last heartbeat at which a write counts as dead.
+    """
+
+    is_shared: bool = False
+    lock_provider: LockProvider = LockProvider.STORAGE
+    lock_wait_ms: int = 60_000
+    lease_ms: int = 300_000
+    heartbeat_interval_ms: int = 60_000
+    heartbeat_timeout_ms: int = 600_000
+
+    @classmethod
+    def of(cls, given: GivenOptions) -> Concurrency:
+        """Take the options out of those given.
+
+        Raises
+        ------
+        OptionError
+            An option is malformed, or the policy for failed writes contradicts the mode.
+        """
+        mode = given.get_or_default(catalog.CONCURRENCY_MODE)
+        shared = mode is ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL
+        policy = given.get(catalog.FAILED_WRITES_POLICY)
+        if policy is not None and (policy is FailedWritesPolicy.LAZY) is not shared:
+            key, text = given.written(catalog.FAILED_WRITES_POLICY)[0]
+            raise OptionError(
+                key,
+                text,
+                f"{catalog.CONCURRENCY_MODE.key} = {mode.value} decides when failed writes are "
+                "undone; leave this out",
+            )
+        provider = given.get_or_default(catalog.LOCK_PROVIDER)
+        lease_ms = given.get_or_default(catalog.LEASE_SECONDS) * 1000
+        if provider is LockProvider.FILE_SYSTEM:
+            lease_ms = given.get_or_default(catalog.FILE_LOCK_EXPIRE_MINUTES) * 60_000
+        interval_ms = given.get_or_default(catalog.HEARTBEAT_INTERVAL_MS)
+        return cls(
+            is_shared=shared,
+            lock_provider=provider,
+            lock_wait_ms=given.get_or_default(catalog.LOCK_WAIT_MS),
+            lease_ms=lease_ms,
+            heartbeat_interval_ms=interval_ms,
+            heartbeat_timeout_ms=interval_ms * given.get_or_default(catalog.HEARTBEAT_MISSES),
+        )

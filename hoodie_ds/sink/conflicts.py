@@ -1,0 +1,134 @@
+"""Whether a batch may be committed beside what others committed since it began.
+
+File groups are compared, as in Hudi. That is not enough where new keys begin file groups of their
+own: two writers may have stored the same new key, each in another one, so keys are compared there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hoodie_ds.errors import WriteConflictError
+from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.duplicates import stored_keys
+from hoodie_ds.sink.replay_guard import PENDING_KEY
+from hoodie_ds.sink.stored_places import key_lookup
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+
+def check_groups(
+    batch: Batch,
+    time: str,
+    timeline: Timeline,
+    statuses: Sequence[WriteStatus],
+    replaced: Mapping[str, Sequence[str]],
+) -> None:
+    """Refuse if a commit that this batch did not see touched the same file groups.
+
+    To what a batch replaces also belongs what has since been added to the same partitions.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    time : str
+        Its instant time.
+    timeline : Timeline
+        As it is now.
+    statuses : sequence of WriteStatus
+        Its files.
+    replaced : mapping of str to sequence of str
+        File ids that it replaces, by partition path.
+
+    Raises
+    ------
+    WriteConflictError
+        There is such a commit, or one that could not know of this instant and comes after it.
+    """
+    touched = {status.group for status in statuses}
+    touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
+    for instant, commit in _unseen(batch, timeline):
+        others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
+        others |= {FileGroupId(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
+        common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
+        if common:
+            raise _conflict(batch, instant, f"changed file group {common[0]}")
+        pending = commit.extra.get(PENDING_KEY)
+        knows = pending is None or time in pending.split()
+        if padded(time) < padded(instant.time) and not knows:
+            # The replay guard is read from the newest commit and from those it names.
+            raise _conflict(batch, instant, f"is later than {time} and does not know of it")
+
+
+def check_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
+    """Refuse if a commit that this batch did not see brought the same new keys.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    prepared : Instant
+        Its instant, whose manifest is there.
+    timeline : Timeline
+        As it is now.
+
+    Raises
+    ------
+    WriteConflictError
+        A key was inserted by both; names it.
+    """
+    if batch.index is None or batch.layout is not None or not batch.looks_up:
+        return
+    ours = _inserted_into(read_commit(batch.table.storage, prepared))
+    for instant, commit in _unseen(batch, timeline) if ours else ():
+        theirs = _inserted_into(commit)
+        after = replace(batch, timeline=timeline.with_prepared(prepared))
+        lookup = key_lookup(after)
+        for group in sorted(ours):
+            among = _slices(after, _near(after, group, theirs))
+            for slice_ in _slices(after, {group}) if among else ():
+                keys = stored_keys(after, slice_)
+                found = np.flatnonzero(lookup.find(among, keys, live_only=True) >= 0)
+                if len(found):
+                    key = keys[int(found[0])].as_py()
+                    raise _conflict(batch, instant, f"inserted record key {key!r} too")
+
+
+def _unseen(batch: Batch, timeline: Timeline) -> list[tuple[Instant, CommitMetadata]]:
+    """Commits that were not there when a batch began."""
+    seen = {instant.time for instant in batch.timeline.commits}
+    storage = batch.table.storage
+    return [(i, read_commit(storage, i)) for i in timeline.commits if i.time not in seen]
+
+
+def _inserted_into(commit: CommitMetadata) -> set[FileGroupId]:
+    return {
+        FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats if stat.num_inserts
+    }
+
+
+def _near(batch: Batch, group: FileGroupId, others: set[FileGroupId]) -> set[FileGroupId]:
+    """File groups in which a key of `group` may not be."""
+    if batch.has_global_keys:
+        return others
+    return {other for other in others if other.partition_path == group.partition_path}
+
+
+def _slices(batch: Batch, groups: set[FileGroupId]) -> list[FileSlice]:
+    paths = sorted({group.partition_path for group in groups})
+    return [s for path in paths for s in batch.view.latest_slices(path) if s.group in groups]
+
+
+def _conflict(batch: Batch, instant: Instant, what: str) -> WriteConflictError:
+    return WriteConflictError(
+        f"{batch.table.storage.root}: commit {instant.time} {what} while this batch was written; "
+        "the batch is not committed and can be run again"
+    )

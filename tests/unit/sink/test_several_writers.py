@@ -1,0 +1,428 @@
+"""Optimistic concurrency: writers that overlap either serialise, or one of them is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import (
+    HoodieError,
+    LockTimeoutError,
+    OptionError,
+    TimelineError,
+    WriteConflictError,
+)
+from hoodie_ds.services.rollback import roll_back
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.heartbeat import beat
+from hoodie_ds.table.opened import Table, open_table
+from hoodie_ds.testing import (
+    Effect,
+    Fault,
+    FaultyStorage,
+    Kind,
+    MemoryStorage,
+    Operation,
+    SimClock,
+    SimIds,
+    SimulatedCrash,
+)
+from hoodie_ds.timeline.claim import claim
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import FILE_LOCK, TURNS, heartbeat_path
+from hoodie_ds.timeline.timeline import load_timeline
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+
+MODE = "hoodie.write.concurrency.mode"
+PROVIDER = "hoodie.write.lock.provider"
+SHARED = {**TRIPS, MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
+BLOOM = {**{k: v for k, v in SHARED.items() if k != BUCKETS}, "hoodie.index.type": "BLOOM"}
+DEAD_MS = 600_001
+LOCKS = "org.apache.hudi.client.transaction.lock."
+FIRST = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
+
+
+@dataclass
+class NoPauses:
+    """Moves the clock instead of waiting."""
+
+    clock: SimClock
+
+    def pause(self, longest_ms: int) -> int:
+        self.clock.advance(longest_ms)
+        return longest_ms
+
+
+@dataclass
+class Town:
+    """A table and the writers of it."""
+
+    options: dict[str, str]
+    clock: SimClock = field(default_factory=SimClock)
+
+    def __post_init__(self) -> None:
+        self.storage = MemoryStorage(clock=self.clock)
+        self.ids = SimIds()
+
+    def writer(self, storage: Storage | None = None, **changes: str) -> Coordinator:
+        named = {key.replace("__", "."): value for key, value in changes.items()}
+        options = WriteOptions.parse({**self.options, **named, "path": "/t"})
+        self.clock.advance(1)
+        pauses = NoPauses(self.clock)
+        return Coordinator(options, storage or self.storage, self.clock, self.ids, pauses)
+
+    def rows(self) -> list[tuple[str, str, int, float]]:
+        return found(HoodieTable("/t", storage=self.storage))
+
+    def put(self, rows: pa.Table) -> None:
+        Written(self.writer(), rows).commit()
+
+
+class Written:
+    """A batch up to its commit."""
+
+    def __init__(
+        self, writer: Coordinator, rows: pa.Table, batch_id: BatchId | None = None
+    ) -> None:
+        self.writer = writer
+        self.batch: Batch = writer.begin(rows.schema)
+        self.message: TaskCommitMessage = write_task(
+            self.batch, TaskId(), batch_id, rows.to_batches(), sole_writer=True
+        )
+
+    @property
+    def time(self) -> str:
+        assert self.message.instant_time is not None
+        return self.message.instant_time
+
+    def commit(self) -> None:
+        self.writer.commit([self.message])
+
+
+@pytest.fixture(params=TYPES)
+def town(request: pytest.FixtureRequest) -> Town:
+    place = Town({**SHARED, TYPE: request.param})
+    place.put(FIRST)
+    return place
+
+
+def test_writers_of_different_partitions_both_commit(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    two = Written(town.writer(), trips(("b", "y", 2, 2.0)))
+    two.commit()
+    one.commit()
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 2, 2.0)]
+
+
+def test_the_second_to_change_a_file_group_is_told_and_can_run_again(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    two = Written(town.writer(), trips(("a", "x", 3, 3.0)))
+    one.commit()
+    with pytest.raises(WriteConflictError, match="changed file group"):
+        two.commit()
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 1, 1.0)]
+    town.put(trips(("a", "x", 3, 3.0)))
+    assert town.rows() == [("a", "x", 3, 3.0), ("b", "y", 1, 1.0)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("index", ["BLOOM", "SIMPLE", "GLOBAL_BLOOM", "FLINK_STATE"])
+def test_one_new_key_in_two_file_groups_is_a_conflict(kind: str, index: str) -> None:
+    town = Town({**BLOOM, TYPE: kind, "hoodie.index.type": index})
+    town.put(FIRST)
+    # Nothing is small, so that new keys get file groups of their own.
+    own = {"hoodie__parquet__small__file__limit": "0"}
+    partition = "z" if "GLOBAL" in index or index == "FLINK_STATE" else "x"
+    one = Written(town.writer(**own), trips(("k", "x", 1, 1.0), ("l", "x", 1, 1.0)))
+    two = Written(town.writer(**own), trips(("m", "x", 1, 1.0)))
+    three = Written(town.writer(**own), trips(("k", partition, 2, 2.0)))
+    one.commit()
+    two.commit()
+    with pytest.raises(WriteConflictError, match="'k'"):
+        three.commit()
+    keys = [row[0] for row in town.rows()]
+    assert keys == ["a", "b", "k", "l", "m"]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_plain_inserts_of_one_key_are_none(kind: str) -> None:
+    place = Town({**BLOOM, TYPE: kind, "hoodie.datasource.write.operation": "insert"})
+    own = {"hoodie__parquet__small__file__limit": "0"}
+    place.put(FIRST)
+    one = Written(place.writer(**own), trips(("k", "x", 1, 1.0)))
+    two = Written(place.writer(**own), trips(("k", "x", 2, 2.0)))
+    one.commit()
+    two.commit()
+    assert [row for row in place.rows() if row[0] == "k"] == [
+        ("k", "x", 1, 1.0),
+        ("k", "x", 2, 2.0),
+    ]
+
+
+def test_the_living_are_left_alone_and_the_dead_undone(town: Town) -> None:
+    slow = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    town.clock.advance(DEAD_MS - 2_000)
+    beat(town.storage, slow.time)
+    town.clock.advance(DEAD_MS - 2_000)
+    town.put(trips(("b", "y", 2, 2.0)))
+    slow.commit()
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 2, 2.0)]
+    dead = Written(town.writer(), trips(("a", "x", 3, 3.0)))
+    town.clock.advance(DEAD_MS)
+    town.put(trips(("b", "y", 3, 3.0)))
+    timeline = load_timeline(town.storage)
+    assert not timeline.pending
+    assert any(i.action is Action.ROLLBACK for i in timeline.completed)
+    assert not [path for path in town.storage.files if dead.time in path and "rollback" not in path]
+    with pytest.raises(TimelineError, match="rolled back"):
+        dead.commit()
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 3, 3.0)]
+
+
+def test_a_commit_that_was_decided_is_carried_out_by_others(town: Town) -> None:
+    """Its writer died between its turn and the completed file."""
+    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    with pytest.raises(SimulatedCrash):
+        Written(
+            town.writer(FaultyStorage(town.storage, [crash])),
+            trips(("a", "x", 2, 2.0)),
+            BatchId("q", 0),
+        ).commit()
+    assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 1, 1.0)]
+    town.clock.advance(300_001)  # the dead writer's lock
+    town.put(trips(("b", "y", 2, 2.0)))
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 2, 2.0)]
+    assert ReplayGuard.load(town.storage, load_timeline(town.storage)).holds(BatchId("q", 0))
+
+
+def test_a_conflict_with_a_decided_commit_is_seen(town: Town) -> None:
+    rival = Written(town.writer(), trips(("a", "x", 3, 3.0)))
+    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    with pytest.raises(SimulatedCrash):
+        Written(
+            town.writer(FaultyStorage(town.storage, [crash])), trips(("a", "x", 2, 2.0))
+        ).commit()
+    town.clock.advance(300_001)
+    with pytest.raises(WriteConflictError, match="changed file group"):
+        rival.commit()
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 1, 1.0)]
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["same group", "other group"])
+def test_a_writer_that_stood_still_longer_than_its_lock(town: Town, same: bool) -> None:
+    """It goes on just before its turn, as if it had the lock."""
+    done: list[str] = []
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.startswith(TURNS) and not done:
+            done.append(operation.path)
+            town.clock.advance(300_001)
+            rows = trips(("a", "x", 5, 5.0)) if same else trips(("b", "y", 5, 5.0))
+            town.put(rows)
+
+    halted = Written(
+        town.writer(FaultyStorage(town.storage, before_each=others)), trips(("a", "x", 2, 2.0))
+    )
+    if same:
+        with pytest.raises(WriteConflictError):
+            halted.commit()
+        assert town.rows() == [("a", "x", 5, 5.0), ("b", "y", 1, 1.0)]
+    else:
+        halted.commit()
+        assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 5, 5.0)]
+    assert done
+
+
+def test_a_writer_that_was_taken_for_dead_just_before_its_turn(town: Town) -> None:
+    done: list[str] = []
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.startswith(TURNS) and not done:
+            done.append(operation.path)
+            town.clock.advance(DEAD_MS)
+            town.put(trips(("b", "y", 5, 5.0)))
+
+    halted = Written(
+        town.writer(FaultyStorage(town.storage, before_each=others)), trips(("a", "x", 2, 2.0))
+    )
+    with pytest.raises(TimelineError, match="rolled back"):
+        halted.commit()
+    assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 5, 5.0)]
+
+
+def test_an_instant_is_later_than_those_opened_since_its_batch_began(town: Town) -> None:
+    early = town.writer()
+    batch = early.begin(FIRST.schema)
+    other = Written(town.writer(), trips(("b", "y", 2, 2.0)), BatchId("other", 0))
+    other.commit()
+    tasks = [
+        write_task(batch, TaskId(n), BatchId("early", 0), trips(row).to_batches())
+        for n, row in enumerate([("a", "x", 2, 2.0), ("c", "x", 2, 2.0)])
+    ]
+    times = {message.instant_time for message in tasks}
+    assert len(times) == 1
+    assert all(time is not None and time > other.time for time in times)
+    early.commit(tasks)
+    guard = ReplayGuard.load(town.storage, load_timeline(town.storage))
+    assert guard.holds(BatchId("early", 0))
+    assert guard.holds(BatchId("other", 0))
+
+
+def test_a_single_writer_does_not_undo_a_living_one_of_several(town: Town) -> None:
+    living = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    with pytest.raises(WriteConflictError, match="at work"):
+        town.writer(hoodie__write__concurrency__mode="SINGLE_WRITER").begin(FIRST.schema)
+    living.commit()
+    assert town.rows()[0] == ("a", "x", 2, 2.0)
+
+
+def test_a_heart_that_beats_on_after_its_instant_is_stopped(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    one.commit()
+    beat(town.storage, one.time)
+    town.clock.advance(DEAD_MS)
+    Written(town.writer(), trips(("a", "x", 3, 3.0)))
+    town.clock.advance(DEAD_MS)
+    town.put(trips(("a", "x", 4, 4.0)))
+    assert heartbeat_path(one.time) not in town.storage.files
+
+
+def test_a_batch_that_was_given_up_is_undone_at_once(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    one.writer.abort([one.message])
+    town.put(trips(("b", "y", 2, 2.0)))
+    assert not load_timeline(town.storage).pending
+    assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 2, 2.0)]
+
+
+def test_a_heart_stops_with_its_instant(town: Town) -> None:
+    one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    assert heartbeat_path(one.time) in town.storage.files
+    one.commit()
+    assert heartbeat_path(one.time) not in town.storage.files
+
+
+@pytest.mark.parametrize(
+    "provider", ["StorageBasedLockProvider", "FileSystemBasedLockProvider", "InProcessLockProvider"]
+)
+def test_every_lock_keeps_others_out_and_lets_them_in_afterwards(town: Town, provider: str) -> None:
+    seen: list[type[HoodieError]] = []
+    named = {"hoodie__write__lock__provider": LOCKS + provider}
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.startswith(TURNS) and not seen:
+            rival = Written(town.writer(**named), trips(("b", "y", 5, 5.0)))
+            with pytest.raises(LockTimeoutError) as refused:
+                rival.commit()
+            seen.append(refused.type)
+
+    storage = FaultyStorage(town.storage, before_each=others)
+    Written(town.writer(storage, **named), trips(("a", "x", 2, 2.0))).commit()
+    assert seen == [LockTimeoutError]
+    Written(town.writer(**named), trips(("b", "y", 6, 6.0))).commit()
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 6, 6.0)]
+
+
+def test_a_file_lock_that_was_left_behind_is_taken_when_it_is_old(town: Town) -> None:
+    town.storage.put_if_absent(FILE_LOCK, b"a dead JVM's")
+    named = {"hoodie__write__lock__provider": LOCKS + "FileSystemBasedLockProvider"}
+    with pytest.raises(LockTimeoutError, match="left the lock"):
+        Written(town.writer(**named), trips(("a", "x", 2, 2.0))).commit()
+    named["hoodie__write__lock__filesystem__expire"] = "5"
+    town.clock.advance(5 * 60_000 + 1)
+    Written(town.writer(**named), trips(("a", "x", 3, 3.0))).commit()
+    assert town.rows()[0] == ("a", "x", 3, 3.0)
+    assert FILE_LOCK not in town.storage.files
+
+
+def test_turns_are_forgotten_but_for_the_last(town: Town) -> None:
+    for number in range(30):
+        town.put(trips(("a", "x", number, 0.0)))
+    turns = [path for path in town.storage.files if path.startswith(TURNS)]
+    assert len(turns) <= 22
+    assert max(turns).endswith("000000000031")
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ({"hoodie.clean.failed.writes.policy": "EAGER"}, "hoodie.clean.failed.writes.policy"),
+        ({"hoodie.streaming.batches.per.commit": "2"}, "hoodie.streaming.batches.per.commit"),
+        ({PROVIDER: LOCKS + "ZookeeperBasedLockProvider"}, PROVIDER),
+        ({MODE: "NON_BLOCKING_CONCURRENCY_CONTROL"}, MODE),
+        ({"hoodie.write.lock.filesystem.path": "/elsewhere"}, "hoodie.write.lock.filesystem.path"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(more: dict[str, str], key: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        WriteOptions.parse({**SHARED, **more, "path": "/t"})
+    assert refused.value.key == key
+
+
+def test_lazy_clean_up_is_for_several_writers() -> None:
+    with pytest.raises(OptionError, match="SINGLE_WRITER"):
+        WriteOptions.parse({**TRIPS, "path": "/t", "hoodie.cleaner.policy.failed.writes": "LAZY"})
+
+
+@pytest.mark.parametrize("mode", ["SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"])
+def test_a_late_task_does_not_bring_an_undone_instant_back(town: Town, mode: str) -> None:
+    writer = town.writer(hoodie__write__concurrency__mode=mode)
+    batch = writer.begin(FIRST.schema)
+    rows = [trips(("a", "x", 2, 2.0)), trips(("c", "x", 2, 2.0))]
+    early = write_task(batch, TaskId(0, 1, 0), BatchId("q", 0), rows[0].to_batches())
+    town.clock.advance(DEAD_MS)
+    other = town.writer(hoodie__write__concurrency__mode=mode)
+    Written(other, trips(("b", "y", 5, 5.0))).commit()
+    late = write_task(batch, TaskId(1, 1, 1), BatchId("q", 0), rows[1].to_batches())
+    with pytest.raises(TimelineError):
+        writer.commit([early, late])
+    assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 5, 5.0)]
+
+
+def test_a_manifest_without_a_turn_commits_nothing_for_a_single_writer_either(town: Town) -> None:
+    """The mode was changed after a writer had died between its manifest and its turn."""
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    dead = Written(town.writer(FaultyStorage(town.storage, [crash])), trips(("a", "x", 4, 4.0)))
+    with pytest.raises(SimulatedCrash):
+        dead.commit()
+    assert any(path.endswith("manifest_1.json") for path in town.storage.files)
+    town.clock.advance(300_001)
+    town.put(trips(("a", "x", 3, 3.0)))  # did not know of it, as nothing was decided
+    town.clock.advance(DEAD_MS)
+    single = town.writer(hoodie__write__concurrency__mode="SINGLE_WRITER")
+    Written(single, trips(("b", "y", 5, 5.0))).commit()
+    assert town.rows() == [("a", "x", 3, 3.0), ("b", "y", 5, 5.0)]
+
+
+def test_a_rollback_shares_no_time_with_a_commit(town: Town) -> None:
+    """Clocks far behind the table: everybody takes the next free time."""
+    dead = Written(town.writer(), trips(("a", "x", 2, 2.0)))
+    town.clock.advance(DEAD_MS)
+    town.clock.advance(-10 * DEAD_MS)
+    taken: list[str] = []
+
+    def others(operation: Operation) -> None:
+        rolls_back = operation.path.endswith(".rollback.requested")
+        if operation.kind is Kind.PUT and rolls_back and not taken:
+            time = operation.path.rpartition("/")[2].partition(".")[0]
+            taken.append(time)
+            assert not claim(town.storage, time, "another action")
+
+    roll_back(
+        Table(
+            FaultyStorage(town.storage, before_each=others),
+            open_table(town.storage).properties,
+        ),
+        Instant(dead.time, dead.batch.action, State.INFLIGHT),
+        town.clock,
+    )
+    assert taken
