@@ -85,7 +85,7 @@ def schedules(*actors: Actor) -> Iterator[str]:
 
 
 def explore(
-    start: MemoryStorage,
+    fresh: Callable[[], MemoryStorage],
     actors: Sequence[Actor],
     check: Callable[[MemoryStorage, Sequence[BaseException | None]], None],
     orders: Iterable[str],
@@ -94,8 +94,8 @@ def explore(
 
     Parameters
     ----------
-    start : MemoryStorage
-        The table before; copied for each schedule.
+    fresh : callable
+        Makes the table before, for each schedule anew.
     actors : sequence of Actor
         The processes.
     check : callable
@@ -115,7 +115,7 @@ def explore(
     """
     number = 0
     for number, order in enumerate(orders, 1):  # noqa: B007
-        left = start.copy()
+        left = fresh()
         forget_process()
         told = f"schedule {order}"
         try:

@@ -16,6 +16,7 @@ from hoodie_ds.testing import (
     Kind,
     MemoryStorage,
     Phase,
+    SimClock,
     forget_process,
     play,
 )
@@ -23,23 +24,41 @@ from tests.faults.scenarios import BLOOM, COW, MOR
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
 from tests.tables import BUCKETS, KEY, TRIPS, trips
 
-WRITER = (
-    Phase("begin"),
-    Phase("open", Kind.PUT, ("*/claim",)),
-    Phase("write", Kind.PUT, ("*.marker.*",)),
-    Phase("check", Kind.LIST, (".hoodie",)),
-    # What the outcome hangs on: the manifest of a single writer, a turn among several.
-    Phase("decide", Kind.PUT, ("*/manifest_*.json", ".hoodie/.locks/turns/*")),
-    Phase("complete", Kind.PUT, (".hoodie/*commit",)),
-)
-RECOVERY = (
-    Phase("begin"),
-    Phase("request", Kind.PUT, ("*.rollback.requested",)),
-    Phase("undo", Kind.PUT, ("*.rollback.inflight",)),
-    Phase("complete", Kind.PUT, ("*.rollback",)),
-    Phase("finish", Kind.DELETE, ("*.inflight",)),
-    Phase("sweep", Kind.DELETE, (".hoodie/.temp/*",)),
-)
+MODE = "hoodie.write.concurrency.mode"
+SINGLE: Mapping[str, str] = {}
+"""A writer that takes whatever is pending for dead."""
+SEVERAL: Mapping[str, str] = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
+"""Writers that leave one another alive and take turns."""
+
+TURN = Phase("decide", Kind.PUT, (".hoodie/.locks/turns/*",))
+
+
+def writer_phases(mode: Mapping[str, str]) -> tuple[Phase, ...]:
+    # A single writer has decided when its manifest is there: recovery completes it from then on.
+    manifest = Phase("decide", Kind.PUT, ("*/manifest_*.json",))
+    return (
+        Phase("begin"),
+        Phase("open", Kind.PUT, ("*/claim",)),
+        Phase("write", Kind.PUT, ("*.marker.*",)),
+        Phase("check", Kind.LIST, (".hoodie",)),
+        TURN if mode else manifest,
+        Phase("complete", Kind.PUT, (".hoodie/*commit",)),
+    )
+
+
+def recovery_phases(mode: Mapping[str, str]) -> tuple[Phase, ...]:
+    first = [Phase("begin"), *([TURN] if mode else [])]
+    steps = (
+        *first,
+        Phase("request", Kind.PUT, ("*.rollback.requested",)),
+        Phase("undo", Kind.PUT, ("*.rollback.inflight",)),
+        Phase("complete", Kind.PUT, ("*.rollback",)),
+        Phase("finish", Kind.DELETE, ("*.inflight",)),
+        Phase("sweep", Kind.DELETE, (".hoodie/.temp/*",)),
+    )
+    return steps[:6]
+
+
 READER = (
     Phase("begin"),
     Phase("timeline", Kind.LIST, (".hoodie",)),
@@ -53,6 +72,28 @@ ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "x", 1, 1.0))
 MINE = trips(("a", "x", 2, 2.0), ("d", "x", 2, 2.0))
 YOURS = trips(("a", "x", 2, 3.0), ("e", "x", 2, 3.0))
 ELSEWHERE = trips(("a", "y", 2, 3.0), ("e", "y", 2, 3.0))
+
+
+DEAD_MS = 600_001
+"""After this time without a heartbeat a writer counts as dead."""
+LEASE_MS = 300_001
+"""After this time a lock is free for others."""
+
+
+@dataclass(frozen=True)
+class Impatient:
+    """Waits for a lock until its lease is over, so that a lock protects nobody.
+
+    The holder, who stands still at a border of its phases, goes on later as if it had it.
+    """
+
+    clock: SimClock
+    wait: Callable[[], None]
+
+    def pause(self, longest_ms: int) -> int:
+        self.clock.advance(LEASE_MS)
+        self.wait()
+        return longest_ms
 
 
 @dataclass(frozen=True)
@@ -94,41 +135,54 @@ class Play:
 
     def __init__(self, name: str, pair: Pair, mode: Mapping[str, str]) -> None:
         self.pair = pair
+        self.mode = mode
         self.opts = {**pair.opts, **mode}
         self.steps = (pair.first, pair.second)
         self.queries = ("q", "q" if pair.same_query else "r")
-        self.start = MemoryStorage(f"memory://{name}")
+        self.clock = SimClock()
+        self.start = MemoryStorage(f"memory://{name}", clock=self.clock)
         for number, step in enumerate(pair.before):
-            run(self.start, self.opts, number, step, number, "s")
+            run(self.start, self.opts, number, step, number, "s", clock=self.clock)
         if pair.dead is not None:
-            run(self.start, self.opts, 0, pair.dead, 70, "dead", commit=False)
+            run(self.start, self.opts, 0, pair.dead, 70, "dead", commit=False, clock=self.clock)
+
+    def fresh(self) -> MemoryStorage:
+        """The table before, when the writers that were at work on it count as dead."""
+        self.clock = SimClock()
+        left = MemoryStorage(self.start.root, self.start.files, self.clock)
+        self.clock.advance(DEAD_MS)
+        return left
 
     @property
     def actors(self) -> tuple[Actor, Actor]:
-        without = READER if self.pair.reader else RECOVERY
+        without = READER if self.pair.reader else recovery_phases(self.mode)
         first, second = (
-            Actor(name, self._work(at), WRITER if self.steps[at] else without)
+            Actor(name, self._work(at), writer_phases(self.mode) if self.steps[at] else without)
             for at, name in enumerate("ab")
         )
         return first, second
 
     def _work(self, at: int) -> Callable[[FaultyStorage, Callable[[], None]], None]:
-        def work(storage: FaultyStorage, _: Callable[[], None]) -> None:
+        def work(storage: FaultyStorage, wait: Callable[[], None]) -> None:
             step = self.steps[at]
+            pauses = Impatient(self.clock, wait)
             if step is None and self.pair.reader:
                 seen = found(storage)
                 some = [step for step in self.steps if step is not None]
                 assert seen in [rows for s in _subsets(some) for rows in self._rows(s)]
             elif step is None:
-                begin(storage, self.opts, ONE.schema, "recovery")
+                self.clock.advance(DEAD_MS)  # it takes the other, who is alive, for dead
+                begin(storage, self.opts, ONE.schema, "b", clock=self.clock, pauses=pauses)
             else:
-                run(storage, self.opts, 0, step, 10 + at, self.queries[at])
+                query = self.queries[at]
+                run(storage, self.opts, 0, step, 10 + at, query, clock=self.clock, pauses=pauses)
 
         return work
 
     def trace(self, order: str) -> list[str]:
+        left = self.fresh()
         forget_process()
-        return play(self.start.copy(), self.actors, order)[1]
+        return play(left, self.actors, order)[1]
 
     def check(self, left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
         assert_well(left, self.opts)
@@ -138,9 +192,10 @@ class Play:
         assert found(left) in allowed, "what was committed is not what is there"
         # Spark runs the batches again that failed; then all of them are there, each once.
         for at, step in enumerate(self.steps):
+            self.clock.advance(DEAD_MS)
             if step is not None and raised[at] is not None:
-                run(left, self.opts, 0, step, 90 + at, self.queries[at])
-        begin(left, self.opts, ONE.schema, "recovery")
+                run(left, self.opts, 0, step, 90 + at, self.queries[at], clock=self.clock)
+        begin(left, self.opts, ONE.schema, "last", clock=self.clock)
         assert found(left) in list(self._rows([*done, *open_])), "the replay is not the model"
         assert_well(left, self.opts, settled=True)
 
@@ -159,10 +214,6 @@ def _subsets(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
         yield [step for at, step in enumerate(steps) if number >> at & 1]
 
 
-SINGLE: Mapping[str, str] = {}
-"""A writer that takes whatever is pending for dead."""
-SEVERAL: Mapping[str, str] = {}
-"""Writers that tell one another what they do; until they can, they are single ones."""
 NO_KEYS = {KEY: "", BUCKETS: ""}
 PAIRS = {
     "writer, writer": Pair(Step(MINE), Step(YOURS)),

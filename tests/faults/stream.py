@@ -9,6 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.clock import Clock, Pauses
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TableNotFoundError
 from hoodie_ds.sink.batch import Batch
@@ -25,6 +26,13 @@ OPERATION = "hoodie.datasource.write.operation"
 QUERY = "q"
 
 Rows = Sequence[Mapping[str, Any]]
+
+
+class NoPauses:
+    """Pauses of a writer that need not wait for another."""
+
+    def pause(self, longest_ms: int) -> int:
+        raise AssertionError("nobody else is at work")
 
 
 @dataclass(frozen=True)
@@ -68,14 +76,27 @@ def plain(rows: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, Any]]]:
     )
 
 
-def writer(storage: Storage, options: Mapping[str, str], attempt: str) -> Coordinator:
+def writer(
+    storage: Storage, options: Mapping[str, str], attempt: str, clock: Clock, pauses: Pauses
+) -> Coordinator:
     parsed = WriteOptions.parse({**options, "path": storage.root})
-    return Coordinator(parsed, storage, SimClock(), SimIds(attempt))
+    return Coordinator(parsed, storage, clock, SimIds(attempt), pauses)
 
 
-def begin(storage: Any, options: Mapping[str, str], schema: pa.Schema, query: str = QUERY) -> Batch:
+def begin(
+    storage: Any,
+    options: Mapping[str, str],
+    schema: pa.Schema,
+    query: str = QUERY,
+    *,
+    clock: Clock | None = None,
+    pauses: Pauses | None = None,
+) -> Batch:
     """The start of a batch, recovery included, in a process of its own."""
-    return writer(cast(Storage, storage), options, "begin").begin(schema, query)
+    coordinator = writer(
+        cast(Storage, storage), options, query, clock or SimClock(), pauses or NoPauses()
+    )
+    return coordinator.begin(schema, query)
 
 
 def run(
@@ -87,10 +108,15 @@ def run(
     query: str = QUERY,
     *,
     commit: bool = True,
+    clock: Clock | None = None,
+    pauses: Pauses | None = None,
 ) -> None:
     """One micro-batch, in a process whose operations go to `storage`; a stage has one attempt."""
     given = {**options, OPERATION: step.operation, **step.options}
-    coordinator = writer(cast(Storage, storage), given, f"{query} {number} {stage}")
+    attempt = f"{query} {number} {stage}"
+    coordinator = writer(
+        cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses()
+    )
     batch = coordinator.begin(step.rows.schema, query)
     size = -(-step.rows.num_rows // step.tasks)
     messages = [

@@ -20,9 +20,9 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation, one_thread
+from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation, SimClock, one_thread
 from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, TWO
-from tests.faults.stream import OPERATION, Step, found, run, writer
+from tests.faults.stream import OPERATION, NoPauses, Step, found, run, writer
 from tests.tables import TRIPS, trips
 
 OPTIONS = {**TRIPS, **COW}
@@ -45,7 +45,7 @@ def begun(
     storage: object, attempt: str, schema: pa.Schema = TWO.schema, **options: str
 ) -> tuple[Batch, Callable[[list[TaskCommitMessage]], None]]:
     given = {key: value for key, value in {**OPTIONS, **options}.items() if value}
-    coordinator = writer(cast(Storage, storage), given, attempt)
+    coordinator = writer(cast(Storage, storage), given, attempt, SimClock(), NoPauses())
     return coordinator.begin(schema, attempt), coordinator.commit
 
 

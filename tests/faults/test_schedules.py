@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,19 +19,11 @@ def _one_thread() -> Iterator[None]:
 
 def all_of(name: str, pair: Pair) -> int:
     play = Play(name, pair, SEVERAL)
-    return explore(play.start, play.actors, play.check, schedules(*play.actors))
-
-
-def marked(pairs: Mapping[str, Pair]) -> list[Any]:
-    known = pytest.mark.xfail(raises=ScheduleError, reason="two single writers on one table")
-    return [
-        pytest.param(name, marks=known if pair.needs_turns and not SEVERAL else ())
-        for name, pair in pairs.items()
-    ]
+    return explore(play.fresh, play.actors, play.check, schedules(*play.actors))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", marked(PAIRS))
+@pytest.mark.parametrize("name", PAIRS)
 def test_every_schedule_of_a_pair(name: str) -> None:
     tally("schedules", all_of(name, PAIRS[name]))
     tally("pairs", 1)
@@ -42,7 +33,7 @@ def test_every_schedule_of_a_pair(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", marked(NIGHTLY))
+@pytest.mark.parametrize("name", NIGHTLY)
 def test_every_schedule_of_further_pairs(name: str) -> None:
     tally("schedules, nightly", all_of(name, NIGHTLY[name]))
     tally("further pairs", 1)
@@ -72,4 +63,4 @@ def test_what_single_writers_do_to_one_another_is_found(name: str, order: str) -
     """Both pass the check before either commits; recovery meets a writer that is not dead."""
     play = Play(name, PAIRS[name], SINGLE)
     with pytest.raises(ScheduleError, match=f"schedule {order} .a:begin"):
-        explore(play.start, play.actors, play.check, [order])
+        explore(play.fresh, play.actors, play.check, [order])
