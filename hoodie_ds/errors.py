@@ -91,6 +91,10 @@ class TimelineError(HoodieError):
     """The timeline does not allow the step that was asked for."""
 
 
+class ReplayMismatchError(HoodieError):
+    """A batch that is committed came again with other rows; the table is as before."""
+
+
 class WriteConflictError(HoodieError):
     """Another writer changed what this write was based on; nothing was committed."""
 

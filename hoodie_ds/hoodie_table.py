@@ -199,7 +199,7 @@ class HoodieTable:
         coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
         batch = coordinator.begin(rows.schema)
         message = write_task(
-            batch, TaskId(), None, rows.to_batches(), sole_writer=True, clock=self._clock
+            batch, TaskId(), batch.given_id, rows.to_batches(), sole_writer=True, clock=self._clock
         )
         coordinator.commit([message])
 

@@ -36,6 +36,7 @@ from hoodie_ds.config.option import (
     choice,
 )
 from hoodie_ds.config.small_file_catalog import SMALL_FILE_OPTIONS
+from hoodie_ds.config.stream_catalog import STREAM_OPTIONS
 
 _MB: Final = 1 << 20
 _PAYLOAD_PACKAGE: Final = "org.apache.hudi.common.model."
@@ -138,18 +139,6 @@ ALLOW_EMPTY_COMMIT: Final = Option(
     BOOLEAN,
     "Whether a batch without rows is a commit too.",
     False,
-)
-BATCHES_PER_COMMIT: Final = Option(
-    "hoodie.streaming.batches.per.commit",
-    POSITIVE_INT,
-    "Micro-batches of a stream that one instant takes; their rows appear together, with the last. "
-    "More than 1 only where nobody but this library writes to the table.",
-    1,
-)
-CHECKPOINT_IDENTIFIER: Final = Option(
-    "hoodie.datasource.write.streaming.checkpoint.identifier",
-    TEXT,
-    "Name of the query in foreach_batch; the data source takes Spark's query id.",
 )
 RECORD_KEY_FIELDS: Final = Option(
     "hoodie.datasource.write.recordkey.field",
@@ -359,8 +348,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     SORT_COLUMNS,
     TASKS_PER_PARTITION,
     ALLOW_EMPTY_COMMIT,
-    BATCHES_PER_COMMIT,
-    CHECKPOINT_IDENTIFIER,
+    *STREAM_OPTIONS,
     RECORD_KEY_FIELDS,
     PARTITION_FIELDS,
     ORDERING_FIELDS,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from hoodie_ds.config import index_catalog, small_file_catalog
+from hoodie_ds.config import index_catalog, small_file_catalog, stream_catalog
 from hoodie_ds.config import write_catalog as catalog
 from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.catalog import (
@@ -57,6 +57,10 @@ class WriteOptions:
         ``hoodie.keygen.timebased.*`` under their full names.
     complex_keygen_new_encoding : bool
         COMPLEX keys of one field are the bare value rather than ``field:value``.
+    batch_identifier : int
+        Number of a batch write, whose writer is `checkpoint_identifier`.
+    accept_different : bool
+        Whether a batch that comes again with other rows is taken for done.
     merge_hook : str or callable
         What merges rows with merge mode CUSTOM, or its import path.
     payload_class : str
@@ -85,6 +89,8 @@ class WriteOptions:
     allow_empty_commit: bool = False
     batches_per_commit: int = 1
     checkpoint_identifier: str | None = None
+    batch_identifier: int | None = None
+    accept_different: bool = False
     record_key_fields: tuple[str, ...] | None = None
     partition_fields: tuple[str, ...] | None = None
     ordering_fields: tuple[str, ...] | None = None
@@ -185,8 +191,10 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         sort_columns=given.get(catalog.SORT_COLUMNS),
         tasks_per_partition=given.get(catalog.TASKS_PER_PARTITION),
         allow_empty_commit=given.get_or_default(catalog.ALLOW_EMPTY_COMMIT),
-        batches_per_commit=given.get_or_default(catalog.BATCHES_PER_COMMIT),
-        checkpoint_identifier=given.get(catalog.CHECKPOINT_IDENTIFIER),
+        batches_per_commit=given.get_or_default(stream_catalog.BATCHES_PER_COMMIT),
+        checkpoint_identifier=given.get(stream_catalog.CHECKPOINT_IDENTIFIER),
+        batch_identifier=given.get(stream_catalog.BATCH_IDENTIFIER),
+        accept_different=given.get_or_default(stream_catalog.ACCEPT_DIFFERENT),
         record_key_fields=given.get(catalog.RECORD_KEY_FIELDS),
         partition_fields=given.get(catalog.PARTITION_FIELDS),
         ordering_fields=given.get(catalog.ORDERING_FIELDS),
@@ -291,7 +299,7 @@ def _check_together(options: WriteOptions) -> None:
     check_key_generation(options.key_generator, options.record_key_fields, options.partition_fields)
     if options.concurrency.is_shared and options.batches_per_commit > 1:
         raise OptionError(
-            catalog.BATCHES_PER_COMMIT.key,
+            stream_catalog.BATCHES_PER_COMMIT.key,
             options.batches_per_commit,
             "beside other writers each batch commits, as a conflict may undo it; leave it out",
         )
@@ -301,4 +309,17 @@ def _check_together(options: WriteOptions) -> None:
             index_catalog.BUCKET_HASH_FIELDS.key,
             ",".join(hashed),
             f"each field must be one of the record key fields {','.join(keys)}",
+        )
+    number = options.batch_identifier
+    if number is not None and options.checkpoint_identifier is None:
+        raise OptionError(
+            stream_catalog.BATCH_IDENTIFIER.key,
+            number,
+            f"name the writer that counts in {stream_catalog.CHECKPOINT_IDENTIFIER.key}",
+        )
+    if number is not None and options.batches_per_commit > 1:
+        raise OptionError(
+            stream_catalog.BATCHES_PER_COMMIT.key,
+            options.batches_per_commit,
+            f"a batch write with {stream_catalog.BATCH_IDENTIFIER.key} is an instant of its own",
         )

@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
-from hoodie_ds.datasource.task import task_id
+from hoodie_ds.datasource.task import refuse_number, task_id
 from hoodie_ds.errors import OptionError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
@@ -31,7 +31,8 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     """Return a function for ``writeStream.foreachBatch`` that writes each micro-batch once.
 
     A batch that Spark runs again, after a failure or a restart from the checkpoint, is recognised
-    by the query's identity and the batch id, and dropped. The identity is the option
+    by the query's identity and the batch id; its rows are compared with those that are in the
+    table (`ReplayMismatchError` if they are others) and dropped. The identity is the option
     ``hoodie.datasource.write.streaming.checkpoint.identifier``; give every query of a table one of
     its own, and keep it as long as the checkpoint.
 
@@ -67,6 +68,7 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
             options.batches_per_commit,
             "an instant of foreach_batch ends with its batch; leave the option out",
         )
+    refuse_number(options)
     identifier = options.checkpoint_identifier
     if identifier is None:
         raise OptionError(
@@ -76,8 +78,6 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     def write(rows: DataFrame, number: int) -> None:
         coordinator = Coordinator.of(options)
         batch = coordinator.begin(arrow_schema(rows.schema), identifier)
-        if batch.guard.holds(BatchId(identifier, number)):
-            return
         sent = rows.mapInArrow(_task(batch, BatchId(identifier, number)), _MESSAGES).collect()
         coordinator.commit([pickle.loads(row.message) for row in sent])  # noqa: S301  our own
 

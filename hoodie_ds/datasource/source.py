@@ -20,6 +20,7 @@ from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.reader import HoodieReader
 from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
+from hoodie_ds.datasource.task import refuse_number
 from hoodie_ds.errors import OptionError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.storage.connect import open_storage
@@ -58,7 +59,9 @@ class HoodieDataSource(DataSource):
         """Return the writer of ``df.writeStream``; Spark asks for one in every micro-batch."""
         if overwrite:
             raise OptionError("outputMode", "complete", "a stream is written in mode append")
-        return HoodieStreamWriter(self._write_options(), arrow_schema(schema))
+        options = self._write_options()
+        refuse_number(options)
+        return HoodieStreamWriter(options, arrow_schema(schema))
 
     def _write_options(self) -> WriteOptions:
         return WriteOptions.parse(self.options)

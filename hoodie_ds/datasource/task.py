@@ -9,7 +9,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from hoodie_ds.errors import TimelineError
+from hoodie_ds.config.stream_catalog import BATCH_IDENTIFIER
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, TimelineError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.replay_guard import BatchId
@@ -27,8 +29,18 @@ def run_task(
     batch: Batch, batches: Iterator[pa.RecordBatch], streaming: bool
 ) -> WriterCommitMessage:
     """Write the rows of the task that this process runs."""
-    batch_id = micro_batch() if streaming else None
+    batch_id = micro_batch() if streaming else batch.given_id
     return SparkMessage(write_task(batch, task_id(), batch_id, batches))
+
+
+def refuse_number(options: WriteOptions) -> None:
+    """Raise `OptionError` where a stream is given the number of a batch write."""
+    if options.batch_identifier is not None:
+        raise OptionError(
+            BATCH_IDENTIFIER.key,
+            options.batch_identifier,
+            "a stream numbers its batches itself; leave it out",
+        )
 
 
 def task_id() -> TaskId:

@@ -31,7 +31,7 @@ from hoodie_ds.record.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import with_meta_columns
 from hoodie_ds.sink.index_choice import keys_are_global
-from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action
@@ -87,6 +87,12 @@ class Batch:
     def __post_init__(self) -> None:
         """Refuse a merge hook that cannot be had, before anything is written."""
         _ = self.merger
+
+    @property
+    def given_id(self) -> BatchId | None:
+        """The identity that options give a batch write."""
+        writer, number = self.options.checkpoint_identifier, self.options.batch_identifier
+        return None if writer is None or number is None else BatchId(writer, number)
 
     @property
     def view(self) -> FileSystemView:

@@ -30,6 +30,7 @@ from hoodie_ds.sink.conflicts import check_groups
 from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replacement import replaced_groups
+from hoodie_ds.sink.replay import check_replay
 from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.decisive_put import put_decisively
@@ -72,7 +73,7 @@ def complete(
     storage = batch.table.storage
     instant = Instant(time, batch.action, State.INFLIGHT)
     timeline = load_timeline(storage)
-    if _is_done(messages[0], timeline):
+    if _is_done(messages, timeline):
         return
     _check_not_undone(batch, timeline, instant)
     prepared = newest_manifest(storage, time)
@@ -117,7 +118,7 @@ def _decided(
     storage = batch.table.storage
     if exclusion.settle():
         timeline = load_timeline(storage)
-        if _is_done(messages[0], timeline):
+        if _is_done(messages, timeline):
             return True
         _check_not_undone(batch, timeline, instant)
     partitions = {path for message in messages for path in message.partitions}
@@ -143,14 +144,17 @@ def _decided(
     return True
 
 
-def _is_done(message: TaskCommitMessage, timeline: Timeline) -> bool:
+def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
     """Whether the batch is in the table; its instant may have been completed without it."""
+    message = messages[0]
     assert message.instant_time is not None
     completed = timeline.commit_at(message.instant_time)
     if message.batch_id is None:
         return completed is not None
     storage = message.batch.table.storage
-    if ReplayGuard.load(storage, timeline).holds(message.batch_id):
+    guard = ReplayGuard.load(storage, timeline)
+    if guard.holds(message.batch_id):
+        check_replay(messages, guard)
         return True
     if completed is not None:
         raise TimelineError(

@@ -11,7 +11,8 @@ from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
-from hoodie_ds.sink.replay_guard import BATCH_KEY, CHECKPOINT_KEY, PENDING_KEY, ReplayGuard
+from hoodie_ds.sink.replay import total_digest
+from hoodie_ds.sink.replay_guard import BATCH_KEY, PENDING_KEY, ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import (
     CHECKSUMS_KEY,
@@ -52,7 +53,7 @@ def commit_record(
     batch_id = messages[0].batch_id
     identity = {}
     if batch_id is not None:
-        guard = guard.with_batch(batch_id)
+        guard = guard.with_batch(batch_id, total_digest(messages))
         identity = {BATCH_KEY: batch_id.to_json()}
     checksums = {status.stat.path: status.checksum for status in statuses}
     extra = {
@@ -65,7 +66,7 @@ def commit_record(
         PENDING_KEY: " ".join(pending),
     }
     if guard.committed:
-        extra[CHECKPOINT_KEY] = guard.to_json()
+        extra |= guard.entries()
     stats = tuple(sorted((status.stat for status in statuses), key=lambda stat: stat.path))
     return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced)
 

@@ -39,6 +39,7 @@ from hoodie_ds.sink.plan import (
     stored_schema,
 )
 from hoodie_ds.sink.replacement import replaced_groups
+from hoodie_ds.sink.replay import check_replay
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.probe import check_condition_obeyed
@@ -204,7 +205,7 @@ class Coordinator:
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Make a batch part of the table, in one step.
 
-        Idempotent: a batch that is in the table already is left alone.
+        Idempotent: a batch that is in the table already is left alone, if it has the same rows.
 
         Parameters
         ----------
@@ -215,6 +216,8 @@ class Coordinator:
         ------
         TimelineError
             A task did not report, or the instant was rolled back meanwhile.
+        ReplayMismatchError
+            The batch is in the table already, with other rows.
         WriteConflictError
             Another writer changed a file group that this batch changes, or inserted one of its
             keys.
@@ -232,7 +235,9 @@ class Coordinator:
         written = [message for message in reported if message.instant_time is not None]
         if written:
             complete(written, self.clock, self.pauses)
-        elif reported and not reported[0].already_committed:
+        elif reported and reported[0].already_committed:
+            check_replay(reported, reported[0].batch.guard)
+        elif reported:
             self._commit_without_rows(reported)
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:

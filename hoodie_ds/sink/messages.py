@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.file_slice import FileGroupId
@@ -80,8 +81,8 @@ class TaskCommitMessage:
         Files written, all durable.
     staged : tuple of StagedRows
         Rows left for the commit to merge.
-    num_rows : int
-        Rows received.
+    digest : InputDigest
+        Of the rows received.
     partitions : tuple of str
         Partition paths of the rows, where a partition delete takes no more of them.
     metrics : WriteMetrics
@@ -100,9 +101,14 @@ class TaskCommitMessage:
     instant_time: str | None = None
     statuses: tuple[WriteStatus, ...] = ()
     staged: tuple[StagedRows, ...] = ()
-    num_rows: int = 0
+    digest: InputDigest = field(default_factory=InputDigest)
     partitions: tuple[str, ...] = ()
     metrics: WriteMetrics = field(default_factory=WriteMetrics)
     already_committed: bool = False
     owns_keys: bool = False
     assigned_by: int | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """Rows received."""
+        return self.digest.num_rows

@@ -4,6 +4,9 @@ Every commit of ours carries, for every streaming query that ever wrote to the t
 batch that it committed, under the key and in the form of Hudi's own streaming sink. So the newest
 tells all, however old a batch is; but for other engines' commits since then, which name their own
 query alone, and for commits that were pending beside it and completed later.
+
+Beside the numbers go the digests of the rows of each query's newest batches. So nothing that an
+archiver takes off the timeline is missed, as long as one commit of ours is still on it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import commit_path
@@ -22,12 +26,19 @@ from hoodie_ds.timeline.timeline import Timeline, read_commit
 CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
 """Key in a commit's extra metadata: JSON object of writer identifier to batch id, as text."""
 
+INPUTS_KEY: Final = "_hoodie_ds_inputs"
+"""Key in the extra metadata of our commits: JSON, by query and batch, of digests of their rows."""
 
 PENDING_KEY: Final = "_hoodie_ds_pending"
 """Key in the extra metadata of our commits: times of the instants that were pending beside it."""
 
 BATCH_KEY: Final = "_hoodie_ds_batch"
 """Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""
+
+
+_DIGESTS_KEPT: Final = 10
+"""Newest batches of a query whose digests are known: an engine brings the last one again, and an
+old copy of a checkpoint is found out before it reaches batches that are new."""
 
 
 def _is_later(batch: str, than: str) -> bool:
@@ -51,15 +62,18 @@ class BatchId:
 
 @dataclass(frozen=True, slots=True)
 class ReplayGuard:
-    """Highest committed batch of each writer.
+    """Highest committed batch of each writer, and digests of the newest ones.
 
     Parameters
     ----------
     committed : mapping of str to str
         Writer identifier to batch id, as stored; other engines' identifiers are carried along.
+    inputs : mapping of str to mapping of int to InputDigest
+        What the newest batches of ours held, by query and number.
     """
 
     committed: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, Mapping[int, InputDigest]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, storage: Storage, timeline: Timeline) -> ReplayGuard:
@@ -79,7 +93,7 @@ class ReplayGuard:
                 continue
             seen.add(instant)
             extra = read_commit(storage, instant).extra
-            guard = guard._merged(cls._parse(extra.get(CHECKPOINT_KEY, "{}"), commit_path(instant)))
+            guard = guard._merged(cls._parse(extra, commit_path(instant)))
             if PENDING_KEY in extra:
                 times = extra[PENDING_KEY].split()
                 waiting = [found for time in times if (found := timeline.commit_at(time))]
@@ -92,27 +106,61 @@ class ReplayGuard:
             for query, batch in other.committed.items()
             if query not in self.committed or _is_later(batch, self.committed[query])
         }
-        return ReplayGuard({**self.committed, **later})
+        inputs = {**other.inputs, **self.inputs}
+        for query in other.inputs.keys() & self.inputs.keys():
+            inputs[query] = {**other.inputs[query], **self.inputs[query]}
+        return ReplayGuard({**self.committed, **later}, inputs)
 
     @classmethod
-    def _parse(cls, text: str, path: str) -> ReplayGuard:
+    def _parse(cls, extra: Mapping[str, str], path: str) -> ReplayGuard:
+        text = extra.get(CHECKPOINT_KEY, "{}")
         try:
             entries = json.loads(text)
-            return cls({str(key): str(value) for key, value in entries.items()})
+            committed = {str(key): str(value) for key, value in entries.items()}
         except (ValueError, AttributeError) as error:
             raise CorruptFileError(
                 f"{path}: {CHECKPOINT_KEY} = {text[:100]!r} is no JSON object of batch ids"
             ) from error
+        text = extra.get(INPUTS_KEY, "{}")
+        try:
+            inputs = {
+                query: {int(number): InputDigest.parse(text) for number, text in digests.items()}
+                for query, digests in json.loads(text).items()
+            }
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CorruptFileError(
+                f"{path}: {INPUTS_KEY} = {text[:100]!r} is no JSON object of digests by batch"
+            ) from error
+        return cls(committed, inputs)
 
     def holds(self, batch: BatchId) -> bool:
         """Whether a batch is in the table."""
         highest = self.committed.get(batch.query_id)
         return highest is not None and highest.isdigit() and batch.batch_id <= int(highest)
 
-    def with_batch(self, batch: BatchId) -> ReplayGuard:
-        """Return the guard after a batch."""
-        return ReplayGuard({**self.committed, batch.query_id: str(batch.batch_id)})
+    def digest_of(self, batch: BatchId) -> InputDigest | None:
+        """Return what a batch of those that are held had for rows; None if it is too long ago.
 
-    def to_json(self) -> str:
-        """Return the entry for a commit's extra metadata."""
-        return json.dumps(dict(self.committed), sort_keys=True)
+        A number that was left out was that of a batch without rows, which is no commit.
+        """
+        known = self.inputs.get(batch.query_id, {})
+        if known and min(known) < batch.batch_id < max(known):
+            return known.get(batch.batch_id, InputDigest())
+        return known.get(batch.batch_id)
+
+    def with_batch(self, batch: BatchId, digest: InputDigest) -> ReplayGuard:
+        """Return the guard after a batch."""
+        query = batch.query_id
+        known = {**self.inputs.get(query, {}), batch.batch_id: digest}
+        newest = {number: known[number] for number in sorted(known)[-_DIGESTS_KEPT:]}
+        committed = {**self.committed, query: str(batch.batch_id)}
+        return ReplayGuard(committed, {**self.inputs, query: newest})
+
+    def entries(self) -> dict[str, str]:
+        """Return the entries for a commit's extra metadata."""
+        inputs = {
+            query: {str(number): digest.to_text() for number, digest in digests.items()}
+            for query, digests in self.inputs.items()
+        }
+        texts = {CHECKPOINT_KEY: json.dumps(dict(self.committed), sort_keys=True)}
+        return {**texts, INPUTS_KEY: json.dumps(inputs, sort_keys=True)} if inputs else texts

@@ -21,12 +21,14 @@ from hoodie_ds.sink.assignment import Assignment
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.exclusion import alive
 from hoodie_ds.sink.global_writer import GlobalWriter
+from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.sink.keyed_writer import KeyedWriter
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.records import check_keys, distinct_partitions
+from hoodie_ds.sink.replay import digest_of, drain
 from hoodie_ds.sink.replay_guard import BatchId
 
 _CHUNK_BYTES: Final = 32 << 20
@@ -44,7 +46,7 @@ def write_task(
     """Write one task's rows.
 
     The first row opens the batch's instant; a task without rows leaves no trace. A batch that the
-    table already holds is read to its end and dropped (RFC-24, exactly once).
+    table already holds is read to its end, for its digest, and dropped (RFC-24, exactly once).
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def write_task(
     task : TaskId
         This attempt.
     batch_id : BatchId or None
-        The micro-batch; None outside streaming.
+        The micro-batch, or numbered batch write; None for a write without identity.
     batches : iterable of pyarrow.RecordBatch
         The rows, with the hidden columns of ``shuffle_by_file_group`` where it sent them.
     sole_writer : bool
@@ -71,8 +73,7 @@ def write_task(
         A row cannot be stored, or storage failed. Nothing becomes visible.
     """
     if batch_id is not None and batch.guard.holds(batch_id):
-        num_rows = sum(part.num_rows for part in batches)
-        return TaskCommitMessage(batch, batch_id, num_rows=num_rows, already_committed=True)
+        return drain(batch, batch_id, batches)
     if batch.operation is Operation.DELETE_PARTITION:
         return _take_partitions(batch, batch_id, batches)
     clock, metrics = clock or SystemClock(), WriteMetrics()
@@ -85,11 +86,12 @@ def write_task(
     context = write_context(batch, task, open_instant(batch))
     writer = _writer_class(batch)(batch, context, clock, metrics)
     assignment = Assignment(task.partition, batch.timeline.digest)
-    num_rows = 0
+    digest = InputDigest()
     with alive(batch, context.instant_time), _discarding(writer):
         for chunk in chain([first], chunks):
-            num_rows += chunk.num_rows
-            writer.write(conform(chunk, batch.schema), assignment.places(chunk))
+            rows = conform(chunk, batch.schema)
+            digest += digest_of(batch, batch_id, rows)
+            writer.write(rows, assignment.places(chunk))
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, batch.layout is not None)
         statuses, staged = writer.close(owns)
@@ -100,7 +102,7 @@ def write_task(
         batch_id,
         context.instant_time,
         *written,
-        num_rows,
+        digest,
         metrics=metrics,
         owns_keys=owns.keys,
         assigned_by=assignment.assigned_by,
@@ -130,12 +132,13 @@ def _take_partitions(
 ) -> TaskCommitMessage:
     """Take of the rows of a partition delete no more than their partitions."""
     seen: set[str] = set()
-    num_rows = 0
+    digest = InputDigest()
     for part in batches:
-        num_rows += part.num_rows
+        rows = pa.Table.from_batches([part])
+        digest += digest_of(batch, batch_id, rows)
         if batch.options.partitions_to_delete is None:
-            seen |= distinct_partitions(batch, pa.Table.from_batches([part]))
-    return TaskCommitMessage(batch, batch_id, num_rows=num_rows, partitions=tuple(sorted(seen)))
+            seen |= distinct_partitions(batch, rows)
+    return TaskCommitMessage(batch, batch_id, digest=digest, partitions=tuple(sorted(seen)))
 
 
 def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext:

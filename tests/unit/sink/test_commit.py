@@ -244,8 +244,8 @@ def test_a_committed_batch_is_drained_and_writes_nothing(
     writer.commit([write(writer.begin(TWO.schema), number=4)])
     batch = writer.begin(TWO.schema)
     before = tree(tmp_path)
-    message = write(batch, trips(("new", "x", 5, 5.0)), number=4)
-    assert (message.already_committed, message.num_rows, message.statuses) == (True, 1, ())
+    message = write(batch, TWO.take([1, 0]), number=4)
+    assert (message.already_committed, message.num_rows, message.statuses) == (True, 2, ())
     writer.commit([message])
     assert tree(tmp_path) == before
 
@@ -255,7 +255,7 @@ def test_a_batch_that_was_begun_twice_commits_once(
 ) -> None:
     batch = writer.begin(TWO.schema)
     writer.commit([write(batch, number=0)])
-    again = write(replace(batch, owner="a retry of it"), trips(("z", "x", 9, 9.0)), number=0)
+    again = write(replace(batch, owner="a retry of it"), TWO.take([1, 0]), number=0)
     assert again.instant_time != batch.proposed_time
     writer.commit([again])
     assert found(table) == AFTER_TWO

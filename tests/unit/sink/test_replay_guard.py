@@ -5,13 +5,16 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, BatchId, ReplayGuard
+from hoodie_ds.sink.input_digest import InputDigest
+from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, PENDING_KEY, BatchId, ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import load_timeline
+
+ROWS = InputDigest(2, 12345)
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def load(storage: Storage) -> ReplayGuard:
 
 
 def test_a_batch_is_held_up_to_the_highest_of_its_query() -> None:
-    guard = ReplayGuard().with_batch(BatchId("q", 9)).with_batch(BatchId("q", 10))
+    guard = ReplayGuard().with_batch(BatchId("q", 9), ROWS).with_batch(BatchId("q", 10), ROWS)
     assert guard.holds(BatchId("q", 10))
     assert guard.holds(BatchId("q", 2))  # numbers, not text
     assert not guard.holds(BatchId("q", 11))
@@ -43,12 +46,39 @@ def test_the_newest_commit_with_an_entry_tells_all(storage: Storage) -> None:
     guard = load(storage)
     assert guard.committed == {"q": "2", "jvm": "x7"}
     assert not guard.holds(BatchId("jvm", 0))
-    assert ReplayGuard._parse(guard.to_json(), "p") == guard
+    guard = guard.with_batch(BatchId("q", 3), ROWS)
+    assert ReplayGuard._parse(guard.entries(), "p") == guard
 
 
 def test_a_table_without_streams_holds_nothing(storage: Storage) -> None:
     commit(storage, "20250101000000000")
     assert load(storage) == ReplayGuard()
+
+
+def test_digests_of_a_commit_that_was_pending_beside_the_newest_are_known(
+    storage: Storage,
+) -> None:
+    """Query q completed an instant that query r, committing before it, had left pending."""
+    early, late = ROWS, InputDigest(1, 7)
+    before = ReplayGuard().with_batch(BatchId("q", 1), early)
+    commit(storage, "20250101000000000", **before.with_batch(BatchId("q", 2), late).entries())
+    newest = {
+        **before.with_batch(BatchId("r", 0), late).entries(),
+        PENDING_KEY: "20250101000000000",
+    }
+    commit(storage, "20250102000000000", **newest)
+    guard = load(storage)
+    assert guard.committed == {"q": "2", "r": "0"}
+    assert guard.digest_of(BatchId("q", 1)) == early
+    assert guard.digest_of(BatchId("q", 2)) == late
+    assert guard.digest_of(BatchId("r", 0)) == late
+
+
+def test_a_number_between_two_had_no_rows_and_others_are_unknown() -> None:
+    guard = ReplayGuard().with_batch(BatchId("q", 3), ROWS).with_batch(BatchId("q", 5), ROWS)
+    known = [guard.digest_of(BatchId("q", number)) for number in range(2, 7)]
+    assert known == [None, ROWS, InputDigest(), ROWS, None]
+    assert guard.digest_of(BatchId("r", 3)) is None
 
 
 @pytest.mark.parametrize("entry", ["not json", "[1]", "7"])

@@ -1,0 +1,269 @@
+"""A batch that comes again: with the same rows it is done, with others it is refused (S13)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import CorruptFileError, ReplayMismatchError
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.replay_guard import INPUTS_KEY, BatchId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import commit_path, instant_path
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from tests.tables import KEY, TRIPS, TYPE, coordinator, found, tree, trips
+
+ROWS = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.0))
+OTHER = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("d", "y", 1, 1.0))
+TABLES = {
+    "cow": {TYPE: "COPY_ON_WRITE"},
+    "mor": {TYPE: "MERGE_ON_READ"},
+    "bloom": {"hoodie.index.type": "BLOOM"},
+    "global": {"hoodie.index.type": "GLOBAL_BLOOM"},
+    "no keys": {KEY: ""},
+}
+
+
+def rows(number: int) -> pa.Table:
+    return trips((f"k{number}", "x", number, 0.0))
+
+
+class Stream:
+    """A query that writes batches as Spark has it done."""
+
+    def __init__(self, path: Path, options: Mapping[str, str] | None = None) -> None:
+        merged = {**TRIPS, **(options or {})}
+        if "hoodie.index.type" in merged or not merged[KEY]:
+            del merged["hoodie.bucket.index.num.buckets"]
+        self.path = path
+        self.options = {k: v for k, v in merged.items() if v}
+        self.stage = 0
+
+    @property
+    def table(self) -> HoodieTable:
+        return HoodieTable(str(self.path), self.options)
+
+    def write(
+        self, number: int, batch: pa.Table, query: str = "q", tasks: int = 1, size: int = 100
+    ) -> None:
+        writer = Coordinator.of(WriteOptions.parse({**self.options, "path": str(self.path)}))
+        begun = writer.begin(batch.schema)
+        self.stage += 1
+        step = -(-batch.num_rows // tasks)
+        messages = [
+            write_task(
+                begun,
+                TaskId(task, self.stage, task),
+                BatchId(query, number),
+                batch.slice(task * step, step).to_batches(size),
+                sole_writer=tasks == 1,
+            )
+            for task in range(tasks)
+        ]
+        writer.commit(messages)
+
+    def refuses(self, number: int, batch: pa.Table, query: str = "q") -> str:
+        before = tree(self.path)
+        with pytest.raises(ReplayMismatchError) as raised:
+            self.write(number, batch, query)
+        assert tree(self.path) == before
+        return str(raised.value)
+
+    def passes_over(self, number: int, batch: pa.Table, query: str = "q") -> None:
+        before = tree(self.path)
+        self.write(number, batch, query)
+        assert tree(self.path) == before
+
+
+@pytest.fixture(params=TABLES)
+def stream(request: pytest.FixtureRequest, tmp_path: Path) -> Stream:
+    return Stream(tmp_path, TABLES[request.param])
+
+
+def test_the_same_rows_change_nothing_and_others_are_refused(stream: Stream) -> None:
+    stream.write(3, ROWS)
+    stream.passes_over(3, ROWS)
+    text = stream.refuses(3, OTHER)
+    assert "batch 3 of query q is in the table with 3 rows with checksum" in text
+    assert text.count("3 rows with checksum") == 2
+    assert "hoodie.py.replay.accept.different=true" in text
+    stream.refuses(3, ROWS.slice(0, 2))
+    stream.refuses(3, ROWS.slice(0, 0))
+    stream.refuses(3, pa.concat_tables([ROWS, ROWS.slice(0, 1)]))
+    stream.options["hoodie.py.replay.accept.different"] = "true"
+    stream.passes_over(3, OTHER)
+    stream.write(4, OTHER)
+    assert len(stream.table.timeline.commits) == 2
+
+
+def test_order_tasks_and_batch_sizes_do_not_matter(stream: Stream) -> None:
+    stream.options["write.task.max.size"] = "0.0005"  # several chunks in a task
+    stream.write(0, ROWS, size=1)
+    stream.options.pop("write.task.max.size")
+    before = tree(stream.path)
+    stream.write(0, ROWS.take([2, 0, 1]), tasks=2, size=1)
+    stream.write(0, ROWS, tasks=3)
+    stream.write(0, ROWS.take([1, 0, 2]))
+    assert tree(stream.path) == before
+    stream.refuses(0, OTHER)
+
+
+def test_in_a_table_without_keys_every_column_counts(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, TABLES["no keys"])
+    stream.write(0, ROWS)
+    stream.refuses(0, trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.5)))
+    # Another query adds a column: the batch comes without it, as it was.
+    stream.write(0, ROWS.append_column("tip", pa.array([0.5, None, 1.0])), query="other")
+    stream.options["hoodie.write.set.null.for.missing.columns"] = "true"
+    stream.passes_over(0, ROWS)
+
+
+def test_with_keys_only_they_count(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    stream.write(0, ROWS)
+    stream.passes_over(0, ROWS.set_column(3, "fare", pa.array([7.0, 8.0, 9.0])))
+
+
+def test_a_batch_without_rows_is_remembered_as_one(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, {"hoodie.allow.empty.commit": "true"})
+    stream.write(0, ROWS.slice(0, 0))
+    stream.passes_over(0, ROWS.slice(0, 0))
+    assert "with 0 rows" in stream.refuses(0, ROWS)
+
+
+def test_a_batch_that_was_no_commit_had_no_rows(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    stream.write(0, ROWS)
+    stream.write(1, ROWS.slice(0, 0))
+    stream.write(2, ROWS)
+    stream.passes_over(1, ROWS.slice(0, 0))
+    assert "with 0 rows" in stream.refuses(1, ROWS)
+
+
+def test_an_old_checkpoint_is_found_out_ten_batches_back(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    for number in range(12):
+        stream.write(number, rows(number))
+    stream.passes_over(1, rows(99))  # too long ago to know
+    for number in range(2, 12):
+        stream.passes_over(number, rows(number))
+        stream.refuses(number, rows(99))
+
+
+def test_batches_of_one_instant_are_told_apart(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, {"hoodie.streaming.batches.per.commit": "3"})
+    for number in range(3):
+        stream.write(number, rows(number))
+        for earlier in range(number + 1):
+            stream.passes_over(earlier, rows(earlier))
+            stream.refuses(earlier, rows(99))
+    assert len(stream.table.timeline.commits) == 1
+
+
+def test_a_batch_that_another_run_committed_meanwhile_is_compared_too(tmp_path: Path) -> None:
+    """Two drivers with one checkpoint: the slower one's commit finds the batch in the table."""
+    stream = Stream(tmp_path)
+    stream.write(0, rows(0))
+    writer = coordinator(tmp_path)
+    begun = writer.begin(ROWS.schema)
+    slower = {
+        name: [write_task(begun, TaskId(0, stage), BatchId("q", 1), some.to_batches(), True)]
+        for stage, (name, some) in enumerate({"same": ROWS, "other": OTHER}.items(), 100)
+    }
+    stream.write(1, ROWS)
+    expected = found(stream.table)
+    writer.commit(slower["same"])
+    with pytest.raises(ReplayMismatchError):
+        writer.commit(slower["other"])
+    assert found(stream.table) == expected
+
+
+def test_a_new_checkpoint_is_a_new_query_and_two_have_their_own(stream: Stream) -> None:
+    stream.write(0, ROWS, query="one")
+    stream.write(0, OTHER, query="two")
+    stream.write(1, OTHER, query="one")
+    assert len(stream.table.timeline.commits) == 3
+    stream.passes_over(0, OTHER, query="two")
+    stream.refuses(0, ROWS, query="two")
+    stream.passes_over(0, ROWS, query="one")
+    stream.refuses(1, ROWS, query="one")
+
+
+def archive(path: Path, keep: int) -> None:
+    """Take the oldest completed instants off the timeline, as Hudi's archiver does."""
+    storage = open_storage(str(path))
+    for instant in load_timeline(storage).commits[:-keep]:
+        for step in (
+            instant_path(instant.at(State.REQUESTED)),
+            instant_path(instant.at(State.INFLIGHT)),
+            commit_path(instant),
+        ):
+            storage.delete(step)
+
+
+def foreign_commit(path: Path) -> None:
+    """Another engine commits, and copies nothing of what our commits carry."""
+    storage = open_storage(str(path))
+    newest = load_timeline(storage).commits[-1]
+    schema = read_commit(storage, newest).extra["schema"]
+    later = Instant(str(int(newest.time) + 1), Action.COMMIT, State.COMPLETED)
+    storage.put_if_absent(instant_path(later), CommitMetadata(extra={"schema": schema}).to_bytes())
+
+
+def test_one_commit_of_ours_on_the_timeline_is_enough(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    stream.write(5, rows(5), query="old")
+    for number in range(3):
+        stream.write(number, rows(number))
+    stream.table.upsert(rows(50))  # no batch of a query
+    archive(tmp_path, keep=1)
+    for _ in range(3):
+        foreign_commit(tmp_path)
+    for query, number in (("old", 5), ("q", 0), ("q", 2)):
+        stream.passes_over(number, rows(number), query)
+        stream.refuses(number, rows(99), query)
+    stream.write(3, rows(3))
+    archive(tmp_path, keep=1)
+    stream.passes_over(5, rows(5), "old")
+    stream.refuses(2, rows(99))
+
+
+def test_without_any_commit_of_ours_nothing_is_known(tmp_path: Path) -> None:
+    """What the README says of archivers: the limit, not a wish."""
+    stream = Stream(tmp_path)
+    stream.write(0, rows(0))
+    foreign_commit(tmp_path)
+    archive(tmp_path, keep=1)
+    assert not coordinator(tmp_path).begin(ROWS.schema).guard.committed
+
+
+@pytest.mark.parametrize("entry", ["no json", "[1]", '{"q": 1}', '{"q": {"x": "1-0"}}'])
+def test_a_damaged_entry_names_its_commit(tmp_path: Path, entry: str) -> None:
+    stream = Stream(tmp_path)
+    stream.write(0, ROWS)
+    storage = open_storage(str(tmp_path))
+    (instant,) = load_timeline(storage).commits
+    body = read_commit(storage, instant).with_extra({INPUTS_KEY: entry}).to_bytes()
+    storage.replace(commit_path(instant), body)
+    read_commit.cache_clear()
+    with pytest.raises(CorruptFileError, match=r"commit.*no JSON object of digests"):
+        stream.write(1, ROWS)
+
+
+def test_what_a_commit_carries_stays_small(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    for number in range(15):
+        stream.write(number, rows(number))
+    newest = stream.table.timeline.commits[-1]
+    carried = json.loads(read_commit(open_storage(str(tmp_path)), newest).extra[INPUTS_KEY])
+    assert sorted(map(int, carried["q"])) == list(range(5, 15))

@@ -1,0 +1,148 @@
+"""Batch writes with a writer's name and a number: a second time they change nothing (S14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable, foreach_batch
+from hoodie_ds.errors import OptionError, ReplayMismatchError
+from tests.tables import TRIPS, TYPE, TYPES, found, tree, trips
+
+OPERATION = "hoodie.datasource.write.operation"
+WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
+NUMBER = "hoodie.datasource.write.batch.identifier"
+ONE = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
+TWO = trips(("a", "x", 2, 2.0), ("c", "z", 2, 2.0))
+
+
+def numbered(number: int, writer: str = "nightly load") -> dict[str, str]:
+    return {WRITER: writer, NUMBER: str(number)}
+
+
+Write = Callable[[HoodieTable, pa.Table, dict[str, str]], None]
+WRITES: dict[str, Write] = {
+    "insert": lambda table, rows, options: table.insert(rows, options),
+    "bulk_insert": lambda table, rows, options: table.insert(
+        rows, {**options, OPERATION: "bulk_insert"}
+    ),
+    "upsert": lambda table, rows, options: table.upsert(rows, options),
+    "insert_overwrite": lambda table, rows, options: table.overwrite(
+        rows, options, partitions_only=True
+    ),
+    "insert_overwrite_table": lambda table, rows, options: table.overwrite(rows, options),
+    "delete": lambda table, rows, options: table.delete(rows, options),
+}
+
+
+@pytest.fixture(params=[*TYPES, ""])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> HoodieTable:
+    if request.param:
+        return HoodieTable(str(tmp_path / "t"), {**TRIPS, TYPE: request.param})
+    options = {"hoodie.table.name": "trips", "hoodie.datasource.write.partitionpath.field": "city"}
+    return HoodieTable(str(tmp_path / "t"), options)
+
+
+@pytest.mark.parametrize("operation", WRITES)
+def test_a_second_time_changes_nothing_whatever_lies_between(
+    table: HoodieTable, tmp_path: Path, operation: str
+) -> None:
+    write = WRITES[operation]
+    table.insert(ONE)
+    if operation in ("upsert", "delete") and not table.properties.record_key_fields:
+        return
+    write(table, TWO, numbered(7))
+    write(table, TWO, numbered(0, "another writer"))
+    table.insert(trips(("e", "x", 3, 3.0)))
+    before = tree(tmp_path)
+    write(table, TWO, numbered(7))
+    write(table, TWO.take([1, 0]), numbered(7))
+    assert tree(tmp_path) == before
+    with pytest.raises(ReplayMismatchError, match="batch 7 of query nightly load"):
+        write(table, ONE, numbered(7))
+    assert tree(tmp_path) == before
+    write(table, ONE, {**numbered(7), "hoodie.py.replay.accept.different": "true"})
+    assert tree(tmp_path) == before
+    write(table, ONE, numbered(8))
+    assert len(table.timeline.commits) == 5
+
+
+def test_inserts_without_a_number_repeat_themselves(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    for _ in range(2):
+        table.insert(ONE, numbered(1))
+    assert found(table) == [("a", "x", 1, 1.0), ("b", "y", 1, 1.0)]
+    for _ in range(2):
+        table.insert(ONE, {WRITER: "nightly load"})
+    assert len(found(table)) == 6
+
+
+def test_a_number_that_was_passed_over_is_refused(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.insert(ONE, numbered(20251121))
+    table.insert(ONE, numbered(20251123))
+    with pytest.raises(ReplayMismatchError, match="greater number"):
+        table.insert(TWO, numbered(20251122))
+
+
+def test_partition_deletes_are_known_by_the_partitions(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ONE)
+    table.delete_partitions(["x"], numbered(1))
+    table.upsert(ONE)
+    before = tree(tmp_path)
+    table.delete_partitions(["x"], numbered(1))
+    assert tree(tmp_path) == before
+    with pytest.raises(ReplayMismatchError):
+        table.delete_partitions(["y"], numbered(1))
+    by_rows = {OPERATION: "delete_partition", **numbered(2)}
+    options = {**TRIPS, **by_rows}
+    table.insert(ONE.select(["city"]).slice(0, 1), by_rows)
+    assert found(HoodieTable(str(tmp_path), options)) == [("b", "y", 1, 1.0)]
+    table.upsert(ONE)
+    before = tree(tmp_path)
+    table.insert(ONE.select(["city"]).slice(0, 1), by_rows)
+    assert tree(tmp_path) == before
+
+
+def test_an_overwrite_without_rows_is_one_too(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ONE)
+    table.overwrite(ONE.slice(0, 0), numbered(1))
+    assert found(table) == []
+    table.upsert(ONE)
+    table.overwrite(ONE.slice(0, 0), numbered(1))
+    assert len(found(table)) == 2
+
+
+def test_the_name_of_hudis_proposal_is_taken_too(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    for key in (WRITER, "hoodie.datasource.write.writer.identifier"):
+        table.insert(ONE, {key: "me", NUMBER: "1"})
+    assert len(found(table)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({NUMBER: "1"}, NUMBER),
+        ({**numbered(1), NUMBER: "-1"}, NUMBER),
+        ({**numbered(1), NUMBER: "2025-11-21"}, NUMBER),
+        (
+            {**numbered(1), "hoodie.streaming.batches.per.commit": "2"},
+            "hoodie.streaming.batches.per.commit",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, str], key: str) -> None:
+    with pytest.raises(OptionError, match=key):
+        HoodieTable(str(tmp_path), TRIPS).insert(ONE, options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stream_numbers_its_batches_itself(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="a stream numbers its batches itself"):
+        foreach_batch({**TRIPS, "path": str(tmp_path), **numbered(1)})
