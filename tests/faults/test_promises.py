@@ -14,14 +14,16 @@ from hoodie_ds.errors import (
     CorruptFileError,
     TimelineError,
     UnavailableError,
+    WriteConflictError,
 )
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.open_instant import open_instant
+from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation, SimClock, one_thread
-from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, TWO
+from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, SPAN, TWO
 from tests.faults.stream import OPERATION, NoPauses, Step, found, run, writer
 from tests.tables import TRIPS, trips
 
@@ -162,3 +164,28 @@ def test_a_damaged_block_is_never_skipped() -> None:
     unchecked = {"hoodie.py.read.verify.checksums": "false"}
     with pytest.raises(CorruptFileError, match="does not begin with the magic"):
         HoodieTable(storage.root, unchecked, storage=cast(Storage, storage)).read()
+
+
+def test_what_came_into_a_replaced_partition_is_a_conflict() -> None:
+    """Also in a file group of its own, which nobody else has touched."""
+    storage = MemoryStorage()
+    apart = {**BLOOM, "hoodie.parquet.small.file.limit": "0"}
+    batch, commit = begun(storage, "first", **apart)
+    commit([written(batch, ONE)])
+    overwrite, replaces = begun(storage, "a", **apart, **{OPERATION: "insert_overwrite"})
+    other, commit = begun(storage, "b", **apart)
+    commit([written(other, trips(("z", "x", 1, 1.0)), 1)])
+    with pytest.raises(WriteConflictError, match="changed file group x/"):
+        replaces([written(overwrite, TWO, 2)])
+
+
+def test_an_open_instant_goes_on_in_an_application_that_counts_anew() -> None:
+    """The one before died in the second of two micro-batches, under the same task numbers."""
+    storage = MemoryStorage()
+    for number, attempt in ((0, "first"), (1, "dead"), (1, "next")):
+        batch, commit = begun(storage, attempt, **SPAN)
+        rows = (ONE, TWO)[number].to_batches()
+        message = write_task(batch, TaskId(0, 5, 5), BatchId("q", number), rows, sole_writer=True)
+        if attempt != "dead":
+            commit([message])
+    assert len(found(storage)) == 4

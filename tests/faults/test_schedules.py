@@ -64,3 +64,9 @@ def test_what_single_writers_do_to_one_another_is_found(name: str, order: str) -
     play = Play(name, PAIRS[name], SINGLE)
     with pytest.raises(ScheduleError, match=f"schedule {order} .a:begin"):
         explore(play.fresh, play.actors, play.check, [order])
+
+
+def test_a_task_may_write_on_while_its_instant_is_undone() -> None:
+    """Roll-back has listed the markers when the task puts another one."""
+    play = Play("late", PAIRS["writer, rollback"], SEVERAL)
+    assert explore(play.fresh, play.actors, play.check, ["aabbaabbbbaa"]) == 1

@@ -46,7 +46,7 @@ class Mutant:
 TIMES_AND_NAMES = [
     Mutant(
         "an instant time is claimed by a put that overwrites",
-        "sink/open_instant.py",
+        "timeline/claim.py",
         "        storage.put_if_absent(path, owner.encode())\n",
         "        storage.replace(path, owner.encode())\n",
         "tests/faults/test_promises.py::test_two_writers_never_share_an_instant",
@@ -54,19 +54,27 @@ TIMES_AND_NAMES = [
     ),
     Mutant(
         "whoever finds an instant time claimed joins it",
-        "sink/open_instant.py",
+        "timeline/claim.py",
         "return storage.read(path) == owner.encode()",
         "return True",
         "tests/faults/test_promises.py::test_two_writers_never_share_an_instant",
         "P5: the files of one batch are committed by another",
     ),
     Mutant(
-        "the time of a rollback is taken by a put that overwrites",
+        "a rollback takes its time without a claim",
         "services/rollback.py",
-        "            table.storage.put_if_absent(instant_path(rollback), plan)\n",
-        "            table.storage.replace(instant_path(rollback), plan)\n",
-        f"{ROLLBACK}::test_a_rollback_takes_the_next_free_time",
-        "P5, P6: a plan on the timeline changes",
+        "if claim(table.storage, time, owner) and not is_taken(table.storage, rollback):",
+        "if True:",
+        "tests/unit/sink/test_several_writers.py::test_a_rollback_shares_no_time_with_a_commit",
+        "P5: a rollback and a commit at one time",
+    ),
+    Mutant(
+        "the timeline is not looked at after a claim",
+        "timeline/claim.py",
+        "i.time == instant.time and i.action is not instant.action",
+        "i.time < i.time",
+        "tests/faults/test_promises.py::test_what_came_into_a_replaced_partition_is_a_conflict",
+        "P5: two actions under one time, and a success that is none",
     ),
     Mutant(
         "instant times come from the clock alone",
@@ -97,7 +105,7 @@ TIMES_AND_NAMES = [
         "sink/task_writer.py",
         "    if prepared:\n        # Tasks",
         "    if False:\n        # Tasks",
-        f"{SPANS}::test_rows_without_keys_keep_different_keys",
+        "tests/faults/test_promises.py::test_an_open_instant_goes_on_in_an_application_that_counts_anew",
         "P2: the replay of a batch meets files of the run that died",
     ),
     Mutant(
@@ -129,9 +137,9 @@ TIMES_AND_NAMES = [
 COMMITS = [
     Mutant(
         "the completed file is put over what is there",
-        "sink/commit.py",
-        "    try:\n        storage.put_if_absent(path, body)\n    except StorageError as error:\n",
-        "    try:\n        storage.replace(path, body)\n    except StorageError as error:\n",
+        "storage/decisive_put.py",
+        "        storage.put_if_absent(path, body)\n",
+        "        storage.replace(path, body)\n",
         "tests/faults/test_promises.py::test_a_completed_file_never_changes",
         "P6: a commit changes after readers have seen it",
     ),
@@ -145,15 +153,15 @@ COMMITS = [
     ),
     Mutant(
         "an error of the completing put is passed over",
-        "sink/commit.py",
+        "storage/decisive_put.py",
         "                raise error from None\n",
-        "                return\n",
+        "                return True\n",
         f"{COMMIT}::test_a_completing_put_that_failed_leaves_the_table_as_it_was",
         "P1: Spark moves past a batch that is not there",
     ),
     Mutant(
         "a commit without an answer counts as failed",
-        "sink/commit.py",
+        "storage/decisive_put.py",
         "if isinstance(unreadable, NotFoundError) and not isinstance(error, UnavailableError):",
         "if True:",
         f"{COMMIT}::test_an_outcome_that_cannot_be_read_back_is_unknown_and_deletes_nothing",
@@ -161,7 +169,7 @@ COMMITS = [
     ),
     Mutant(
         "a put that may still arrive counts as failed",
-        "sink/commit.py",
+        "storage/decisive_put.py",
         " and not isinstance(error, UnavailableError):",
         ":",
         "tests/faults/test_promises.py::test_a_put_that_may_still_arrive_is_unknown",
@@ -169,9 +177,9 @@ COMMITS = [
     ),
     Mutant(
         "a commit of somebody else's under the same time counts as ours",
-        "sink/commit.py",
-        "        if found != body:\n",
-        "        if False:\n",
+        "storage/decisive_put.py",
+        "            return storage.read(path) == body\n",
+        "            return bool(storage.read(path))\n",
         "tests/faults/test_promises.py::test_a_completed_file_never_changes",
         "P3: success is told for rows that are not there",
     ),
@@ -202,24 +210,24 @@ COMMITS = [
     Mutant(
         "conflicts are looked for on the timeline of the batch's start",
         "sink/commit.py",
-        "    _check_conflicts(batch, timeline, statuses, replaced)\n",
-        "    _check_conflicts(batch, batch.timeline, statuses, replaced)\n",
+        "    check_groups(batch, instant.time, timeline, statuses, replaced)\n",
+        "    check_groups(batch, instant.time, batch.timeline, statuses, replaced)\n",
         f"{COMMIT}::test_a_commit_in_between_on_the_same_group_is_a_conflict",
         "P3: an update in between is lost",
     ),
     Mutant(
         "what came into a replaced partition meanwhile is no conflict",
-        "sink/commit.py",
+        "sink/conflicts.py",
         " or [g for g in others if g.partition_path in replaced]",
         "",
-        "tests/unit/test_operations.py::test_a_commit_in_a_replaced_partition_is_a_conflict",
+        "tests/faults/test_promises.py::test_what_came_into_a_replaced_partition_is_a_conflict",
         "P3: an overwrite takes rows away that nobody told it of, or leaves them",
     ),
     Mutant(
         "a batch commits although its instant was rolled back",
         "sink/commit.py",
-        "    _check_not_undone(batch, timeline, instant)\n",
-        "",
+        "    if undone:\n",
+        "    if False:\n",
         f"{COMMIT}::test_a_commit_after_a_rollback_is_refused",
         "P1: a commit names files that are gone",
     ),
@@ -282,8 +290,8 @@ REPLAYS = [
     Mutant(
         "a commit carries its own query alone",
         "sink/commit_record.py",
-        "guard = guard.with_batch(batch_id)",
-        "guard = ReplayGuard().with_batch(batch_id)",
+        "guard = guard.with_batch(batch_id, total_digest(messages))",
+        "guard = ReplayGuard().with_batch(batch_id, total_digest(messages))",
         f"{COMMIT}::test_every_commit_carries_all_queries",
         "P2: another writer's commit, or archiving, makes the table forget a batch",
     ),
@@ -306,7 +314,7 @@ REPLAYS = [
     Mutant(
         "a batch that was committed meanwhile is committed again",
         "sink/commit.py",
-        "    if ReplayGuard.load(storage, timeline).holds(message.batch_id):\n",
+        "    if guard.holds(message.batch_id):\n",
         "    if False:\n",
         f"{COMMIT}::test_a_batch_that_was_begun_twice_commits_once",
         "P2: a driver left behind and its successor both commit",
@@ -328,7 +336,7 @@ RECOVERIES = [
         "    if not any(pending.time == instant.time for pending in timeline.pending):\n"
         "        return\n",
         "",
-        f"{ROLLBACK}::test_a_completed_instant_is_left_alone",
+        f"{ROLLBACK}::test_an_instant_that_is_gone_is_left_alone",
         "P3: a completed instant is rolled back",
     ),
     Mutant(
@@ -353,8 +361,8 @@ RECOVERIES = [
     Mutant(
         "another engine's instant is completed",
         "services/recovery.py",
-        "    if not is_ours(table, instant):\n        return False\n",
-        "",
+        "    elif owner is None or not complete_from_manifest(table.storage, instant):\n",
+        "    elif not complete_from_manifest(table.storage, instant):\n",
         f"{RECOVERY}::test_another_engines_instant_is_never_committed",
         "P1: what another engine had not finished becomes visible",
     ),
@@ -369,9 +377,9 @@ RECOVERIES = [
     Mutant(
         "a whole manifest is rolled back",
         "services/recovery.py",
-        "    if found is None:\n        return False\n",
-        "    return False\n",
-        f"{SPANS}::test_another_writer_ends_the_instant_and_the_open_batch_is_run_again",
+        "    elif owner is None or not complete_from_manifest(table.storage, instant):\n",
+        "    else:\n",
+        f"{RECOVERY}::test_a_whole_manifest_is_committed",
         "P3: micro-batches that Spark has moved past are lost",
     ),
     Mutant(
@@ -494,8 +502,7 @@ STORAGE = [
         "storage/local.py",
         "                _link(temporary, full)\n",
         "                os.replace(temporary, full)\n",
-        "tests/contract/storage/test_two_processes.py"
-        "::test_each_name_has_one_winner_and_the_loser_reads_its_whole_content",
+        "tests/contract/storage/test_storage_contract.py::test_one_of_many_threads_wins[local]",
         "P5, P6: two processes take one name",
     ),
     Mutant(
@@ -542,7 +549,98 @@ STORAGE = [
     ),
 ]
 
-LOCKS_AND_TURNS: list[Mutant] = []
+WRITERS = "tests/unit/sink/test_several_writers.py"
+LOCKS_AND_TURNS = [
+    Mutant(
+        "a writer is dead as soon as nobody looks",
+        "services/lazy_recovery.py",
+        "if age_ms < timeout_ms}",
+        "if age_ms < 0}",
+        f"{WRITERS}::test_the_living_are_left_alone_and_the_dead_undone",
+        "P9: a live writer is rolled back (Hudi #10593)",
+    ),
+    Mutant(
+        "a dead writer lives for ever",
+        "services/lazy_recovery.py",
+        "if age_ms < timeout_ms}",
+        "if age_ms < timeout_ms * 1000}",
+        f"{WRITERS}::test_the_living_are_left_alone_and_the_dead_undone",
+        "P11: what a dead writer left is never undone",
+    ),
+    Mutant(
+        "a turn is put over another's",
+        "storage/decisive_put.py",
+        "        storage.put_if_absent(path, body)\n",
+        "        storage.replace(path, body)\n",
+        f"{WRITERS}::test_a_writer_that_stood_still_longer_than_its_lock",
+        "P3: a writer that lost its lock commits all the same",
+    ),
+    Mutant(
+        "a commit takes no turn",
+        "sink/exclusion.py",
+        "        return take_turn(self.batch.table.storage, turn)\n",
+        "        return bool(turn)\n",
+        f"{WRITERS}::test_a_writer_that_stood_still_longer_than_its_lock",
+        "P3: safety hangs on a lock alone, and its lease ends",
+    ),
+    Mutant(
+        "a rollback takes no turn",
+        "services/decisions.py",
+        "        if take_turn(table.storage, turn):\n",
+        "        if turn:\n",
+        f"{WRITERS}::test_a_writer_that_was_taken_for_dead_just_before_its_turn",
+        "P3: a commit is rolled back while it is completed",
+    ),
+    Mutant(
+        "what was decided is left to whoever decided it",
+        "services/decisions.py",
+        "    carry_out(table, turn, clock)\n    return turn.number\n",
+        "    return turn.number\n",
+        f"{WRITERS}::test_a_commit_that_was_decided_is_carried_out_by_others",
+        "P3: a decided commit is rolled back",
+    ),
+    Mutant(
+        "keys are not compared",
+        "sink/exclusion.py",
+        "        check_keys(self.batch, Instant(instant.time, instant.action, State.COMPLETED, 1), "
+        "timeline)\n",
+        "",
+        f"{WRITERS}::test_one_new_key_in_two_file_groups_is_a_conflict",
+        "P8: one new key in two file groups",
+    ),
+    Mutant(
+        "the timeline is not loaded again under the lock",
+        "sink/commit.py",
+        "    if exclusion.settle():\n",
+        "    if exclusion.settle() and False:\n",
+        f"{WRITERS}::test_a_conflict_with_a_decided_commit_is_seen",
+        "P3: an update in between is lost",
+    ),
+    Mutant(
+        "a single writer does not look for hearts that beat",
+        "services/recovery.py",
+        "    _refuse_living(table, pending, heartbeat_timeout_ms)\n",
+        "",
+        f"{WRITERS}::test_a_single_writer_does_not_undo_a_living_one_of_several",
+        "P9: a live writer is rolled back",
+    ),
+    Mutant(
+        "a manifest counts without a turn",
+        "services/recovery.py",
+        "    if owner is not None and is_decided_by_turns(owner):\n",
+        "    if owner is None and is_decided_by_turns(str(owner)):\n",
+        f"{WRITERS}::test_a_manifest_without_a_turn_commits_nothing_for_a_single_writer_either",
+        "P3: an update that nobody checked for conflicts",
+    ),
+    Mutant(
+        "roll-back throws the markers of late files away",
+        "services/rollback.py",
+        "if ours else ()",
+        "if False else ()",
+        "tests/faults/test_schedules.py::test_a_task_may_write_on_while_its_instant_is_undone",
+        "P11: a file that no rollback finds",
+    ),
+]
 """Of several writers: locks, heartbeats, turns."""
 
 MUTANTS = [

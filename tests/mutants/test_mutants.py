@@ -16,13 +16,15 @@ def test_a_bug_can_be_planted(mutant: Mutant) -> None:
     text = (PACKAGE / mutant.file).read_text("utf-8")
     assert text.count(mutant.old) == 1
     compile(text.replace(mutant.old, mutant.new), mutant.file, "exec")
-    path, _, test = mutant.test.partition("::")
+    path, test = mutant.test.partition("[")[0].split("::")
     assert re.search(rf"^def {test}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
 
 
 def test_bugs_have_names_of_their_own() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
-    assert len({(mutant.file, mutant.old, mutant.new) for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({(mutant.file, mutant.old, mutant.new, mutant.test) for mutant in MUTANTS}) == len(
+        MUTANTS
+    )
 
 
 @pytest.mark.slow
