@@ -23,8 +23,9 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation, SimClock, one_thread
+from tests.faults.pairs import DEAD_MS, SEVERAL
 from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, SPAN, TWO
-from tests.faults.stream import OPERATION, NoPauses, Step, found, run, writer
+from tests.faults.stream import OPERATION, NoPauses, Step, assert_well, begin, found, run, writer
 from tests.tables import TRIPS, trips
 
 OPTIONS = {**TRIPS, **COW}
@@ -67,12 +68,17 @@ def at_the_commit(do: Callable[[str], None]) -> Callable[[Operation], None]:
 
 def test_two_writers_never_share_an_instant(table: MemoryStorage) -> None:
     """Also where their actions give their files on the timeline different names."""
-    first, _ = begun(table, "a")
-    second, _ = begun(table, "b", **{OPERATION: "insert_overwrite"})
-    assert first.proposed_time == second.proposed_time
-    times = [open_instant(batch) for batch in (first, second)]
-    assert times[0] != times[1]
-    assert [open_instant(batch) for batch in (first, second)] == times
+    times: list[str] = []
+
+    def other(operation: Operation) -> None:
+        if operation.path.endswith(".requested") and not times:
+            times.append(open_instant(overwrite))
+
+    overwrite, _ = begun(table, "b", **{OPERATION: "insert_overwrite"})
+    batch, _ = begun(FaultyStorage(table, before_each=other), "a")
+    times.append(open_instant(batch))
+    assert times[0] > times[1] == batch.proposed_time
+    assert open_instant(batch) == times[1]
 
 
 def test_a_bucket_is_one_group_whoever_begins_it(table: MemoryStorage) -> None:
@@ -189,3 +195,25 @@ def test_an_open_instant_goes_on_in_an_application_that_counts_anew() -> None:
         if attempt != "dead":
             commit([message])
     assert len(found(storage)) == 4
+
+
+def test_a_writer_that_is_rolled_back_just_before_its_turn() -> None:
+    """Whoever rolls it back decides nothing else, so that the turn's number alone tells."""
+    clock, done = SimClock(), []
+    storage, options = MemoryStorage(clock=clock), {**OPTIONS, **SEVERAL}
+    run(storage, options, 0, Step(ONE), 0, clock=clock)
+    before = found(storage)
+
+    def recovery(operation: Operation) -> None:
+        is_turn = operation.path.startswith(".hoodie/.locks/turns/")
+        if operation.kind is Kind.PUT and is_turn and not done:
+            done.append(operation.path)
+            clock.advance(DEAD_MS)
+            begin(storage, options, ONE.schema, "b", clock=clock)
+
+    halted = FaultyStorage(storage, before_each=recovery)
+    with pytest.raises(TimelineError, match="was rolled back"):
+        run(halted, options, 1, Step(TWO), 1, clock=clock)
+    assert done
+    assert found(storage) == before
+    assert_well(storage, options)

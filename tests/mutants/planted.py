@@ -588,7 +588,7 @@ LOCKS_AND_TURNS = [
         "services/decisions.py",
         "        if take_turn(table.storage, turn):\n",
         "        if turn:\n",
-        f"{WRITERS}::test_a_writer_that_was_taken_for_dead_just_before_its_turn",
+        "tests/faults/test_promises.py::test_a_writer_that_is_rolled_back_just_before_its_turn",
         "P3: a commit is rolled back while it is completed",
     ),
     Mutant(
