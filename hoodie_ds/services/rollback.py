@@ -12,11 +12,11 @@ from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block, read_blocks
-from hoodie_ds.services.failed_write import files_of
+from hoodie_ds.services.failed_write import files_of, is_ours, marked_files
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
-from hoodie_ds.timeline.claim import claim
+from hoodie_ds.timeline.claim import claim, is_taken
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
 from hoodie_ds.timeline.paths import in_partition, instant_path, temp_folder
@@ -123,9 +123,8 @@ def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target
     while True:
         rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
         with suppress(AlreadyExistsError):
-            # A claim is let go once its instant is on the timeline, so look there after it.
-            taken = claim(table.storage, time, f"rollback of {target}")
-            if taken and not load_timeline(table.storage).has_other(rollback):
+            owner = f"rollback of {target}"
+            if claim(table.storage, time, owner) and not is_taken(table.storage, rollback):
                 table.storage.put_if_absent(instant_path(rollback), plan)
                 return rollback
         time = following(time)
@@ -139,6 +138,7 @@ def _execute(
     clock: Clock,
 ) -> None:
     storage, started_ms = table.storage, clock.now_ms()
+    ours = is_ours(table, instant)
     _put_again(table, rollback.at(State.INFLIGHT), b"")
     done = {}
     for partition, files in found.items():
@@ -151,6 +151,9 @@ def _execute(
     _put_again(table, rollback.at(State.COMPLETED), body)
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
+    # Its tasks may have written on while it was undone; after their markers nothing tells of that.
+    for path in sorted(marked_files(table, instant.time) if ours else ()):
+        storage.delete(path)
     storage.delete(temp_folder(instant.time))
     storage.delete(temp_folder(rollback.time))
 
