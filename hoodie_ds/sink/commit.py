@@ -146,7 +146,11 @@ def _finish(batch: Batch, instant: Instant, number: int, manifest: bytes) -> Non
     storage = batch.table.storage
     _delete_unnamed(storage, instant.time, manifest)
     _put_completed(storage, instant.at(State.COMPLETED), manifest)
-    storage.delete(temp_folder(instant.time))
+    try:
+        storage.delete(temp_folder(instant.time))
+    except StorageError as error:
+        # The batch is in the table: to report a failure would have it written twice.
+        _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
 
 
 def is_complete(message: TaskCommitMessage) -> bool:
