@@ -13,7 +13,7 @@ GOALS: Final = {
     "crash points": (2_500, "ends of a process before, after or within a storage operation"),
     "malformed files": (4_000, "damaged or forged inputs of fourteen formats"),
     "byte positions": (6_000, "bytes of committed files flipped, or the rest cut off, one by one"),
-    "partition values": (2_000, "tables with partition values that are made to do harm"),
+    "partition values": (1_500, "tables with partition values that are made to do harm"),
     "hostile options": (1_500, "writes with options that are malformed, extreme or contradictory"),
     "seeds": (150, "simulated streams with random tasks, retries, aborts and faults"),
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,14 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.getbasetemp() / f"place{next(_numbers)}"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _no_sync() -> Iterator[None]:
+    """No power is cut here, and thousands of small files are written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.mark.parametrize("case", CASES)
 @settings(max_examples=6)
 @given(values=st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4))
@@ -189,15 +198,16 @@ def test_every_hostile_value(
 ) -> None:
     """Each alone, and beside others that it might be taken for."""
     refused = 0
-    for value in HOSTILE:
-        for values in ([(value, "z")], [("x", value), (value, "x"), (None, "a")]):
-            around = fresh(tmp_path_factory)
-            refused += try_values(around, case, values)
-            shutil.rmtree(around)
-            tally("partition values", 1)
+    for number, value in enumerate(HOSTILE):
+        alone = number % 2 or case[0] == "SIMPLE"
+        values = [(value, "z")] if alone else [("x", value), (value, "x"), (None, "a")]
+        around = fresh(tmp_path_factory)
+        refused += try_values(around, case, values)
+        shutil.rmtree(around)
+        tally("partition values", 1)
     tally("partition cases", 1)
     assert refused or case[0] == "NON_PARTITION"
-    assert refused < 2 * len(HOSTILE)
+    assert refused < len(HOSTILE) or case[0] == "TIMESTAMP"  # where none of them is a date
 
 
 @pytest.mark.slow
