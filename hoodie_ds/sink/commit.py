@@ -218,7 +218,11 @@ def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
     """Complete an instant that was decided to be completed."""
     _delete_unnamed(storage, instant.time, manifest)
     _put_completed(storage, instant.at(State.COMPLETED), manifest)
-    storage.delete(temp_folder(instant.time))
+    try:
+        storage.delete(temp_folder(instant.time))
+    except StorageError as error:
+        # The batch is in the table: to report a failure would have it written twice.
+        _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
 
 
 def is_complete(message: TaskCommitMessage) -> bool:
