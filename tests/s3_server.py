@@ -1,8 +1,9 @@
-"""An S3 server for the suites: moto on loopback in a process of its own, with faults on demand.
+"""S3 servers for the suites, on loopback, in processes of their own: moto and versitygw.
 
-moto looks whether a key is there and stores it in two steps, so requests run one at a time here:
-otherwise two conditional puts could both win, which real S3 excludes. Faults go by names, so that
-tests need no second channel:
+versitygw, over a folder, is as one runs it. moto also makes faults on demand. It looks whether a
+key is there and stores it in two steps, so its requests run one at a time here: otherwise two
+conditional puts could both win, which real S3 excludes. Faults go by names, so that tests need no
+second channel:
 
 - a bucket ``lax``: conditions are ignored, as by servers that do not know them;
 - ``busy-<n>`` in a key: the first n requests of each kind are answered 503, unheard;
@@ -16,9 +17,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -64,6 +68,17 @@ class S3Server:
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
+    @property
+    def rust_options(self) -> dict[str, str]:
+        """The same for hudi-rs."""
+        return {
+            "AWS_ENDPOINT": self.endpoint,
+            "AWS_ACCESS_KEY_ID": ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_ALLOW_HTTP": "true",
+        }
+
     def client(self) -> Any:
         """A plain client, to look at the server past this library."""
         import boto3
@@ -79,7 +94,7 @@ class S3Server:
 
 @contextmanager
 def running() -> Iterator[S3Server]:
-    """Start a server on a free port, and stop it at the end."""
+    """Start moto on a free port, and stop it at the end."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.s3_server"],
         cwd=Path(__file__).parents[1],
@@ -103,6 +118,52 @@ def running() -> Iterator[S3Server]:
         process.stdin.close()  # the server ends with its input, also if its tests are killed
         process.stdout.close()
         process.wait(timeout=30)
+
+
+def find_versitygw() -> str | None:
+    """The program: where ``.ci/run`` puts it, or on the PATH."""
+    here = Path(__file__).parents[1] / ".work" / "bin" / "versitygw"
+    return str(here) if here.exists() else shutil.which("versitygw")
+
+
+@contextmanager
+def running_versitygw(program: str, folder: Path) -> Iterator[S3Server]:
+    """Start versitygw over a folder on a free port, and stop it at the end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    # What it knows of objects goes to a folder beside, as not every disk has extended attributes.
+    places = [folder / "sidecar", folder / "buckets"]
+    for place in places:
+        place.mkdir()
+    process = subprocess.Popen(
+        [program, "--port", address, "posix", "--sidecar", *map(str, places)],
+        env={**os.environ, "ROOT_ACCESS_KEY": ID, "ROOT_SECRET_KEY": SECRET},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        server = S3Server(f"http://{address}")
+        _await_port(address)
+        client = server.client()
+        client.create_bucket(Bucket="tables")
+        client.close()
+        yield server
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _await_port(address: str) -> None:
+    host, port = address.split(":")
+    for _ in range(200):
+        try:
+            socket.create_connection((host, int(port))).close()
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    raise AssertionError("versitygw did not start")
 
 
 class _Faulty:

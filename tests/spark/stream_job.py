@@ -6,19 +6,27 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 import hoodie_ds
+from tests.spark import fail_points
 
 SCHEMA = "id bigint, city string, ts bigint, v string, filler string"
 
 
-def build(job: dict[str, str]) -> SparkSession:
+def build(job: dict[str, Any]) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ[fail_points.DRIVER] = str(os.getpgid(0))
     builder = SparkSession.builder
     if job.get("remote"):
         return builder.remote(job["remote"]).getOrCreate()
+    names = ("PYTHONPATH", fail_points.FOLDER, fail_points.DRIVER)
+    conf = {f"spark.executorEnv.{name}": os.environ[name] for name in names}
+    for key, value in {**conf, **job.get("conf", {})}.items():
+        builder = builder.config(key, value)
     return (
         builder.master(job.get("master", "local[2]"))
         .config("spark.ui.enabled", "false")
@@ -28,15 +36,30 @@ def build(job: dict[str, str]) -> SparkSession:
     )
 
 
+def run(writer: DataStreamWriter, stop: Path) -> None:
+    """Run a query to its end; if a file says so, stop it first, and go on with another one."""
+    query = writer.trigger(availableNow=True).start()
+    while not query.awaitTermination(0.05):
+        if stop.exists():
+            stop.unlink()
+            query.stop()
+            query = writer.start()
+
+
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text())
+    folder = Path(job["folder"])
     spark = build(job)
+    if job.get("log_level"):
+        spark.sparkContext.setLogLevel(job["log_level"])
     hoodie_ds.register(spark)
+    if not job.get("remote"):
+        fail_points.register(spark)
     rows = (
         spark.readStream.format("parquet")
         .schema(SCHEMA)
         .option("maxFilesPerTrigger", "1")
-        .load(job["source"])
+        .load(str(folder / "source"))
     )
     if job.get("shuffle"):
         rows = hoodie_ds.shuffle_by_file_group(rows, job["options"])
@@ -45,9 +68,9 @@ def main() -> None:
         writer = rows.writeStream.foreachBatch(hoodie_ds.foreach_batch({**job["options"], **name}))
     else:
         writer = rows.writeStream.format("hoodie_py").options(**job["options"])
-    writer = writer.option("checkpointLocation", job["checkpoint"])
-    writer.trigger(availableNow=True).start().awaitTermination()
-    print(spark.read.format("hoodie_py").load(job["options"]["path"]).count())
+    run(writer.option("checkpointLocation", str(folder / "checkpoint")), folder / "stop")
+    reach = {key: value for key, value in job["options"].items() if ".storage.option." in key}
+    print(spark.read.format("hoodie_py").options(**reach).load(job["options"]["path"]).count())
 
 
 if __name__ == "__main__":

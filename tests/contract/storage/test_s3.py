@@ -29,6 +29,7 @@ from tests.s3_server import ID, SECRET, S3Server
 from tests.tables import TRIPS, found, trips
 
 PART = 5 << 20
+SERVERS = ["s3", pytest.param("versitygw", marks=pytest.mark.slow)]
 
 
 @pytest.fixture
@@ -65,9 +66,9 @@ def uploads(server: S3Server, root: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_large_file_goes_up_in_parts_and_on_condition(
-    s3: S3Server, storage: RetryingStorage, root: str
-) -> None:
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_a_large_file_goes_up_in_parts_and_on_condition(server: S3Server, root: str) -> None:
+    storage = open_storage(root, server.options)
     content = os.urandom(2 * PART + 7)
     with storage.open_output("data") as file:
         file.write(content)
@@ -76,8 +77,8 @@ def test_a_large_file_goes_up_in_parts_and_on_condition(
         storage.put_if_absent("data", b"x" * (2 * PART + 7))
     assert storage.read("data") == content
     key = f"{root.removeprefix('s3://tables/')}/data"
-    assert s3.client().head_object(Bucket="tables", Key=key)["ETag"].endswith('-3"')
-    assert uploads(s3, root) == []
+    assert server.client().head_object(Bucket="tables", Key=key)["ETag"].endswith('-3"')
+    assert uploads(server, root) == []
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -93,9 +94,10 @@ def test_a_failed_upload_is_aborted_on_the_server(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_an_upload_left_by_an_exception_never_began(
-    s3: S3Server, storage: RetryingStorage, root: str
-) -> None:
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_an_upload_left_by_an_exception_never_began(server: S3Server, root: str) -> None:
+    storage = open_storage(root, server.options)
+
     def interrupted() -> None:
         with storage.open_output("data") as file:
             file.write(b"x" * (2 * PART))
@@ -104,7 +106,7 @@ def test_an_upload_left_by_an_exception_never_began(
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert storage.list("") == []
-    assert uploads(s3, root) == []
+    assert uploads(server, root) == []
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -115,10 +117,10 @@ def test_the_lost_answer_to_the_last_step_of_an_upload_is_found_out(
     assert storage.read("lost-1") == b"y" * (2 * PART)
 
 
-def test_a_listing_has_as_many_pages_as_it_takes(
-    s3: S3Server, storage: RetryingStorage, root: str
-) -> None:
-    client, prefix = s3.client(), root.removeprefix("s3://tables/")
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_a_listing_has_as_many_pages_as_it_takes(server: S3Server, root: str) -> None:
+    storage = open_storage(root, server.options)
+    client, prefix = server.client(), root.removeprefix("s3://tables/")
     names = [f"many/{number:04}" for number in range(1005)]
     for name in names:
         client.put_object(Bucket="tables", Key=f"{prefix}/{name}", Body=b"")

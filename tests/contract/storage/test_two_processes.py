@@ -11,6 +11,7 @@ import pytest
 
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.storage.connect import open_storage
+from tests.faults.tally import reached, tally
 
 _ROUNDS = 500
 _SIZE = 50_000
@@ -67,14 +68,20 @@ def race(root: str, options: dict[str, str], rounds: int) -> Counter[tuple[int, 
     return rounds_by_outcome
 
 
-@pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=pytest.mark.slow)])
+PLACES = ["local", *(pytest.param(name, marks=pytest.mark.slow) for name in ("s3", "versitygw"))]
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(
     place: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     root, options = str(tmp_path), {}
-    if place == "s3":
-        root, options = f"s3://tables{tmp_path}", request.getfixturevalue("s3").options
-    assert race(root, options, _ROUNDS) == {(1, True): _ROUNDS}
+    if place != "local":
+        root, options = f"s3://tables{tmp_path}", request.getfixturevalue(place).options
+    outcomes = race(root, options, _ROUNDS)
+    assert outcomes == {(1, True): _ROUNDS}
+    tally(f"races, {place}", outcomes.total())
+    reached(f"races, {place}")
     assert len(open_storage(root, options).list("", recursive=True)) == _ROUNDS
     assert not list(tmp_path.rglob("*.tmp"))
 

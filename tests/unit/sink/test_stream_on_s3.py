@@ -21,7 +21,7 @@ from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.s3_server import ID, SECRET, S3Server
+from tests.s3_server import S3Server
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
 from tests.unit.services.failed_tables import DyingStorage, KilledError
 
@@ -63,14 +63,15 @@ class Stream:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("server", ["s3", "versitygw"], indirect=True)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(("operation", "after"), [(9, False), (18, False), (25, True)])
 def test_a_stream_on_s3_equals_the_model(
-    s3: S3Server, tmp_path: object, kind: str, operation: int, after: bool
+    server: S3Server, tmp_path: object, kind: str, operation: int, after: bool
 ) -> None:
     path = f"s3://tables{tmp_path}"
-    opts = {**TRIPS, **s3.table_options, TYPE: kind}
-    real = open_storage(path, s3.options)
+    opts = {**TRIPS, **server.table_options, TYPE: kind}
+    real = open_storage(path, server.options)
     table = HoodieTable(path, opts)
     model: dict[str, Row] = {}
     deaths = 0
@@ -88,11 +89,4 @@ def test_a_stream_on_s3_equals_the_model(
     assert deaths == 1
     assert len(table.timeline.commits) == len(BATCHES)
     assert not table.timeline.pending
-    options = {
-        "AWS_ENDPOINT": s3.endpoint,
-        "AWS_ACCESS_KEY_ID": ID,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",
-    }
-    assert_same_rows(read_with_hudi_rs(path, options), table.read())
+    assert_same_rows(read_with_hudi_rs(path, server.rust_options), table.read())

@@ -1,0 +1,77 @@
+"""Processes that end after any change to a table on S3; the full sweep is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from hoodie_ds.errors import HoodieError
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.retrying import RetryingStorage
+from hoodie_ds.testing import (
+    MUTATING,
+    Effect,
+    FaultyStorage,
+    MemoryStorage,
+    SimulatedCrash,
+    fault_points,
+    forget_process,
+    one_thread,
+)
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.tally import reached, tally
+from tests.faults.test_sweep import Sweep
+from tests.s3_server import S3Server
+
+MAIN = ("first batch, cow", "upsert, mor", "rollback, mor")
+
+
+class FilesOnS3(RetryingStorage):
+    """A table on S3 that shows its files as `MemoryStorage` does."""
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return {found.path: self.read(found.path) for found in self.list("", recursive=True)}
+
+
+def copied(start: MemoryStorage, server: S3Server, path: str) -> FilesOnS3:
+    """The table as it is before the scenario, in a folder of its own."""
+    opened = cast(RetryingStorage, open_storage(f"s3://tables{path}", server.options))
+    for name, body in start.files.items():
+        opened.put_if_absent(name, body)
+    return FilesOnS3(opened.inner, opened.deadline_ms)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+def end_after_each_change(server: S3Server, name: str, folder: Path) -> int:
+    """Play a scenario as often as it changes something, each time up to one change further."""
+    swept = Sweep(name, SCENARIOS[name])
+    recorded = FaultyStorage(copied(swept.start, server, f"{folder}/whole"))
+    swept.play(recorded)
+    changes = [done for done in recorded.recorder.operations if done.kind in MUTATING]
+    for operation, fault in fault_points(changes, {Effect.CRASH_AFTER}):
+        forget_process()
+        left = copied(swept.start, server, f"{folder}/{operation.number}")
+        with pytest.raises(SimulatedCrash) as crash:
+            swept.play(FaultyStorage(left, [fault]))
+        try:
+            swept.check(cast(MemoryStorage, left), crash.value)
+        except (AssertionError, HoodieError) as error:
+            raise AssertionError(f"{name}, after operation {operation}: {error}") from error
+    return len(changes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["s3", "versitygw"], indirect=True)
+def test_the_process_may_end_after_any_change(server: S3Server, tmp_path: Path) -> None:
+    for number, name in enumerate(MAIN):
+        tally("crash points on S3", end_after_each_change(server, name, tmp_path / str(number)))
+    reached("crash points on S3")

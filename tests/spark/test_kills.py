@@ -1,0 +1,169 @@
+"""SIGKILL of the driver at named points of a micro-batch, and starts from the checkpoint (T12)."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+
+from tests.faults.tally import COUNTS, GOALS, reached, tally
+from tests.spark import fail_points
+from tests.spark.cluster import two_hosts
+from tests.spark.streams import Job
+
+pytestmark = pytest.mark.spark
+
+KILLS = {
+    name: (name,)
+    for name in (
+        "before begin",
+        "begun",
+        "instant requested",
+        "instant open",
+        "data file in the middle",
+        "data file whole",
+        "task done",
+        "before commit",
+        "manifest put",
+        "completed file put",
+        "committed",
+    )
+}
+KILLS |= {
+    "in recovery, before it completes": ("manifest put", "before the completed file"),
+    "in recovery, rollback requested": ("data file whole", "rollback requested"),
+    "in recovery, rollback half done": ("task done", "data file rolled back"),
+    "in recovery, rollback completed": ("before the manifest", "rollback completed"),
+}
+"""Points at which one application after the other dies; the next one gets through."""
+
+KINDS = [*product(("cow", "mor"), ("", " bloom"))]
+
+SOME = [
+    ("before begin", "mor bloom"),
+    ("data file in the middle", "cow"),
+    ("data file in the middle", "mor bloom"),
+    ("manifest put", "mor"),
+    ("manifest put", "cow bloom"),
+    ("committed", "cow"),
+    ("in recovery, rollback half done", "mor"),
+    ("in recovery, before it completes", "cow bloom"),
+]
+
+
+def kill(job: Job, name: str) -> None:
+    """Kill a stream in its third batch, look, start it again, and look again."""
+    for point in KILLS[name]:
+        job.run_until_killed(point)
+        assert job.actual() in (job.expected(2), job.expected(3)), "a part of a batch is visible"
+    job.run()
+    job.check()
+
+
+@pytest.mark.parametrize("job", ["append"], indirect=True)
+def test_a_driver_killed_while_it_appends(job: Job) -> None:
+    kill(job, "data file in the middle")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "job"), SOME, indirect=["job"])
+def test_a_driver_killed_at_a_point(job: Job, name: str) -> None:
+    kill(job, name)
+    tally("Spark drivers killed", len(KILLS[name]))
+
+
+@pytest.mark.slow
+def test_enough_drivers_were_killed() -> None:
+    """Counted in this very run, if all of it ran."""
+    if COUNTS["Spark drivers killed"] == sum(len(KILLS[name]) for name, _ in SOME):
+        reached("Spark drivers killed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["append"], indirect=True)
+def test_a_driver_killed_within_foreach_batch(job: Job) -> None:
+    job.extra = {"foreach_batch": "yes"}
+    kill(job, "manifest put")
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", KILLS)
+@pytest.mark.parametrize("job", ["".join(kind) for kind in KINDS], indirect=True)
+def test_every_point_and_kind(job: Job, name: str) -> None:
+    kill(job, name)
+
+
+def test_that_is_as_many_as_promised() -> None:
+    assert len(KILLS) * len(KINDS) >= GOALS["streams killed, nightly"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("job", ["mor"], indirect=True)
+@pytest.mark.parametrize(
+    ("batches", "restarts"),
+    [(12, 2), (GOALS["batches of a stream killed ten times, nightly"][0], 10)],
+)
+def test_a_long_stream_with_restarts(job: Job, batches: int, restarts: int) -> None:
+    """Killed anywhere, again and again."""
+    draw = random.Random(batches)
+    job.files, job.rows = batches, 40
+    job.write_source()
+    points = [name for name, single in KILLS.items() if len(single) == 1]
+    for restart in range(restarts):
+        after = (restart + 1) * batches // (restarts + 1)
+        job.run_until_killed(draw.choice(points), after, timeout=1200)
+    job.run(timeout=1200)
+    job.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["cow", "mor bloom"], indirect=True)
+def test_tasks_that_fail_are_tried_again_with_their_rows_in_another_order(job: Job) -> None:
+    job.extra = {"master": "local[2,3]", "shuffle": "yes"}
+    for after, point in enumerate(("data file begun", "data file in the middle", "task done")):
+        fail_points.Armed(point, "raise", after).put(job.points)
+    job.run()
+    assert len(fail_points.struck(job.points)) == 3
+    done = fail_points.attempts(job.folder)
+    assert len({(batch, task) for word, batch, task, n in done if word == "ended" and n == 1}) == 3
+    job.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["mor"], indirect=True)
+def test_speculative_attempts(job: Job) -> None:
+    """Two attempts of a task at once: the first one sleeps, goes on too late, or is killed."""
+    conf = {
+        "spark.speculation": "true",
+        "spark.speculation.interval": "50ms",
+        "spark.speculation.multiplier": "1.1",
+        "spark.speculation.quantile": "0.5",
+        "spark.speculation.minTaskRuntime": "100ms",
+        "spark.executor.memory": "1g",
+    }
+    for after, seconds in enumerate((60.0, 2.0, 60.0)):
+        armed = fail_points.Armed("data file in the middle", "wait", after, seconds)
+        armed.put(job.points)
+    with two_hosts(job.folder / "cluster") as url:
+        job.extra = {"master": url, "shuffle": "yes", "conf": conf}
+        job.run()
+    assert len(fail_points.struck(job.points)) == 3
+    done = fail_points.attempts(job.folder)
+    second = {(batch, task) for word, batch, task, n in done if word == "ended" and n == 1}
+    first = {(batch, task) for word, batch, task, n in done if word == "ended" and n == 0}
+    assert len(second - first) >= 2, "no attempt was overtaken by another"
+    job.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("job", "seconds"), [("cow", 0.1), ("mor bloom", 1.5)], indirect=["job"])
+def test_a_query_stopped_in_the_middle_of_a_write(job: Job, seconds: float) -> None:
+    """Its tasks go on for a while, beside those of the query that follows in the application."""
+    armed = fail_points.Armed("data file in the middle", "stop", seconds=seconds)
+    armed.put(job.points)
+    job.run()
+    assert fail_points.struck(job.points) == [armed.point]
+    job.check()
