@@ -16,7 +16,7 @@ from hoodie_ds.services.failed_write import files_of, is_ours, marked_files
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
-from hoodie_ds.timeline.claim import claim, is_taken
+from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
 from hoodie_ds.timeline.paths import in_partition, instant_path, temp_folder
@@ -123,8 +123,9 @@ def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target
     while True:
         rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
         with suppress(AlreadyExistsError):
-            owner = f"rollback of {target}"
-            if claim(table.storage, time, owner) and not is_taken(table.storage, rollback):
+            # A claim is let go once its instant is on the timeline, so look there after it.
+            taken = claim(table.storage, time, f"rollback of {target}")
+            if taken and not load_timeline(table.storage).has_other(rollback):
                 table.storage.put_if_absent(instant_path(rollback), plan)
                 return rollback
         time = following(time)

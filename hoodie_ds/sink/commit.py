@@ -187,11 +187,11 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
     message = messages[0]
     assert message.instant_time is not None
     completed = timeline.commit_at(message.instant_time)
-    if message.batch_id is None:
+    if message.batch_id is None and (completed is None or completed.action is message.batch.action):
         return completed is not None
     storage = message.batch.table.storage
     guard = ReplayGuard.load(storage, timeline)
-    if guard.holds(message.batch_id):
+    if message.batch_id is not None and guard.holds(message.batch_id):
         check_replay(messages, guard)
         return True
     if completed is not None:

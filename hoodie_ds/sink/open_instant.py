@@ -11,7 +11,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.table.hashing_config import put_hashing_config
 from hoodie_ds.table.heartbeat import beat
 from hoodie_ds.table.opened import create_table
-from hoodie_ds.timeline.claim import claim, is_taken
+from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
@@ -43,8 +43,12 @@ def open_instant(batch: Batch) -> str:
     while True:
         if shared:
             beat(storage, time)  # first: nobody is to take the instant for a dead writer's
+        if not claim(storage, time, batch.owner):
+            time = following(time)
+            continue
         instant = Instant(time, batch.action, State.REQUESTED)
-        if not claim(storage, time, batch.owner) or is_taken(storage, instant):
+        # A claim is let go once its instant is on the timeline, so look there after it.
+        if shared and load_timeline(storage).has_other(instant):
             time = following(time)
             continue
         with suppress(AlreadyExistsError):

@@ -6,9 +6,7 @@ from contextlib import suppress
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import claim_path
-from hoodie_ds.timeline.timeline import load_timeline
 
 
 def claim(storage: Storage, time: str, owner: str) -> bool:
@@ -37,14 +35,3 @@ def claim(storage: Storage, time: str, owner: str) -> bool:
     with suppress(NotFoundError):
         return storage.read(path) == owner.encode()
     return False
-
-
-def is_taken(storage: Storage, instant: Instant) -> bool:
-    """Whether the time of an instant is that of another action.
-
-    To be asked after `claim`: a claim goes with the temporary folder of the action that made it,
-    which is on the timeline by then.
-    """
-    timeline = load_timeline(storage)
-    known = (*timeline.completed, *timeline.pending)
-    return any(i.time == instant.time and i.action is not instant.action for i in known)

@@ -1,7 +1,7 @@
 """Pairs of processes on one table, for the schedule explorer: what they do and what may come of it.
 
 The phases are those of the code: begin (with recovery), open, write, check, decide, complete for a
-writer; begin, request, undo, complete, finish, sweep for a recovery.
+writer; begin, decide, request, undo, complete, finish for a recovery.
 """
 
 from __future__ import annotations
@@ -33,32 +33,24 @@ SEVERAL: Mapping[str, str] = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
 TURN = Phase("decide", Kind.PUT, (".hoodie/.locks/turns/*",))
 
 
-def writer_phases(mode: Mapping[str, str]) -> tuple[Phase, ...]:
-    # A single writer has decided when its manifest is there: recovery completes it from then on.
-    manifest = Phase("decide", Kind.PUT, ("*/manifest_*.json",))
-    return (
-        Phase("begin"),
-        Phase("open", Kind.PUT, ("*/claim",)),
-        Phase("write", Kind.PUT, ("*.marker.*",)),
-        Phase("check", Kind.LIST, (".hoodie",)),
-        TURN if mode else manifest,
-        Phase("complete", Kind.PUT, (".hoodie/*commit",)),
-    )
+WRITER = (
+    Phase("begin"),
+    Phase("open", Kind.PUT, ("*/claim",)),
+    Phase("write", Kind.PUT, ("*.marker.*",)),
+    Phase("check", Kind.LIST, (".hoodie",)),
+    TURN,
+    Phase("complete", Kind.PUT, (".hoodie/*commit",)),
+)
 
 
-def recovery_phases(mode: Mapping[str, str]) -> tuple[Phase, ...]:
-    first = [Phase("begin"), *([TURN] if mode else [])]
-    steps = (
-        *first,
-        Phase("request", Kind.PUT, ("*.rollback.requested",)),
-        Phase("undo", Kind.PUT, ("*.rollback.inflight",)),
-        Phase("complete", Kind.PUT, ("*.rollback",)),
-        Phase("finish", Kind.DELETE, ("*.inflight",)),
-        Phase("sweep", Kind.DELETE, (".hoodie/.temp/*",)),
-    )
-    return steps[:6]
-
-
+RECOVERY = (
+    Phase("begin"),
+    TURN,
+    Phase("request", Kind.PUT, ("*.rollback.requested",)),
+    Phase("undo", Kind.PUT, ("*.rollback.inflight",)),
+    Phase("complete", Kind.PUT, ("*.rollback",)),
+    Phase("finish", Kind.DELETE, ("*.inflight",)),
+)
 READER = (
     Phase("begin"),
     Phase("timeline", Kind.LIST, (".hoodie",)),
@@ -118,11 +110,6 @@ class Pair:
         return {k: v for k, v in {**TRIPS, **COW, **self.options}.items() if v}
 
     @property
-    def needs_turns(self) -> bool:
-        """Whether a live writer meets another, or a recovery."""
-        return self.first is not None and not self.reader
-
-    @property
     def model(self) -> Model:
         model = Model(keyed=KEY in self.opts)
         for step in self.before:
@@ -135,7 +122,6 @@ class Play:
 
     def __init__(self, name: str, pair: Pair, mode: Mapping[str, str]) -> None:
         self.pair = pair
-        self.mode = mode
         self.opts = {**pair.opts, **mode}
         self.steps = (pair.first, pair.second)
         self.queries = ("q", "q" if pair.same_query else "r")
@@ -155,9 +141,9 @@ class Play:
 
     @property
     def actors(self) -> tuple[Actor, Actor]:
-        without = READER if self.pair.reader else recovery_phases(self.mode)
+        without = READER if self.pair.reader else RECOVERY
         first, second = (
-            Actor(name, self._work(at), writer_phases(self.mode) if self.steps[at] else without)
+            Actor(name, self._work(at), WRITER if self.steps[at] else without)
             for at, name in enumerate("ab")
         )
         return first, second

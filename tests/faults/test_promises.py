@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation, SimClock, one_thread
+from hoodie_ds.timeline.instant_time import following
 from tests.faults.pairs import DEAD_MS, SEVERAL
 from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, SPAN, TWO
 from tests.faults.stream import OPERATION, NoPauses, Step, assert_well, begin, found, run, writer
@@ -179,10 +181,41 @@ def test_what_came_into_a_replaced_partition_is_a_conflict() -> None:
     batch, commit = begun(storage, "first", **apart)
     commit([written(batch, ONE)])
     overwrite, replaces = begun(storage, "a", **apart, **{OPERATION: "insert_overwrite"})
+    overwrite = replace(overwrite, proposed_time=following(overwrite.proposed_time))
     other, commit = begun(storage, "b", **apart)
     commit([written(other, trips(("z", "x", 1, 1.0)), 1)])
     with pytest.raises(WriteConflictError, match="changed file group x/"):
         replaces([written(overwrite, TWO, 2)])
+
+
+def test_another_action_that_completed_under_the_same_time_is_no_success(
+    table: MemoryStorage,
+) -> None:
+    """Two single writers beside one another, against the rules."""
+    overwrite, replaces = begun(table, "a", **{OPERATION: "insert_overwrite"})
+    other, commit = begun(table, "b")
+    commit([written(other, trips(("z", "x", 1, 1.0)), 1)])
+    with pytest.raises(TimelineError, match="run it again"):
+        replaces([written(overwrite, TWO, 2)])
+
+
+def test_a_rollback_takes_no_time_that_was_used_meanwhile(table: MemoryStorage) -> None:
+    """A whole batch comes and goes between the rollback's look at the timeline and its claim."""
+    dead, _ = begun(table, "dead")
+    written(dead, ONE)
+    times: list[str] = []
+
+    def other(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.endswith("/claim") and not times:
+            times.append(operation.path.split("/")[2])
+            name = f".hoodie/{times[0]}.replacecommit"
+            for state, body in ((".requested", b""), (".inflight", b""), ("", b"{}")):
+                table.put_if_absent(f"{name}{state}", body)
+
+    begun(FaultyStorage(table, before_each=other), "b")
+    assert times
+    taken = [path for path in table.files if path.startswith(f".hoodie/{times[0]}.rollback")]
+    assert taken == []
 
 
 def test_an_open_instant_goes_on_in_an_application_that_counts_anew() -> None:
