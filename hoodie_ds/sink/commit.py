@@ -16,7 +16,9 @@ from functools import lru_cache
 from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import (
     AlreadyExistsError,
+    CommitOutcomeUnknownError,
     NotFoundError,
+    StorageError,
     TimelineError,
     WriteConflictError,
 )
@@ -153,6 +155,7 @@ def _decided(
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
     if _number(batch) == batch.options.batches_per_commit or messages[0].batch_id is None:
+        _delete_unnamed(storage, instant.time, body)
         if not exclusion.decide(instant, timeline, record.guard_entries):
             return False
         _finish(storage, instant, body)
@@ -216,8 +219,13 @@ def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> Non
 
 def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
     """Complete an instant that was decided to be completed."""
-    _delete_unnamed(storage, instant.time, manifest)
-    _put_completed(storage, instant.at(State.COMPLETED), manifest)
+    try:
+        _put_completed(storage, instant.at(State.COMPLETED), manifest)
+    except StorageError as error:
+        raise CommitOutcomeUnknownError(
+            f"{storage.root}: it is decided that instant {instant.time} is committed, but that "
+            f"could not be written down ({error}); the next batch of any writer does so"
+        ) from error
     try:
         storage.delete(temp_folder(instant.time))
     except StorageError as error:

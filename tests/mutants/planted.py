@@ -202,7 +202,7 @@ COMMITS = [
     Mutant(
         "files of lost attempts stay",
         "sink/commit.py",
-        "    _delete_unnamed(storage, instant.time, manifest)\n",
+        "        _delete_unnamed(storage, instant.time, body)\n",
         "",
         f"{COMMIT}::test_a_file_of_a_lost_attempt_is_deleted_by_the_commit",
         "P16: readers that list folders see rows twice",
@@ -377,8 +377,8 @@ RECOVERIES = [
     Mutant(
         "a whole manifest is rolled back",
         "services/recovery.py",
-        "    if alone and newest_manifest(table.storage, instant.time) is not None:\n",
-        "    if False:\n",
+        "    decide(table, instant, clock, may_complete=alone)\n",
+        "    decide(table, instant, clock)\n",
         "tests/unit/services/test_recovery.py::test_a_whole_manifest_is_committed",
         "P3: micro-batches that Spark has moved past are lost",
     ),
