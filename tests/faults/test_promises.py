@@ -250,3 +250,12 @@ def test_a_writer_that_is_rolled_back_just_before_its_turn() -> None:
     assert done
     assert found(storage) == before
     assert_well(storage, options)
+
+
+@pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
+def test_a_late_delete_takes_no_newer_row_away(kind: dict[str, str]) -> None:
+    storage = MemoryStorage()
+    steps = [Step(trips(("a", "x", 5, 5.0))), Step(trips(("a", "x", 3, 3.0)), "delete")]
+    for number, step in enumerate(steps):
+        run(storage, {**OPTIONS, **kind}, number, step, number)
+    assert [dict(row)["fare"] for row in found(storage)] == [5.0]

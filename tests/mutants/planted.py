@@ -63,8 +63,8 @@ TIMES_AND_NAMES = [
     Mutant(
         "a rollback takes its time without a claim",
         "services/rollback.py",
-        "            if taken and not load_timeline(table.storage).has_other(rollback):\n",
-        "            if True:\n",
+        '            taken = claim(table.storage, time, f"rollback of {target}")\n',
+        "            taken = True\n",
         "tests/unit/sink/test_several_writers.py::test_a_rollback_shares_no_time_with_a_commit",
         "P5: a rollback and a commit at one time",
     ),
@@ -475,7 +475,7 @@ MERGES = [
         "record/merger.py",
         "        wins |= unordered(new.ordering, new.deleted)[new_at]\n",
         "        wins |= new.deleted[new_at]\n",
-        f"{MERGER}::test_merge_decides_key_by_key",
+        "tests/faults/test_promises.py::test_a_late_delete_takes_no_newer_row_away",
         "a late delete takes a newer row away",
     ),
     Mutant(
@@ -594,8 +594,8 @@ LOCKS_AND_TURNS = [
     Mutant(
         "what was decided is left to whoever decided it",
         "services/decisions.py",
-        "    if turn is not None:\n        carry_out(table, turn, clock)\n    return turn\n",
-        "    return turn\n",
+        "    if not _is_pending(table, turn.instant):\n        return  # completed",
+        "    if turn:\n        return  # completed",
         "tests/unit/sink/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",
         "P3: a decided commit is rolled back",
     ),
