@@ -65,8 +65,7 @@ def test_the_table_is_as_before_and_the_next_run_succeeds(
                 table.upsert(trips(*SECOND))
             except (error, CommitOutcomeUnknownError) as raised:
                 # Once it is decided, all that is left is to write it down.
-                assert isinstance(raised, error) or isinstance(raised.__cause__, error)
-                failed = True
+                failed = error in (type(raised), type(raised.__cause__))
         assert found(table) == ([FIRST] if failed else SECOND), good
         table.upsert(trips(*SECOND))
         assert found(table) == SECOND, good
