@@ -87,13 +87,12 @@ class LogReader:
         for status in self.view.storage.list(TEMP, recursive=True):
             time = status.path[len(TEMP) + 1 :].partition("/")[0]
             if marked_file(time, status.path) == path:
-                timeline = self.view.timeline
-                return not (timeline.is_committed(time) and self.view.names(time, path))
+                return not (self.view.is_committed(time) and self.view.names(time, path))
         return False
 
     def _counts(self, log: LogFile, block: LogBlock) -> bool:
         instant = _instant(log, block)
-        return self.view.timeline.is_committed(instant) and self.view.names(instant, log.path)
+        return self.view.is_committed(instant) and self.view.names(instant, log.path)
 
     def _records(self, log: LogFile, block: LogBlock) -> RecordSet:
         if block.block_type is BlockType.DELETE:

@@ -12,13 +12,14 @@ from typing import Final
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.services.prepared import complete_from_manifest, newest_manifest
-from hoodie_ds.services.rollback import finish_rollback, is_undone, roll_back, target_of
+from hoodie_ds.services.rollback import finish_rollback, roll_back
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.opened import Table
 from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
 from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.paths import manifest_path, temp_folder
+from hoodie_ds.timeline.rollbacks import is_undone, target_of
 from hoodie_ds.timeline.timeline import load_timeline
 
 _RECOVERY: Final = "recovery"
@@ -78,7 +79,7 @@ def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: bool =
         if not any(found.time == instant.time for found in timeline.pending):
             return
         turn = following_turn(before, Decision.ROLL_BACK, instant, _RECOVERY)
-        if may_complete and not is_undone(table.storage, timeline, instant):
+        if may_complete and not is_undone(table.storage, timeline, instant.time):
             turn = _completing(table, turn)
         if take_turn(table.storage, turn):
             carry_out(table, turn, clock)

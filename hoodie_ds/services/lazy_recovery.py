@@ -12,12 +12,13 @@ from contextlib import AbstractContextManager
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.services.decisions import decide, settle
 from hoodie_ds.services.recovery import refuse_clustering
-from hoodie_ds.services.rollback import finish_rollback, target_of
+from hoodie_ds.services.rollback import finish_rollback
 from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import ages_ms, stop
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action
 from hoodie_ds.timeline.instant_time import format_time
+from hoodie_ds.timeline.rollbacks import target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 

@@ -10,10 +10,9 @@ from contextlib import suppress
 
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
-from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
+from hoodie_ds.errors import AlreadyExistsError, TimelineError
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block, read_blocks
 from hoodie_ds.services.failed_write import files_of, is_ours, marked_files
-from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.claim import claim
@@ -24,8 +23,8 @@ from hoodie_ds.timeline.rollback_metadata import (
     PartitionRollback,
     metadata_to_bytes,
     plan_to_bytes,
-    rolled_back_time,
 )
+from hoodie_ds.timeline.rollbacks import target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
@@ -84,31 +83,6 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
         )
     found = files_of(table, timeline, instant) if time in known else {}
     _execute(table, rollback, instant, found, clock)
-
-
-def target_of(storage: Storage, rollback: Instant) -> str | None:
-    """Return the time of the instant that a rollback is to undo.
-
-    Returns
-    -------
-    str or None
-        None if the rollback has no plan: its writer was killed before it had done anything.
-    """
-    path = instant_path(rollback.at(State.REQUESTED))
-    try:
-        plan = storage.read(path)
-    except NotFoundError:
-        return None
-    return rolled_back_time(plan, path) if plan else None
-
-
-def is_undone(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
-    """Whether a rollback of an instant was begun or done, though it may be pending (again)."""
-    return any(
-        target_of(storage, rollback) == instant.time
-        for rollback in (*timeline.pending, *timeline.completed)
-        if rollback.action is Action.ROLLBACK and rollback.time > instant.time
-    )
 
 
 def _gone(table: Table, time: str) -> Instant:

@@ -51,7 +51,7 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
         is_commit = commit is not None and not commit.num_batches
         # Pending, prepared, another kind of instant, or archived: which of the files count is not
         # known here. Those of a rollback are the commands that hide failed blocks, and stay.
-        known_otherwise = not is_commit and (time in known or timeline.is_committed(time))
+        known_otherwise = not is_commit and (time in known or view.is_committed(time))
         if known_otherwise and time not in undone:
             continue
         for path in () if time in undone else sorted(announced(time, paths)):

@@ -23,7 +23,6 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.services.rollback import is_undone
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
@@ -49,6 +48,7 @@ from hoodie_ds.timeline.paths import (
     temp_folder,
     tombstone_path,
 )
+from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 
 _log = logging.getLogger("hoodie_ds")
@@ -209,7 +209,7 @@ def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> Non
     """Refuse if the instant was rolled back, also if a late task has opened it again since."""
     storage = batch.table.storage
     undone = owner_of(storage, instant) != batch.owner
-    undone = undone or is_undone(storage, timeline, instant)
+    undone = undone or is_undone(storage, timeline, instant.time)
     if undone:
         raise TimelineError(
             f"{storage.root}: instant {instant.time} was rolled back while this batch was written "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -13,9 +13,10 @@ import xxhash
 
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.kinds import Operation
+from hoodie_ds.errors import TimelineError
 from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.formats.conform import conform
-from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.append_writer import AppendWriter
 from hoodie_ds.sink.assignment import Assignment
 from hoodie_ds.sink.batch import Batch
@@ -30,6 +31,8 @@ from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.records import check_keys, distinct_partitions
 from hoodie_ds.sink.replay import digest_of, drain
 from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.owner import owner_of
 
 _CHUNK_BYTES: Final = 32 << 20
 """Arrow batches are handled together up to this size: per-batch costs are then negligible."""
@@ -95,6 +98,7 @@ def write_task(
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, batch.layout is not None)
         statuses, staged = writer.close(owns)
+    _check_still_open(batch, context, statuses)
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
@@ -106,6 +110,23 @@ def write_task(
         metrics=metrics,
         owns_keys=owns.keys,
         assigned_by=assignment.assigned_by,
+    )
+
+
+def _check_still_open(batch: Batch, context: WriteContext, statuses: Sequence[WriteStatus]) -> None:
+    """Take the files of a late task away, whose instant was rolled back meanwhile.
+
+    The rollback could not find those that came after it; no commit names them, but readers that
+    list folders would see them.
+    """
+    inflight = Instant(context.instant_time, batch.action, State.INFLIGHT)
+    if owner_of(context.storage, inflight) == batch.owner:
+        return
+    for status in statuses:
+        context.storage.delete(status.stat.path)
+    raise TimelineError(
+        f"{context.storage.root}: instant {context.instant_time} was rolled back while this task "
+        "wrote under it; the batch can be run again"
     )
 
 

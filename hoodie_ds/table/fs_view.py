@@ -24,6 +24,7 @@ from hoodie_ds.timeline.commit_metadata import WriteStat
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE, in_partition
+from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 PREFIX_LENGTH: Final = 8
@@ -92,6 +93,17 @@ class FileSystemView:
         )
         return [found for found in slices if found is not None]
 
+    def is_committed(self, time: str) -> bool:
+        """Whether what was written under an instant time is part of the table.
+
+        Not if it was rolled back: a late task of the table's first instant may leave a file whose
+        time is before the first commit, like those of archived ones; see `Timeline.is_committed`.
+        """
+        if not self.timeline.is_committed(time):
+            return False
+        known = self.timeline.commit_at(time) is not None
+        return known or not is_undone(self.storage, self.timeline, time)
+
     def names(self, instant_time: str, path: str) -> bool:
         """Whether the commit of an instant names a file; an archived one names all of its own."""
         instant = self.timeline.commit_at(instant_time)
@@ -134,7 +146,7 @@ class FileSystemView:
             if isinstance(file, LogFile):
                 logs.setdefault(file.name.base_instant, []).append(file)
         compacting = {i.time for i in self.timeline.pending_compactions}
-        starts = {t for t in logs if t in compacting or self.timeline.is_committed(t)}
+        starts = {t for t in logs if t in compacting or self.is_committed(t)}
         if base is not None:
             starts.add(base.name.instant_time)
         slices = [
@@ -162,7 +174,7 @@ class FileSystemView:
         for file in files:
             by_time.setdefault(file.name.instant_time, []).append(file)
         for time in sorted(by_time, key=padded, reverse=True):
-            if not self.timeline.is_committed(time):
+            if not self.is_committed(time):
                 continue
             visible = [found for found in by_time[time] if self.names(time, found.path)]
             if len(visible) > 1:

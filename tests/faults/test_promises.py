@@ -23,7 +23,17 @@ from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation, SimClock, one_thread
+from hoodie_ds.testing import (
+    Effect,
+    Fault,
+    FaultyStorage,
+    Kind,
+    MemoryStorage,
+    Operation,
+    SimClock,
+    SimulatedCrash,
+    one_thread,
+)
 from hoodie_ds.timeline.instant_time import following
 from tests.faults.pairs import DEAD_MS, SEVERAL
 from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, SPAN, TWO
@@ -261,8 +271,8 @@ def test_a_late_delete_takes_no_newer_row_away(kind: dict[str, str]) -> None:
     assert [dict(row)["fare"] for row in found(storage)] == [5.0]
 
 
-@pytest.mark.xfail(reason="a time before the first commit counts as archived, hence committed")
-def test_a_late_file_of_the_first_instant_is_invisible() -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_late_file_of_the_first_instant_is_invisible(killed: bool) -> None:
     """Its task had put the marker when another driver undid the instant and went on."""
     storage, done = MemoryStorage(), []
 
@@ -271,7 +281,12 @@ def test_a_late_file_of_the_first_instant_is_invisible() -> None:
             done.append(operation.path)
             run(storage, OPTIONS, 0, Step(ONE), 1)
 
-    late, _ = begun(FaultyStorage(storage, before_each=others), "late")
-    written(late, trips(("late", "y", 9, 9.0)))
+    end = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.WRITE}), path="y/*.parquet")
+    faults = [end] if killed else []
+    late, _ = begun(FaultyStorage(storage, faults, before_each=others), "late")
+    with pytest.raises(SimulatedCrash if killed else TimelineError):
+        written(late, trips(("late", "y", 9, 9.0)))
     assert done
+    left = [path for path in storage.files if path.startswith("y/") and "parquet" in path]
+    assert len(left) == killed  # a reader that lists folders would see it
     assert {dict(row)["id"] for row in found(storage)} == {"a", "b", "c"}

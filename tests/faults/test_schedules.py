@@ -48,7 +48,6 @@ def test_every_schedule_of_writers_that_know_of_no_other(name: str) -> None:
     assert all_of(name, PAIRS[name], SINGLE) == 924
 
 
-@pytest.mark.xfail(raises=ScheduleError, reason="its manifest outlives a conflict after its turn")
 def test_a_single_writer_that_lost_its_turn_leaves_nothing_to_complete() -> None:
     play = Play("single", PAIRS["writer, writer"], SINGLE)
     explore(play.fresh, play.actors, play.check, ["abbaaabbaabb"])

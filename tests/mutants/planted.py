@@ -393,8 +393,8 @@ RECOVERIES = [
     Mutant(
         "the sweep takes a pending instant for one that is gone",
         "services/sweep.py",
-        "not is_commit and (time in known or timeline.is_committed(time))",
-        "not is_commit and timeline.is_committed(time)",
+        "not is_commit and (time in known or view.is_committed(time))",
+        "not is_commit and view.is_committed(time)",
         "tests/unit/services/test_sweep.py::test_files_of_a_pending_instant_stay",
         "P1: files of a write that goes on are deleted",
     ),
@@ -412,7 +412,7 @@ READS = [
     Mutant(
         "blocks of instants that are not committed are read",
         "reader/log_reader.py",
-        "return self.view.timeline.is_committed(instant) and self.view.names(instant, log.path)",
+        "return self.view.is_committed(instant) and self.view.names(instant, log.path)",
         "return self.view.names(instant, log.path)",
         "tests/unit/reader/test_snapshot.py"
         "::test_a_block_of_an_instant_that_is_not_committed_does_not_count",
