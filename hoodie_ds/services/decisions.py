@@ -6,31 +6,29 @@ most the newest one is still to be carried out, and everybody can.
 
 from __future__ import annotations
 
+from typing import Final
+
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.services.prepared import complete_from_manifest
-from hoodie_ds.services.rollback import finish_rollback, roll_back, target_of
+from hoodie_ds.services.rollback import finish_rollback, is_undone, roll_back, target_of
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.opened import Table
-from hoodie_ds.table.turns import Decision, Turn, newest_turn, take_turn
+from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.paths import temp_folder
 from hoodie_ds.timeline.timeline import load_timeline
 
+_RECOVERY: Final = "recovery"
+"""Who takes the turns of recoveries: several that decide the same at once may all go on."""
 
-def settle(table: Table, clock: Clock) -> int:
-    """Carry out the newest decision.
 
-    Returns
-    -------
-    int
-        Number of its turn; 0 if there was none yet.
-    """
+def settle(table: Table, clock: Clock) -> Turn | None:
+    """Carry out the newest decision, and return its turn; None if there was none yet."""
     turn = newest_turn(table.storage)
-    if turn is None:
-        return 0
-    carry_out(table, turn, clock)
-    return turn.number
+    if turn is not None:
+        carry_out(table, turn, clock)
+    return turn
 
 
 def carry_out(table: Table, turn: Turn, clock: Clock) -> None:
@@ -57,25 +55,29 @@ def carry_out(table: Table, turn: Turn, clock: Clock) -> None:
     heartbeat.stop(table.storage, turn.instant.time)
 
 
-def decide_to_roll_back(table: Table, instant: Instant, taken_by: str, clock: Clock) -> None:
-    """Roll a dead writer's instant back, unless it is completed meanwhile.
+def decide(table: Table, decision: Decision, instant: Instant, clock: Clock) -> None:
+    """Decide about a dead writer's instant, unless others did meanwhile, and carry it out.
 
     Parameters
     ----------
     table : Table
         The table.
+    decision : Decision
+        Whether to complete it, for which its manifest has to be whole, or to roll it back. One
+        that a late task opened again after its rollback is rolled back in any case.
     instant : Instant
         A pending write.
-    taken_by : str
-        A text that no other attempt to take a turn has.
     clock : Clock
         For the time of the rollback's own instant.
     """
     while True:
-        number = settle(table, clock) + 1
-        if not _is_pending(table, instant):
+        before = settle(table, clock)
+        timeline = load_timeline(table.storage)
+        if not any(found.time == instant.time for found in timeline.pending):
             return
-        turn = Turn(number, Decision.ROLL_BACK, instant, taken_by)
+        if is_undone(table.storage, timeline, instant):
+            decision = Decision.ROLL_BACK
+        turn = following_turn(before, decision, instant, _RECOVERY)
         if take_turn(table.storage, turn):
             carry_out(table, turn, clock)
             return

@@ -6,6 +6,7 @@ instants the table's files themselves are asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
@@ -79,7 +80,12 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
 def marked_files(table: Table, time: str) -> set[str]:
     """Files that the markers of an instant announce, written or not."""
     listed = table.storage.list(temp_folder(time), recursive=True)
-    marked = (marked_file(time, status.path) for status in listed)
+    return announced(time, [status.path for status in listed])
+
+
+def announced(time: str, paths: Iterable[str]) -> set[str]:
+    """Files that some of an instant's markers announce, of the files in its temporary folder."""
+    marked = (marked_file(time, path) for path in paths)
     return {
         path
         for path in marked

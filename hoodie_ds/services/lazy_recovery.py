@@ -10,12 +10,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from hoodie_ds.config.clock import Clock
-from hoodie_ds.services.decisions import decide_to_roll_back, settle
+from hoodie_ds.services.decisions import decide, settle
 from hoodie_ds.services.recovery import refuse_clustering
 from hoodie_ds.services.rollback import finish_rollback, target_of
-from hoodie_ds.services.sweep import left_over_times, sweep
+from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import ages_ms, stop
 from hoodie_ds.table.opened import Table
+from hoodie_ds.table.turns import Decision
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -30,7 +31,6 @@ def recover_lazily(
     clock: Clock,
     timeout_ms: int,
     lock: Callable[[], AbstractContextManager[None]],
-    taken_by: str,
 ) -> Timeline:
     """Undo the unfinished writes of writers whose heartbeat has stopped.
 
@@ -44,8 +44,6 @@ def recover_lazily(
         Age of a heartbeat at which its writer counts as dead.
     lock : callable
         Returns the table's lock, to be held while anything is undone.
-    taken_by : str
-        A text that no other attempt to take a turn has.
 
     Returns
     -------
@@ -60,12 +58,12 @@ def recover_lazily(
         Others held the lock all the time.
     """
     settle(table, clock)
-    left_over = left_over_times(table)
+    found = left_over(table)
     timeline = load_timeline(table.storage)
     refuse_clustering(table, timeline)
     unfinished = [i for i in timeline.pending if i.action in (*WRITE_ACTIONS, Action.ROLLBACK)]
     # Looked at after the timeline: a writer's heart beats before its instant is there.
-    ages = ages_ms(table.storage) if unfinished or left_over else {}
+    ages = ages_ms(table.storage) if unfinished or found else {}
     alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}
     rollbacks = [i for i in unfinished if i.action is Action.ROLLBACK]
     dead = [i for i in unfinished if i.action in WRITE_ACTIONS and i.time not in alive]
@@ -77,12 +75,12 @@ def recover_lazily(
                 if rollback in still:
                     finish_rollback(table, rollback, clock)
             for instant in dead:
-                decide_to_roll_back(table, instant, taken_by, clock)
+                decide(table, Decision.ROLL_BACK, instant, clock)
         timeline = load_timeline(table.storage)
     # Tasks that are about to open an instant have files there before it is on the timeline.
     young = format_time(clock.now_ms() - timeout_ms, utc=_in_utc(table))
-    swept = [t for t in left_over if t not in alive and (timeline.commit_at(t) or t < young)]
-    sweep(table, timeline, swept)
+    old = {t for t in found.keys() - alive if timeline.commit_at(t) or t < young}
+    sweep(table, timeline, {time: found[time] for time in old})
     for time in ages.keys() - alive - {instant.time for instant in timeline.pending}:
         stop(table.storage, time)  # of late tasks of an instant that has ended
     return timeline

@@ -12,15 +12,16 @@ from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.concurrency_catalog import CONCURRENCY_MODE
 from hoodie_ds.config.kinds import ConcurrencyMode
 from hoodie_ds.errors import NotFoundError, TimelineError, WriteConflictError
-from hoodie_ds.services.decisions import decide_to_roll_back
+from hoodie_ds.services.decisions import decide
 from hoodie_ds.services.failed_write import is_ours
-from hoodie_ds.services.prepared import complete_from_manifest
-from hoodie_ds.services.rollback import finish_rollback, roll_back
-from hoodie_ds.services.sweep import left_over_times, sweep
+from hoodie_ds.services.prepared import newest_manifest
+from hoodie_ds.services.rollback import finish_rollback
+from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import living
 from hoodie_ds.table.opened import Table
+from hoodie_ds.table.turns import Decision
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.owner import is_decided_by_turns, owner_of
+from hoodie_ds.timeline.owner import is_of_several, owner_of
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -58,7 +59,7 @@ def recover(
     WriteConflictError
         A pending write is that of one of several writers, and its heart beats.
     """
-    left_over = left_over_times(table)
+    found = left_over(table)
     timeline = load_timeline(table.storage)
     timeline = timeline.with_prepared(prepared)
     pending = [i for i in timeline.pending if i.action in (*_WRITES, Action.ROLLBACK)]
@@ -72,7 +73,7 @@ def recover(
             _finish_or_undo(table, instant, clock)
     if pending:
         timeline = load_timeline(table.storage).with_prepared(prepared)
-    sweep(table, timeline, left_over)
+    sweep(table, timeline, found)
     return timeline
 
 
@@ -111,10 +112,11 @@ def _is_clustering(table: Table, instant: Instant) -> bool:
 def _finish_or_undo(table: Table, instant: Instant, clock: Clock) -> None:
     """Complete an instant of ours whose manifest is there and whole; roll any other back.
 
-    That of one of several writers is completed only if a turn says so.
+    Not that of one of several writers, about whose conflicts a manifest says nothing.
     """
     owner = owner_of(table.storage, instant.at(State.INFLIGHT)) if is_ours(table, instant) else None
-    if owner is not None and is_decided_by_turns(owner):
-        decide_to_roll_back(table, instant, f"undo {instant.time} {clock.now_ms()}", clock)
-    elif owner is None or not complete_from_manifest(table.storage, instant):
-        roll_back(table, instant, clock)
+    alone = owner is not None and not is_of_several(owner)
+    if alone and newest_manifest(table.storage, instant.time) is not None:
+        decide(table, Decision.COMPLETE, instant, clock)
+    else:
+        decide(table, Decision.ROLL_BACK, instant, clock)

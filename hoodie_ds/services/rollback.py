@@ -102,6 +102,15 @@ def target_of(storage: Storage, rollback: Instant) -> str | None:
     return rolled_back_time(plan, path) if plan else None
 
 
+def is_undone(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
+    """Whether a rollback of an instant was begun or done, though it may be pending (again)."""
+    return any(
+        target_of(storage, rollback) == instant.time
+        for rollback in (*timeline.pending, *timeline.completed)
+        if rollback.action is Action.ROLLBACK and rollback.time > instant.time
+    )
+
+
 def _gone(table: Table, time: str) -> Instant:
     """The instant of a rollback that had come to its last step before it was killed."""
     cow = table.properties.table_type is TableType.COPY_ON_WRITE
@@ -114,7 +123,9 @@ def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target
     while True:
         rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
         with suppress(AlreadyExistsError):
-            if claim(table.storage, time, f"rollback of {target}"):
+            # A claim is let go once its instant is on the timeline, so look there after it.
+            taken = claim(table.storage, time, f"rollback of {target}")
+            if taken and not load_timeline(table.storage).has_other(rollback):
                 table.storage.put_if_absent(instant_path(rollback), plan)
                 return rollback
         time = following(time)

@@ -6,7 +6,9 @@ each start of a batch removes them. A late task leaves its marker behind, which 
 
 from __future__ import annotations
 
-from hoodie_ds.services.failed_write import marked_files
+from collections.abc import Mapping
+
+from hoodie_ds.services.failed_write import announced
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action
@@ -14,18 +16,22 @@ from hoodie_ds.timeline.paths import TEMP, temp_folder
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def left_over_times(table: Table) -> list[str]:
-    """Instant times that have a temporary folder.
+def left_over(table: Table) -> dict[str, frozenset[str]]:
+    """Files in the temporary folders of instants, by instant time.
 
-    To be taken before the timeline is loaded: an instant is on the timeline before its folder
-    holds more than a claim, so one that is not on a timeline loaded later has been rolled back.
+    To be taken before the timeline is loaded: what is announced there by an instant that is not on
+    a timeline loaded later is that of one that has been rolled back. Of an instant that is opened
+    meanwhile, nothing but a claim is found here, however long the sweep takes.
     """
-    folders = table.storage.list(TEMP, folders=True)
-    names = (status.path.rpartition("/")[2] for status in folders)
-    return [name for name in names if name.isdigit()]
+    folders: dict[str, set[str]] = {}
+    for status in table.storage.list(TEMP, recursive=True):
+        time = status.path[len(TEMP) + 1 :].partition("/")[0]
+        if time.isdigit():
+            folders.setdefault(time, set()).add(status.path)
+    return {time: frozenset(paths) for time, paths in folders.items()}
 
 
-def sweep(table: Table, timeline: Timeline, times: list[str]) -> None:
+def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]) -> None:
     """Delete the files of late tasks, then their instants' temporary folders.
 
     Parameters
@@ -33,24 +39,24 @@ def sweep(table: Table, timeline: Timeline, times: list[str]) -> None:
     table : Table
         The table.
     timeline : Timeline
-        Loaded after `times` were taken.
-    times : list of str
-        From `left_over_times`.
+        Loaded after `found` was taken.
+    found : mapping of str to frozenset of str
+        From `left_over`.
     """
     undone = {i.time for i in timeline.completed if i.action is Action.ROLLBACK}
     known = {instant.time for instant in (*timeline.pending, *timeline.completed)}
     view = FileSystemView(table.storage, timeline)
-    for time in times:
-        if time in undone:  # its files are the commands that hide failed blocks: they stay
-            table.storage.delete(temp_folder(time))
-            continue
+    for time, paths in sorted(found.items()):
         commit = timeline.commit_at(time)
         is_commit = commit is not None and not commit.num_batches
         # Pending, prepared, another kind of instant, or archived: which of the files count is not
-        # known here.
-        if not is_commit and (time in known or timeline.is_committed(time)):
+        # known here. Those of a rollback are the commands that hide failed blocks, and stay.
+        known_otherwise = not is_commit and (time in known or timeline.is_committed(time))
+        if known_otherwise and time not in undone:
             continue
-        for path in sorted(marked_files(table, time)):
+        for path in () if time in undone else sorted(announced(time, paths)):
             if not (is_commit and view.names(time, path)):
                 table.storage.delete(path)
-        table.storage.delete(temp_folder(time))
+        now = table.storage.list(temp_folder(time), recursive=True)
+        if paths.issuperset(status.path for status in now):
+            table.storage.delete(temp_folder(time))

@@ -17,12 +17,12 @@ from functools import lru_cache
 from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import (
     AlreadyExistsError,
+    NotFoundError,
     TimelineError,
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.services.prepared import newest_manifest
-from hoodie_ds.services.rollback import target_of
+from hoodie_ds.services.rollback import is_undone
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
@@ -31,14 +31,14 @@ from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay
-from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard
+from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard, guard_entries
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import (
     instant_path,
@@ -76,15 +76,11 @@ def complete(
     if _is_done(messages, timeline):
         return
     _check_not_undone(batch, timeline, instant)
-    prepared = newest_manifest(storage, time)
-    decides = not batch.options.concurrency.is_shared  # else a turn decides, not the manifest
-    if decides and prepared is not None and _holds(prepared[1], messages[0]):
-        _finish(batch, instant, *prepared)  # a first try got as far as the manifest
-        return
     with alive(batch, time):
-        statuses = _all_files(batch, time, messages)
+        tried = _first_try(messages[0])
+        statuses = _statuses(tried) if tried else _all_files(batch, time, messages)
         with excluding(batch, clock or SystemClock(), pauses or RandomPauses()) as exclusion:
-            while not _decided(messages, instant, statuses, timeline, exclusion):
+            while not _decided(messages, instant, statuses, tried, timeline, exclusion):
                 pass
     if batch.options.concurrency.is_shared:
         heartbeat.stop(storage, time)
@@ -100,10 +96,36 @@ def _all_files(batch: Batch, time: str, messages: Sequence[TaskCommitMessage]) -
     return statuses + merge_all_staged(batch, time, staged, statuses)
 
 
+def _first_try(message: TaskCommitMessage) -> bytes | None:
+    """Return the manifest that an earlier try to commit the same batch has left."""
+    batch, time = message.batch, message.instant_time
+    if message.batch_id is None or time is None:
+        return None
+    with suppress(NotFoundError):
+        path = manifest_path(time, _number(batch))
+        manifest = batch.table.storage.read(path)
+        text = CommitMetadata.from_bytes(manifest, path).extra.get(CHECKPOINT_KEY, "{}")
+        if ReplayGuard(json.loads(text)).holds(message.batch_id):
+            return manifest
+    return None
+
+
+def _statuses(manifest: bytes) -> list[WriteStatus]:
+    commit = CommitMetadata.from_bytes(manifest, "manifest")
+    return [WriteStatus(stat, commit.checksums[stat.path]) for stat in commit.stats]
+
+
+def _number(batch: Batch) -> int:
+    """How many micro-batches the instant holds with this one."""
+    before = batch.timeline.prepared
+    return before.num_batches + 1 if before else 1
+
+
 def _decided(
     messages: Sequence[TaskCommitMessage],
     instant: Instant,
     statuses: Sequence[WriteStatus],
+    tried: bytes | None,
     timeline: Timeline,
     exclusion: Exclusion,
 ) -> bool:
@@ -116,11 +138,34 @@ def _decided(
     """
     batch = messages[0].batch
     storage = batch.table.storage
-    if exclusion.settle():
-        timeline = load_timeline(storage)
+    known, timeline = timeline, exclusion.settle(timeline)
+    if timeline is not known:
         if _is_done(messages, timeline):
             return True
         _check_not_undone(batch, timeline, instant)
+    if tried is None or batch.options.batches_per_commit == 1:
+        record = _record(messages, instant, statuses, timeline)
+        body = record.to_bytes()
+        _put_whole(storage, manifest_path(instant.time, _number(batch)), body)
+    else:
+        body = tried  # with the batches before it in the instant
+        record = CommitMetadata.from_bytes(body, "manifest")
+    if _number(batch) == batch.options.batches_per_commit or messages[0].batch_id is None:
+        if not exclusion.decide(instant, timeline, guard_entries(record.extra)):
+            return False
+        _finish(storage, instant, body)
+    return True
+
+
+def _record(
+    messages: Sequence[TaskCommitMessage],
+    instant: Instant,
+    statuses: Sequence[WriteStatus],
+    timeline: Timeline,
+) -> CommitMetadata:
+    """Check for conflicts, and return what the commit is to say."""
+    batch = messages[0].batch
+    storage = batch.table.storage
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
     replaced = replaced_groups(batch, partitions)
@@ -130,18 +175,9 @@ def _decided(
     writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)
     others = [time for time in writes if time != instant.time]
     record = commit_record(batch, messages, statuses, guard, others, replaced)
-    number = 1
     if before is not None:
         record = joined(read_commit(storage, before), record)
-        number = before.num_batches + 1
-    body = record.to_bytes()
-    _put_whole(storage, manifest_path(instant.time, number), body)
-    if messages[0].batch_id is None:
-        number = batch.options.batches_per_commit  # no further batch will come
-    if not exclusion.decide(instant, timeline):
-        return False
-    _finish(batch, instant, number, body)
-    return True
+    return record
 
 
 def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
@@ -167,11 +203,8 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
 def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> None:
     """Refuse if the instant was rolled back, also if a late task has opened it again since."""
     storage = batch.table.storage
-    undone = owner_of(storage, instant) != batch.owner or any(
-        target_of(storage, rollback) == instant.time
-        for rollback in (*timeline.pending, *timeline.completed)
-        if rollback.action is Action.ROLLBACK and rollback.time > instant.time
-    )
+    undone = owner_of(storage, instant) != batch.owner
+    undone = undone or is_undone(storage, timeline, instant)
     if undone:
         raise TimelineError(
             f"{storage.root}: instant {instant.time} was rolled back while this batch was written "
@@ -179,19 +212,8 @@ def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> Non
         )
 
 
-def _holds(manifest: bytes, message: TaskCommitMessage) -> bool:
-    """Whether a manifest of the instant is of this very batch already, or of a later one."""
-    if message.batch_id is None:
-        return False
-    text = CommitMetadata.from_bytes(manifest, "manifest").extra.get(CHECKPOINT_KEY, "{}")
-    return ReplayGuard(json.loads(text)).holds(message.batch_id)
-
-
-def _finish(batch: Batch, instant: Instant, number: int, manifest: bytes) -> None:
-    """Complete an instant that has all of its batches."""
-    if number < batch.options.batches_per_commit:
-        return
-    storage = batch.table.storage
+def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
+    """Complete an instant that was decided to be completed."""
     _delete_unnamed(storage, instant.time, manifest)
     _put_completed(storage, instant.at(State.COMPLETED), manifest)
     storage.delete(temp_folder(instant.time))

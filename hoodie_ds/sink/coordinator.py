@@ -270,9 +270,9 @@ class Coordinator:
         timeout_ms = concurrency.heartbeat_timeout_ms
         if not concurrency.is_shared:
             return recover(table, self.clock, prepared, timeout_ms)
-        me = self.ids.unique()
-        lock = partial(held, self.storage, concurrency, me, self.clock, self.pauses)
-        return recover_lazily(table, self.clock, timeout_ms, lock, me)
+        owner = self.ids.unique()
+        lock = partial(held, self.storage, concurrency, owner, self.clock, self.pauses)
+        return recover_lazily(table, self.clock, timeout_ms, lock)
 
     def _properties(self, table: Table | None) -> TableProperties:
         if table is None:

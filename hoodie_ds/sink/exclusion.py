@@ -1,56 +1,29 @@
-"""How a commit excludes other decisions about its table: one writer has nobody to exclude."""
+"""How a commit excludes other decisions about its table.
+
+Every commit takes a turn, also that of a single writer: an old driver that was thought dead may
+stand in the middle of a commit while the new one begins. The lock is for several writers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 from hoodie_ds.config.clock import Clock, Pauses
-from hoodie_ds.services.decisions import settle
+from hoodie_ds.services.decisions import carry_out
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.conflicts import check_keys
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.lock import held
-from hoodie_ds.table.turns import Decision, Turn, take_turn
+from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.timeline import Timeline
-
-
-class Exclusion(Protocol):
-    """Held from the check for conflicts to the end of a commit."""
-
-    def settle(self) -> bool:
-        """Carry out what others decided; whether the timeline may have changed meanwhile."""
-        ...
-
-    def decide(self, instant: Instant, timeline: Timeline) -> bool:
-        """Decide to complete an instant; False if others decided something since `settle`.
-
-        Raises
-        ------
-        WriteConflictError
-            A commit that the timeline shows brought keys that this one brings too.
-        """
-        ...
-
-
-class NobodyElse:
-    """The exclusion of a single writer."""
-
-    def settle(self) -> bool:
-        """Do nothing: nobody else decides."""
-        return False
-
-    def decide(self, instant: Instant, timeline: Timeline) -> bool:
-        """Decide; nobody objects."""
-        return True
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 
 @dataclass
-class AmongOthers:
-    """The exclusion of one of several writers, which holds the lock.
+class Exclusion:
+    """Held from the check for conflicts to the end of a commit.
 
     Parameters
     ----------
@@ -62,23 +35,55 @@ class AmongOthers:
 
     batch: Batch
     clock: Clock
-    _number: int = 0
+    _before: Turn | None = None
 
-    def settle(self) -> bool:
-        """Carry out the newest decision."""
-        self._number = settle(self.batch.table, self.clock)
-        return True
+    def settle(self, timeline: Timeline) -> Timeline:
+        """Carry out the newest decision, and return the timeline with all that was decided.
 
-    def decide(self, instant: Instant, timeline: Timeline) -> bool:
-        """Compare keys, which the manifest makes visible to this writer, and take the next turn."""
-        check_keys(self.batch, Instant(instant.time, instant.action, State.COMPLETED, 1), timeline)
-        turn = Turn(self._number + 1, Decision.COMPLETE, instant, self.batch.attempt)
-        return take_turn(self.batch.table.storage, turn)
+        It is the one given where that shows the newest commit already: then it shows those before
+        it too, and a single writer need not look again.
+        """
+        turn = self._before = newest_turn(self.batch.table.storage)
+        is_shown = turn is None or timeline.commit_at(turn.instant.time) is not None
+        if is_shown and not self.batch.options.concurrency.is_shared:
+            return timeline
+        if turn is not None:
+            carry_out(self.batch.table, turn, self.clock)
+        return load_timeline(self.batch.table.storage)
+
+    def decide(self, instant: Instant, timeline: Timeline, carried: Mapping[str, str]) -> bool:
+        """Decide to complete an instant: compare keys, and take the next turn.
+
+        Parameters
+        ----------
+        instant : Instant
+            The batch's, whose manifest is there.
+        timeline : Timeline
+            As `settle` returned it.
+        carried : mapping of str to str
+            Entries of the replay guard, which the turn keeps where others archive the commit.
+
+        Returns
+        -------
+        bool
+            False if others decided something since `settle`.
+
+        Raises
+        ------
+        WriteConflictError
+            A commit that the timeline shows brought keys that this one brings too.
+        """
+        if self.batch.options.concurrency.is_shared:  # the manifest makes them visible here
+            prepared = Instant(instant.time, instant.action, State.COMPLETED, 1)
+            check_keys(self.batch, prepared, timeline)
+        me = self.batch.attempt
+        turn = following_turn(self._before, Decision.COMPLETE, instant, me)
+        return take_turn(self.batch.table.storage, replace(turn, carried=carried))
 
 
 @contextmanager
 def excluding(batch: Batch, clock: Clock, pauses: Pauses) -> Iterator[Exclusion]:
-    """Exclude others, where there may be any, until the block is left.
+    """Exclude others until the block is left.
 
     Raises
     ------
@@ -87,10 +92,10 @@ def excluding(batch: Batch, clock: Clock, pauses: Pauses) -> Iterator[Exclusion]
     """
     concurrency, storage = batch.options.concurrency, batch.table.storage
     if not concurrency.is_shared:
-        yield NobodyElse()
+        yield Exclusion(batch, clock)
         return
     with held(storage, concurrency, batch.attempt, clock, pauses):
-        yield AmongOthers(batch, clock)
+        yield Exclusion(batch, clock)
 
 
 @contextmanager

@@ -47,6 +47,10 @@ def open_instant(batch: Batch) -> str:
             time = following(time)
             continue
         instant = Instant(time, batch.action, State.REQUESTED)
+        # A claim is let go once its instant is on the timeline, so look there after it.
+        if shared and load_timeline(storage).has_other(instant):
+            time = following(time)
+            continue
         with suppress(AlreadyExistsError):
             storage.put_if_absent(instant_path(instant), plan)
         inflight = instant.at(State.INFLIGHT)

@@ -19,8 +19,9 @@ from typing import Final
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.turns import newest_turn
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.paths import commit_path
+from hoodie_ds.timeline.paths import TURNS, commit_path, numbered_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
@@ -43,6 +44,11 @@ old copy of a checkpoint is found out before it reaches batches that are new."""
 
 def _is_later(batch: str, than: str) -> bool:
     return batch.isdigit() and (not than.isdigit() or int(batch) > int(than))
+
+
+def guard_entries(extra: Mapping[str, str]) -> dict[str, str]:
+    """Return the replay guard's entries of a commit's extra metadata."""
+    return {key: extra[key] for key in (CHECKPOINT_KEY, INPUTS_KEY) if key in extra}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -79,6 +85,8 @@ class ReplayGuard:
     def load(cls, storage: Storage, timeline: Timeline) -> ReplayGuard:
         """Read the guard from the newest commits, back to one of ours.
 
+        Where other engines have archived all of ours, the newest turn has carried it on.
+
         Raises
         ------
         CorruptFileError
@@ -87,6 +95,7 @@ class ReplayGuard:
         guard = cls()
         waiting = list(timeline.commits)
         seen: set[Instant] = set()
+        found_ours = False
         while waiting:
             instant = waiting.pop()
             if instant in seen:
@@ -97,6 +106,9 @@ class ReplayGuard:
             if PENDING_KEY in extra:
                 times = extra[PENDING_KEY].split()
                 waiting = [found for time in times if (found := timeline.commit_at(time))]
+                found_ours = True
+        if not found_ours and (turn := newest_turn(storage)) is not None:
+            guard = guard._merged(cls._parse(turn.carried, numbered_path(TURNS, turn.number)))
         return guard
 
     def _merged(self, other: ReplayGuard) -> ReplayGuard:

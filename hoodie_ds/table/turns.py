@@ -10,8 +10,9 @@ its turn's name taken. (The fencing token of a lock, made part of the commit.)
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -46,12 +47,15 @@ class Turn:
         About which pending instant.
     taken_by : str
         A text that no other attempt to take a turn has.
+    carried : mapping of str to str
+        What is to outlive the timeline: other engines archive commits, and never a turn.
     """
 
     number: int
     decision: Decision
     instant: Instant
     taken_by: str
+    carried: Mapping[str, str] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the content of the turn's file."""
@@ -60,6 +64,7 @@ class Turn:
             "instant": self.instant.time,
             "action": self.instant.action.value,
             "by": self.taken_by,
+            "carried": dict(self.carried),
         }
         return json.dumps(body).encode()
 
@@ -75,8 +80,9 @@ class Turn:
         try:
             found = json.loads(body)
             instant = Instant(str(found["instant"]), Action(found["action"]), State.INFLIGHT)
-            return cls(number, Decision(found["decision"]), instant, str(found["by"]))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            carried = {str(key): str(text) for key, text in found["carried"].items()}
+            return cls(number, Decision(found["decision"]), instant, str(found["by"]), carried)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(f"{path} is not a turn of a writer: {body[:100]!r}") from error
 
 
@@ -89,6 +95,15 @@ def newest_turn(storage: Storage) -> Turn | None:
         path = numbered_path(TURNS, numbers[-1])
         with suppress(NotFoundError):  # withdrawn, or deleted after many others were taken
             return Turn.from_bytes(numbers[-1], storage.read(path), path)
+
+
+def following_turn(
+    before: Turn | None, decision: Decision, instant: Instant, taken_by: str
+) -> Turn:
+    """Return the turn after another one, that carries on what it carries."""
+    if before is None:
+        return Turn(1, decision, instant, taken_by)
+    return Turn(before.number + 1, decision, instant, taken_by, before.carried)
 
 
 def take_turn(storage: Storage, turn: Turn) -> bool:

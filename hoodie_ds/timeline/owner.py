@@ -30,13 +30,13 @@ def owner_text(query_id: str, attempt: str, shared: bool = False) -> str:
     attempt : str
         A text that no other attempt has.
     shared : bool
-        Whether there are several writers, so that a turn decides about the instant.
+        Whether there are several writers, so that a whole manifest is not enough to commit.
     """
     entries = {"query": query_id, "attempt": attempt, **({"shared": True} if shared else {})}
     return json.dumps(entries, sort_keys=True)
 
 
-def is_decided_by_turns(owner: str) -> bool:
+def is_of_several(owner: str) -> bool:
     """Whether an owner entry is that of one of several writers; see `owner_text`."""
     try:
         entries = json.loads(owner)

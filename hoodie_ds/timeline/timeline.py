@@ -89,6 +89,11 @@ class Timeline:
         """Return the completed write instant with this time, if it is on the active timeline."""
         return self._commit_times.get(time)
 
+    def has_other(self, instant: Instant) -> bool:
+        """Whether another action has an instant's time."""
+        found = (*self.completed, *self.pending)
+        return any(i.time == instant.time and i.action is not instant.action for i in found)
+
     def is_committed(self, time: str) -> bool:
         """Whether data written under an instant time is part of the table.
 

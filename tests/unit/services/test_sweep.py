@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from hoodie_ds.services.sweep import left_over_times, sweep
+from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import Table
+from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import claim_path, instant_path
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.unit.services.failed_tables import (
     DONE,
@@ -23,7 +24,7 @@ _BEFORE = "20240101000000000"
 
 
 def _sweep(table: Table) -> None:
-    times = left_over_times(table)
+    times = left_over(table)
     sweep(table, load_timeline(table.storage), times)
 
 
@@ -35,7 +36,7 @@ def test_a_file_that_its_commit_does_not_name_goes(storage: Storage) -> None:
     commit(table, DONE, OLD_BASE)
     _sweep(table)
     assert data_files(storage) == [OLD_BASE]
-    assert left_over_times(table) == []
+    assert left_over(table) == {}
 
 
 def test_files_of_an_instant_that_is_gone_go(storage: Storage) -> None:
@@ -45,7 +46,7 @@ def test_files_of_an_instant_that_is_gone_go(storage: Storage) -> None:
     put_file(table, NEW_BASE, marker=FAILED)
     _sweep(table)
     assert data_files(storage) == [OLD_BASE]
-    assert left_over_times(table) == []
+    assert left_over(table) == {}
 
 
 def test_without_commits_no_instant_counts_as_archived(storage: Storage) -> None:
@@ -61,7 +62,7 @@ def test_files_of_a_pending_instant_stay(storage: Storage) -> None:
     put_file(table, NEW_BASE, marker=FAILED)
     _sweep(table)
     assert data_files(storage) == [NEW_BASE]
-    assert left_over_times(table) == [FAILED]
+    assert list(left_over(table)) == [FAILED]
 
 
 def test_files_of_an_archived_instant_stay(storage: Storage) -> None:
@@ -86,9 +87,22 @@ def test_an_instant_that_began_after_the_timeline_was_loaded_is_not_swept(
     storage: Storage,
 ) -> None:
     table = new_table(storage)
-    times = left_over_times(table)
+    times = left_over(table)
     timeline = load_timeline(storage)
     begin(table, FAILED)
     put_file(table, NEW_BASE, marker=FAILED)
     sweep(table, timeline, times)
     assert data_files(storage) == [NEW_BASE]
+
+
+def test_what_an_instant_announces_during_a_sweep_stays(storage: Storage) -> None:
+    """Its claim was seen before it was on the timeline, and the sweep took its time."""
+    table = new_table(storage)
+    assert claim(storage, FAILED, "a live writer")
+    found = left_over(table)
+    timeline = load_timeline(storage)
+    begin(table, FAILED)
+    put_file(table, NEW_BASE, marker=FAILED)
+    sweep(table, timeline, found)
+    assert data_files(storage) == [NEW_BASE]
+    assert storage.read(claim_path(FAILED)) == b"a live writer"

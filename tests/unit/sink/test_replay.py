@@ -31,6 +31,7 @@ TABLES = {
     "bloom": {"hoodie.index.type": "BLOOM"},
     "global": {"hoodie.index.type": "GLOBAL_BLOOM"},
     "no keys": {KEY: ""},
+    "shared": {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"},
 }
 
 
@@ -238,13 +239,20 @@ def test_one_commit_of_ours_on_the_timeline_is_enough(tmp_path: Path) -> None:
     stream.refuses(2, rows(99))
 
 
-def test_without_any_commit_of_ours_nothing_is_known(tmp_path: Path) -> None:
-    """What the README says of archivers: the limit, not a wish."""
+def test_without_any_commit_of_ours_all_is_known_still(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
+    stream.write(5, rows(5), query="old")
     stream.write(0, rows(0))
     foreign_commit(tmp_path)
+    writer = coordinator(tmp_path)
+    write_task(writer.begin(ROWS.schema), TaskId(), BatchId("q", 1), rows(1).to_batches())
+    writer.begin(ROWS.schema)  # rolls that back, by a turn of its own
     archive(tmp_path, keep=1)
-    assert not coordinator(tmp_path).begin(ROWS.schema).guard.committed
+    for query, number in (("old", 5), ("q", 0)):
+        stream.passes_over(number, rows(number), query)
+        stream.refuses(number, rows(99), query)
+    stream.write(1, rows(1))
+    assert coordinator(tmp_path).begin(ROWS.schema).guard.holds(BatchId("old", 5))
 
 
 @pytest.mark.parametrize("entry", ["no json", "[1]", '{"q": 1}', '{"q": {"x": "1-0"}}'])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 import pyarrow as pa
 import pytest
@@ -426,3 +428,67 @@ def test_a_rollback_shares_no_time_with_a_commit(town: Town) -> None:
         town.clock,
     )
     assert taken
+
+
+def test_a_time_that_a_rollback_takes_meanwhile_is_left_to_it(town: Town) -> None:
+    """All clocks are behind the table, so that everybody's next time is the same one."""
+    town.clock.advance(3_600_000)
+    town.put(FIRST)
+    town.clock.advance(-3_600_000)
+    dead = Written(town.writer(), trips(("b", "y", 9, 9.0)))
+    rolled_back: list[str] = []
+    overtaken: list[str] = []
+
+    def others(operation: Operation) -> None:
+        if operation.kind is not Kind.PUT:
+            return
+        if operation.path.endswith("/claim") and not rolled_back:
+            rolled_back.append(operation.path)
+            town.writer().begin(FIRST.schema)
+        if operation.path.endswith((".commit", ".deltacommit")) and not overtaken:
+            overtaken.append(operation.path)
+            town.clock.advance(300_001)
+            town.put(trips(("a", "x", 3, 3.0)))
+
+    writer = town.writer(FaultyStorage(town.storage, before_each=others))
+    batch = writer.begin(FIRST.schema)
+    town.clock.advance(DEAD_MS)
+    rows = trips(*((f"c{n}", "x", 2, 2.0) for n in range(8)))
+    message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)
+    assert message.instant_time is not None
+    assert message.instant_time > dead.time
+    timeline = load_timeline(town.storage)
+    times = [instant.time for instant in (*timeline.completed, *timeline.pending)]
+    assert len(rolled_back) == 1
+    names = [path for path in town.storage.files if f"/{message.instant_time}." in path]
+    assert not [name for name in names if "rollback" in name]
+    assert len(set(times)) == len(times)
+    writer.commit([message])
+    assert overtaken
+    expected = [("a", "x", 3, 3.0), ("b", "y", 1, 1.0)]
+    assert town.rows() == [*expected, *((f"c{n}", "x", 2, 2.0) for n in range(8))]
+
+
+@pytest.mark.parametrize("mode", ["SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"])
+@pytest.mark.parametrize("stop", ["*/manifest_1.json", f"{TURNS}/*", "*commit"])
+def test_an_old_driver_that_stood_still_in_its_commit(town: Town, stop: str, mode: str) -> None:
+    """The new one takes the same batch up, and then the old one goes on."""
+    changes = {"hoodie__write__concurrency__mode": mode}
+    rows = trips(("a", "x", 2, 2.0), ("c", "x", 2, 2.0), ("d", "y", 2, 2.0))
+    done: list[str] = []
+
+    def new_driver(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and fnmatchcase(operation.path, stop) and not done:
+            done.append(operation.path)
+            town.clock.advance(DEAD_MS)
+            Written(town.writer(**changes), rows, BatchId("q", 0)).commit()
+
+    storage = FaultyStorage(town.storage, before_each=new_driver)
+    old = Written(town.writer(storage, **changes), rows, BatchId("q", 0))
+    with suppress(TimelineError):  # or it finds that the batch is in the table
+        old.commit()
+    assert done
+    expected = [("a", "x", 2, 2.0), ("b", "y", 1, 1.0), ("c", "x", 2, 2.0), ("d", "y", 2, 2.0)]
+    assert town.rows() == expected
+    Written(town.writer(**changes), trips(("b", "y", 3, 3.0)), BatchId("q", 1)).commit()
+    assert town.rows() == [row if row[0] != "b" else ("b", "y", 3, 3.0) for row in expected]
