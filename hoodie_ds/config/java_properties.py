@@ -107,17 +107,19 @@ def iso_time(now_ms: int) -> str:
 def _logical_lines(content: str) -> list[str]:
     """Return the lines that hold entries, continuation lines joined, leading blanks removed."""
     lines: list[str] = []
+    parts: list[str] = []
     continued = False
     for natural in _LINE_END.split(content):
         line = natural.lstrip(" \t\f")
         if not continued and (not line or line[0] in "#!"):
             continue
-        if continued:
-            line = lines.pop() + line
         backslashes = len(line) - len(line.rstrip("\\"))
         continued = backslashes % 2 == 1
-        lines.append(line[:-1] if continued else line)
-    return lines
+        parts.append(line[:-1] if continued else line)
+        if not continued:
+            lines.append("".join(parts))
+            parts.clear()
+    return lines if not continued else [*lines, "".join(parts)]
 
 
 def _unescape(text: str, path: str) -> str:

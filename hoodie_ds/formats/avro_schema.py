@@ -133,7 +133,7 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
     return json.dumps(record, separators=(",", ":"))
 
 
-def avro_to_arrow(avro: str) -> pa.Schema:
+def avro_to_arrow(avro: str, name: str = "table schema") -> pa.Schema:
     """Return the Arrow schema of an Avro record.
 
     Unions with null may have either order; named types may be referred to; timestamps of either
@@ -143,6 +143,8 @@ def avro_to_arrow(avro: str) -> pa.Schema:
     ----------
     avro : str
         Avro JSON from a commit, a footer or a log block.
+    name : str
+        Where it is from, for errors.
 
     Raises
     ------
@@ -151,7 +153,7 @@ def avro_to_arrow(avro: str) -> pa.Schema:
     SchemaError
         It is Avro, but not a schema that a Hudi table can hold; names the column's path.
     """
-    return arrow_schema_of(parse_avro(avro, "table schema"), "table schema")
+    return arrow_schema_of(parse_avro(avro, name), name)
 
 
 def arrow_schema_of(record: AvroType, name: str) -> pa.Schema:

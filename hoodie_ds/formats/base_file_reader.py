@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final
@@ -9,13 +10,20 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.formats.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
 from hoodie_ds.formats.bloom_filter import BloomFilter
 from hoodie_ds.formats.conform import conform
 
 _PIECE_ROWS: Final = 128 * 1024
 """Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
+
+_ROWS_PER_BYTE: Final = 64
+"""Rows that a byte of a base file may stand for at most."""
+
+_HARMLESS_BYTES: Final = 32 << 20
+_LEAST_SHARE: Final = 1000
+"""To what part of its size a codec may shrink a column chunk, unless that is harmless anyway."""
 
 _DICTIONARY_BYTES: Final = 3
 """Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
@@ -50,6 +58,7 @@ class BaseFileReader:
         self.dictionaries: frozenset[str] = frozenset()
         with self._reading():
             self._file = _open(source)
+            _check_claims(self._file.metadata, source)
             if keep_dictionaries:
                 self.dictionaries = _repetitive_strings(self._file.metadata, schema)
                 self._file = _open(source, self.dictionaries, self._file.metadata)
@@ -88,7 +97,7 @@ class BaseFileReader:
         wanted = self._selection(columns)
         with self._reading():
             rows = self._file.read(columns=self._present(wanted))
-        return conform(_counted(rows, self.num_rows), wanted)
+            return conform(_counted(rows, self.num_rows), wanted)
 
     def pieces(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
         """Read all rows piece by piece, in order; columns in `dictionaries` as dictionary arrays.
@@ -99,17 +108,19 @@ class BaseFileReader:
         wanted = pa.schema(
             [pa.field(f.name, kinds.get(f.name, f.type)) for f in self._selection(columns)]
         )
-        present = self._present(wanted)
+        with self._reading():
+            present = self._present(wanted)
+            batches = self._file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False)
         if not present:
             yield conform(_counted(pa.table({}), self.num_rows), wanted)
             return
-        batches = self._file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False)
         while True:
             with self._reading():
                 batch = next(batches, None)
-            if batch is None:
-                return
-            yield conform(pa.Table.from_batches([batch]), wanted)
+                if batch is None:
+                    return
+                rows = conform(pa.Table.from_batches([batch]), wanted)
+            yield rows
 
     def _selection(self, columns: list[str] | None) -> pa.Schema:
         return self.schema if columns is None else pa.schema(map(self.schema.field, columns))
@@ -122,10 +133,12 @@ class BaseFileReader:
     def _reading(self) -> Iterator[None]:
         try:
             yield
+        except SchemaError as error:
+            raise SchemaError(f"{self._name}: {error}") from error
         # Arrow reports a damaged page as OSError; errors of the storage itself are typed already.
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
             raise CorruptFileError(
-                f"{self._name}: is not a readable Parquet file ({str(error)[:200]}); restore it "
+                f"{self._name}: is not a readable Parquet file ({str(error)[:300]}); restore it "
                 "from a copy, or roll back the commit that wrote it"
             ) from error
 
@@ -149,6 +162,29 @@ def _open(
         page_checksum_verification=True,
         coerce_int96_timestamp_unit="us",
     )
+
+
+def _check_claims(metadata: pq.FileMetaData, source: BinaryIO) -> None:
+    """Refuse a footer that claims more than can be in the file, before memory is taken for it.
+
+    Each row of a base file has a record key of its own, which no encoding brings below some bits.
+    Values that repeat are encoded as references, so a column that its codec then shrinks so far
+    was made to burst.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    counts = [group.num_rows for group in groups]
+    if metadata.num_rows != sum(counts) or min(counts, default=0) < 0:
+        raise ValueError(f"it has {metadata.num_rows} rows in groups of {counts[:10]}")
+    size = source.seek(0, os.SEEK_END)
+    if metadata.num_rows > _ROWS_PER_BYTE * size:
+        raise ValueError(f"{metadata.num_rows} rows cannot be in {size} bytes")
+    for group in groups:
+        if group.total_byte_size <= _HARMLESS_BYTES:
+            continue
+        for column in map(group.column, range(group.num_columns)):
+            encoded, stored = column.total_uncompressed_size, column.total_compressed_size
+            if encoded > _HARMLESS_BYTES and encoded > _LEAST_SHARE * stored:
+                raise ValueError(f"{encoded} bytes of {column.path_in_schema!r} in {stored}")
 
 
 def _repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:

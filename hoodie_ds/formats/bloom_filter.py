@@ -30,13 +30,17 @@ _HEADER: Final = struct.Struct(">iibi")
 _GROWTH: Final = struct.Struct(">iii")
 _VERSION: Final = -1
 _MURMUR: Final = 1
-_KEYS_AT_ONCE: Final = 1 << 16
-"""Keys whose positions are in memory together: thirty positions of eight bytes for each."""
+_POSITIONS_AT_ONCE: Final = 1 << 21
+"""Positions of keys that are in memory together, eight bytes each."""
 _MOST_HASHES: Final = 1075
 """What the smallest share of false positives that a double can hold asks for."""
+_MOST_FILTERS: Final = 1000
+"""Beyond so many within one, to ask them takes longer than to read the keys."""
 _MOST_BITS: Final = 2**31 - 1
+_NO_LIMIT: Final = 2**31 - 1
 
 Mask = npt.NDArray[np.bool_]
+Packed = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +95,10 @@ class BloomFilterBuilder:
         """Add a column of keys (string, without nulls)."""
         for chunk in keys.chunks:
             while len(chunk):
-                count, rows = self._room()
-                self._set(chunk.slice(0, min(count, _KEYS_AT_ONCE)), rows)
-                chunk = chunk.slice(min(count, _KEYS_AT_ONCE))
+                room, rows = self._room()
+                count = min(room, _keys_at_once(self._params.num_hashes))
+                self._set(chunk.slice(0, count), rows)
+                chunk = chunk.slice(count)
 
     def footers(self) -> dict[str, str]:
         """Return the footer entries of the filter and its kind."""
@@ -112,10 +117,10 @@ class BloomFilterBuilder:
         """How many keys the last filter still takes; and how many filters share those after."""
         params = self._params
         if params.kind is BloomFilterType.SIMPLE:
-            return _KEYS_AT_ONCE, 1
+            return _NO_LIMIT, 1
         if self._since_last_row >= params.num_entries:
             if len(self._rows) * params.num_entries >= params.max_entries:
-                return _KEYS_AT_ONCE, len(self._rows)
+                return _NO_LIMIT, len(self._rows)
             self._rows.append(np.zeros(params.num_bits, dtype=np.bool_))
             self._since_last_row = 0
         return params.num_entries - self._since_last_row, 1
@@ -141,12 +146,16 @@ class BloomFilter:
     ----------
     num_hashes : int
         Bits that each key has set.
-    rows : tuple of numpy.ndarray of bool
-        The bits of each filter; a key is in if it is in one of them.
+    num_bits : int
+        Bits of each filter.
+    rows : tuple of numpy.ndarray of uint8
+        The bits of each filter, eight to a byte, the lowest first, as they are stored; a key is in
+        if it is in one of them.
     """
 
     num_hashes: int
-    rows: tuple[Mask, ...]
+    num_bits: int
+    rows: tuple[Packed, ...]
 
     @classmethod
     def from_footers(cls, footers: Mapping[bytes, bytes], name: str) -> BloomFilter | None:
@@ -163,7 +172,7 @@ class BloomFilter:
         -------
         BloomFilter or None
             None if the file has none, or one of the ancient form, which uses another hash, or of
-            a kind that is not known here.
+            a kind that is not known here, or one of more filters than it pays to ask.
 
         Raises
         ------
@@ -175,18 +184,21 @@ class BloomFilter:
             return None
         try:
             data = base64.b64decode(text, validate=True)
-            version, num_hashes, hash_kind, _ = _HEADER.unpack_from(data)
+            version, num_hashes, hash_kind, num_bits = _HEADER.unpack_from(data)
             kind = footers.get(BLOOM_TYPE_FOOTER.encode(), b"SIMPLE").decode().upper()
             known = version == _VERSION and hash_kind == _MURMUR
             if not known or kind not in tuple(BloomFilterType):
                 return None
-            if not 0 < num_hashes <= _MOST_HASHES:
-                raise ValueError(f"{num_hashes} hashes")
+            if not 0 < num_hashes <= _MOST_HASHES or num_bits <= 0:
+                raise ValueError(f"{num_hashes} hashes and {num_bits} bits")
             start, count = 0, 1
             if kind == BloomFilterType.DYNAMIC_V0:
                 *_, count = _GROWTH.unpack_from(data, _HEADER.size)
                 start = _HEADER.size + _GROWTH.size
-            return cls(num_hashes, _rows(memoryview(data)[start:], count))
+            if count > _MOST_FILTERS and count <= len(data):
+                return None
+            rows = _rows(memoryview(data)[start:], count, _HEADER.pack(*_HEADER.unpack_from(data)))
+            return cls(num_hashes, num_bits, rows)
         except (binascii.Error, struct.error, UnicodeDecodeError, ValueError) as error:
             raise CorruptFileError(
                 f"{name}: the footer {BLOOM_FILTER_FOOTER} holds no bloom filter ({error}); "
@@ -206,13 +218,20 @@ class BloomFilter:
             False only for keys that were never added.
         """
         found = [np.zeros(0, dtype=np.bool_)]
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = keys.slice(start, _KEYS_AT_ONCE)
+        step = _keys_at_once(self.num_hashes)
+        for start in range(0, len(keys), step):
+            some = keys.slice(start, step)
+            positions = _positions(some, self.num_hashes, self.num_bits)
+            places, bits = positions >> 3, np.uint8(1) << (positions & 7).astype(np.uint8)
             hit = np.zeros(len(some), dtype=np.bool_)
-            for bits in self.rows:
-                hit |= bits[_positions(some, self.num_hashes, len(bits))].all(axis=0)
+            for row in self.rows:
+                hit |= (row[places] & bits).astype(np.bool_).all(axis=0)
             found.append(hit)
         return np.concatenate(found)
+
+
+def _keys_at_once(num_hashes: int) -> int:
+    return max(1, _POSITIONS_AT_ONCE // num_hashes)
 
 
 def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
@@ -231,17 +250,13 @@ def _row_bytes(params: BloomParams, row: Mask) -> bytes:
     return head + np.packbits(row, bitorder="little").tobytes()
 
 
-def _rows(data: memoryview, count: int) -> tuple[Mask, ...]:
-    rows = []
-    for _ in range(count):
-        _, _, _, num_bits = _HEADER.unpack_from(data)
-        length = -(-num_bits // 8)
-        body = data[_HEADER.size : _HEADER.size + length]
-        if num_bits <= 0 or len(body) != length:
-            raise ValueError(f"{len(body)} bytes where {num_bits} bits should be")
-        bits = np.unpackbits(np.frombuffer(body, np.uint8), count=num_bits, bitorder="little")
-        rows.append(bits.view(np.bool_))
-        data = data[_HEADER.size + length :]
-    if not rows:
-        raise ValueError("no filter at all")
-    return tuple(rows)
+def _rows(data: memoryview, count: int, head: bytes) -> tuple[Packed, ...]:
+    """The filters, each of which begins as all of them do; views of what was read."""
+    *_, num_bits = _HEADER.unpack(head)
+    size = _HEADER.size + -(-num_bits // 8)
+    if count <= 0 or count * size > len(data):
+        raise ValueError(f"{len(data)} bytes where {count} filters of {num_bits} bits should be")
+    parts = [data[at : at + size] for at in range(0, count * size, size)]
+    if any(part[: _HEADER.size] != head for part in parts):
+        raise ValueError("its filters differ in kind or size")
+    return tuple(np.frombuffer(part[_HEADER.size :], np.uint8) for part in parts)

@@ -47,6 +47,8 @@ _WRAPPED: Final = {
 """Branches of the union ``HoodieDeleteRecord.orderingVal``: what each wrapper holds."""
 _ITEMS: Final = {**_WRAPPED, _LOCAL_DATE_WRAPPER: (AvroType(Kind.INT, "date"), pa.date32())}
 """The same of what an ``ArrayWrapper`` holds; the last stands where it has no branch itself."""
+_MOST_FIELDS: Final = 1000
+"""Ordering fields that a delete may have values of; each becomes a column."""
 _ENCODED_WRAPPERS: Final = (1, _INT_WRAPPER, 3, 4, 5, 7, 9)
 """Those that Hudi's readers can compare with a row's value; not bytes, for one."""
 _INTEGRAL_WRAPPERS: Final = (1, _INT_WRAPPER, 3)
@@ -235,7 +237,7 @@ def _ordering(wrapped: list[tuple[int, Any]], name: str) -> pa.Array:
         raise _damage(name, "its ordering values are of several types")
     rows = [value or () for _, value in wrapped]
     counts = {len(row) for row, (branch, _) in zip(rows, wrapped, strict=True) if branch}
-    if len(counts) > 1 or 0 in counts:
+    if len(counts) > 1 or 0 in counts or max(counts) > _MOST_FIELDS:
         raise _damage(name, "its deletes have ordering values of none or several numbers of fields")
     (count,) = counts
     columns = [

@@ -136,7 +136,14 @@ class LogReader:
                 "wrote it"
             )
         kinds = [resolve(rows, field).type for field in fields]
-        return tuple(column.cast(kind) for column, kind in zip(columns, kinds, strict=False))
+        try:
+            return tuple(column.cast(kind) for column, kind in zip(columns, kinds, strict=False))
+        except pa.ArrowException as error:
+            raise CorruptFileError(
+                f"{path}: the ordering values of its deletes do not fit {', '.join(fields)} "
+                f"({str(error)[:200]}); restore the file from a copy, or roll back the commit that "
+                "wrote it"
+            ) from error
 
 
 def _instant(log: LogFile, block: LogBlock) -> str:

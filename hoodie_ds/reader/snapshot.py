@@ -19,7 +19,8 @@ from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.fs_view import FileSystemView, partitions_of
+from hoodie_ds.table.named_files import check_nothing_is_missing
 from hoodie_ds.table.opened import Table, open_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -87,9 +88,18 @@ class Snapshot:
         return snapshot
 
     def slices(self) -> Iterator[FileSlice]:
-        """Every latest file slice, partition by partition."""
+        """Every latest file slice, partition by partition.
+
+        Raises
+        ------
+        CorruptFileError
+            A file that the slices are made of is missing, or a file is not as it was written.
+        """
         view = self._view
-        for partition_path in view.partition_paths():
+        files = view.data_files()
+        if self.verify:
+            check_nothing_is_missing(view.storage, view.timeline, set(files))
+        for partition_path in partitions_of(files):
             yield from view.latest_slices(partition_path)
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.java_text import java_text
 from hoodie_ds.record.partition_path import Coded, distinct, folders, joined
 from hoodie_ds.record.timestamp_format import TimestampFormat
+
+AnyArray = TypeVar("AnyArray", pa.Array, pa.ChunkedArray)
 
 _NULL = "__null__"
 _EMPTY = "__empty__"
@@ -114,7 +117,7 @@ class KeyGenerator:
             remedy = "name the fields of the record key"
             raise OptionError("hoodie.datasource.write.recordkey.field", None, remedy)
         texts = [
-            java_text(resolve(table, name), self.spec.consistent_logical_timestamp)
+            java_text(_unicode(resolve(table, name), name), self.spec.consistent_logical_timestamp)
             for name in names
         ]
         self._check_keys(table, texts)
@@ -151,11 +154,12 @@ class KeyGenerator:
         column = resolve(table, name)
         if is_time:
             assert self.timestamp_format is not None, self.spec
-            values = self.timestamp_format.encode(column, name, consistent)
+            values = self.timestamp_format.encode(_unicode(column, name), name, consistent)
         else:
             java_text(pa.array([], column.type))  # refuses a type without a text, by name
             codes, found = distinct(column)
-            values = Coded(codes, tuple(java_text(found, consistent).to_pylist()))
+            texts = java_text(_unicode(found, name), consistent)
+            values = Coded(codes, tuple(texts.to_pylist()))
         # A '/' in formatted time stands where the pattern puts it, so it is never ambiguous.
         alone = is_time or len(self.spec.partition_fields) == 1
         return folders(name, values, self.spec.hive_style, self.spec.url_encode, alone)
@@ -191,6 +195,18 @@ def _partition_fields(spec: KeySpec) -> list[tuple[str, bool]]:
             parts = [entry.partition(":") for entry in spec.partition_fields]
             return [(name, kind.upper() == "TIMESTAMP") for name, _, kind in parts]
     return [(name, spec.kind is KeyGeneratorType.TIMESTAMP) for name in spec.partition_fields]
+
+
+def _unicode(column: AnyArray, name: str) -> AnyArray:
+    """Refuse text that is none: Arrow takes any bytes for a string, as Spark does in a cast."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise RecordKeyError(
+            f"field {name!r} holds bytes that are not UTF-8 text ({str(error)[:200]}), which "
+            "cannot name a row or a folder; decode or correct the values"
+        ) from error
+    return column
 
 
 def _with_placeholders(text: pa.ChunkedArray) -> pa.ChunkedArray:

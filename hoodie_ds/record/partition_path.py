@@ -7,6 +7,7 @@ and the empty text. Only distinct values are looked at, never rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ from hoodie_ds.errors import RecordKeyError
 Codes = npt.NDArray[np.int64]
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_UNUSABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+_NAME_BYTES_MAX = 255  # of a file system's names
+_PATH_BYTES_MAX = 768  # an object's key has 1024, for base path, markers and file names too
 _ESCAPED = str.maketrans(
     {c: f"%{ord(c):02X}" for c in [*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"]}
 )
@@ -80,7 +84,7 @@ def folders(field: str, values: Coded, hive_style: bool, url_encode: bool, sole:
     ------
     RecordKeyError
         A value would share a folder with another: it holds the default partition's own name, or
-        a ``/`` beside other partition fields.
+        a ``/`` beside other partition fields. Or it cannot be a folder, see `check_inside`.
     """
     prefix = f"{field}=" if hive_style else ""
     parts: list[str] = []
@@ -91,6 +95,7 @@ def folders(field: str, values: Coded, hive_style: bool, url_encode: bool, sole:
             raise _refused(field, text, "a '/' makes folders that other values can reach too")
         encoded = escape(text) if text and url_encode else text
         parts.append(prefix + (encoded or DEFAULT_PARTITION))
+        check_inside(parts[-1], field)
     return Coded(values.codes, tuple(parts))
 
 
@@ -122,31 +127,56 @@ def joined(parts: Sequence[Coded]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(numbers[codes], encoded.dictionary)
 
 
-def check_inside(path: str) -> None:
+def check_inside(path: str, field: str = "") -> None:
     """Refuse a partition path that leaves the table or reaches what is not a partition.
+
+    Parameters
+    ----------
+    path : str
+        The path, or a field's part of it.
+    field : str
+        The field.
 
     Raises
     ------
     RecordKeyError
         A component is empty, ``.`` or ``..``, begins with ``.`` (``.hoodie`` among them), or
-        begins with ``_`` and is not ``_field=value``: readers skip such folders.
+        begins with ``_`` and is not ``_field=value``: readers skip such folders. Or it holds a
+        backslash or a control character, by which other readers fail to open the whole table, or
+        is longer than what file systems take.
     """
     if path == "":
         return
+    if len(path.encode()) > _PATH_BYTES_MAX:
+        raise _too_long(path, field, "path", _PATH_BYTES_MAX)
     for component in path.split("/"):
         hidden = component.startswith("_") and "=" not in component
-        if not component or component.startswith(".") or "\0" in component:
-            raise _jailed(path, component)
+        if not component or component.startswith(".") or _UNUSABLE.search(component):
+            raise _jailed(path, field, component)
         if hidden and component != DEFAULT_PARTITION:
-            raise _jailed(path, component)
+            raise _jailed(path, field, component)
+        if len(component.encode()) > _NAME_BYTES_MAX:
+            raise _too_long(path, field, "folder name", _NAME_BYTES_MAX)
 
 
-def _jailed(path: str, component: str) -> RecordKeyError:
+def _jailed(path: str, field: str, component: str) -> RecordKeyError:
     return RecordKeyError(
-        f"partition path {path[:200]!r} is refused for its part {component[:200]!r}: a part must "
-        "not be empty, hidden (a leading '.' or '_'), or hold NUL; correct the value, or create "
-        "the table with hoodie.datasource.write.hive_style_partitioning=true and "
+        f"partition path {path[:200]!r}{_of(field)} is refused for its part "
+        f"{component[:200]!r}: a part must not be empty, hidden (a leading '.' or '_'), or hold "
+        "control characters or a backslash; correct the value, or create the table with "
+        "hoodie.datasource.write.hive_style_partitioning=true and "
         "hoodie.datasource.write.partitionpath.urlencode=true"
+    )
+
+
+def _of(field: str) -> str:
+    return f" of field {field!r}" if field else ""
+
+
+def _too_long(path: str, field: str, what: str, limit: int) -> RecordKeyError:
+    return RecordKeyError(
+        f"partition path {path[:200]!r}...{_of(field)} is refused: no {what} may have more than "
+        f"{limit} bytes; choose a partition field with short values"
     )
 
 

@@ -17,7 +17,12 @@ from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import instant_path, marked_file, temp_folder
+from hoodie_ds.timeline.paths import (
+    instant_path,
+    manifest_number,
+    marked_file,
+    temp_folder,
+)
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -33,13 +38,18 @@ class Share(Enum):
 def is_ours(table: Table, instant: Instant) -> bool:
     """Whether this library opened a pending instant.
 
-    An inflight file that another engine wrote, or that is missing, is not ours.
+    An inflight file that another engine wrote, or that is missing, is not ours. Only this library
+    leaves manifests, so one of them tells where the inflight file was damaged: the micro-batches
+    in it may be ones that Spark has moved past.
     """
     path = instant_path(instant.at(State.INFLIGHT))
     try:
         return OWNER_KEY in CommitMetadata.from_bytes(table.storage.read(path), path).extra
-    except (NotFoundError, CorruptFileError):
+    except NotFoundError:
         return False
+    except CorruptFileError:
+        listed = table.storage.list(temp_folder(instant.time))
+        return any(manifest_number(status.path) is not None for status in listed)
 
 
 def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, PartitionRollback]:
@@ -86,17 +96,7 @@ def marked_files(table: Table, time: str) -> set[str]:
 def announced(time: str, paths: Iterable[str]) -> set[str]:
     """Files that some of an instant's markers announce, of the files in its temporary folder."""
     marked = (marked_file(time, path) for path in paths)
-    return {
-        path
-        for path in marked
-        # Another engine's marker of a log file may name a base file that is not this write's.
-        if path is not None and _is_of(path, time)
-    }
-
-
-def _is_of(path: str, time: str) -> bool:
-    base = BaseFileName.parse(path.rpartition("/")[2])
-    return base is None or base.instant_time == time
+    return {path for path in marked if path is not None}
 
 
 def _share(table: Table, path: str, instant: Instant) -> Share:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.concurrency_catalog import CONCURRENCY_MODE
 from hoodie_ds.config.kinds import ConcurrencyMode
-from hoodie_ds.errors import NotFoundError, TimelineError, WriteConflictError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, WriteConflictError
 from hoodie_ds.services.decisions import decide
 from hoodie_ds.services.failed_write import is_ours
 from hoodie_ds.services.prepared import newest_manifest
@@ -114,9 +114,15 @@ def _finish_or_undo(table: Table, instant: Instant, clock: Clock) -> None:
 
     Not that of one of several writers, about whose conflicts a manifest says nothing.
     """
-    owner = owner_of(table.storage, instant.at(State.INFLIGHT)) if is_ours(table, instant) else None
-    alone = owner is not None and not is_of_several(owner)
+    alone = is_ours(table, instant) and not _is_of_several(table, instant)
     if alone and newest_manifest(table.storage, instant.time) is not None:
         decide(table, Decision.COMPLETE, instant, clock)
     else:
         decide(table, Decision.ROLL_BACK, instant, clock)
+
+
+def _is_of_several(table: Table, instant: Instant) -> bool:
+    with suppress(CorruptFileError):  # which says nothing; its manifest has made it ours
+        owner = owner_of(table.storage, instant.at(State.INFLIGHT))
+        return owner is not None and is_of_several(owner)
+    return False

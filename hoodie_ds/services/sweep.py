@@ -26,7 +26,7 @@ def left_over(table: Table) -> dict[str, frozenset[str]]:
     folders: dict[str, set[str]] = {}
     for status in table.storage.list(TEMP, recursive=True):
         time = status.path[len(TEMP) + 1 :].partition("/")[0]
-        if time.isdigit():
+        if time.isascii() and time.isdigit():
             folders.setdefault(time, set()).add(status.path)
     return {time: frozenset(paths) for time, paths in folders.items()}
 

@@ -14,6 +14,7 @@ from hoodie_ds.sink.assignment import Numbers
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.records import BucketKey, split_by_bucket
 from hoodie_ds.sink.target import Target
+from hoodie_ds.table.checked_file import open_base_file
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PartitionFiles
 
@@ -69,7 +70,8 @@ class BucketRouter:
     def _check_names(self, files: PartitionFiles) -> None:
         """Refuse a partition in which another writer has begun file groups of no bucket."""
         for prefix in files.prefixes:
-            if not (prefix.isdigit() and int(prefix) < self._layout.num_buckets):
+            bucket = int(prefix) if prefix.isascii() and prefix.isdigit() else None
+            if bucket is None or bucket >= self._layout.num_buckets:
                 for slice_ in files.latest_slices(prefix):
                     self._layout.check_name(slice_.group)
 
@@ -78,7 +80,7 @@ class BucketRouter:
         if latest.base is None:
             return
         key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
-        with self._batch.table.storage.open_input(latest.base.path) as source:
+        with open_base_file(self._batch.table.storage, latest.base) as source:
             rows = next(BaseFileReader(source, key_column, latest.base.path).pieces(), None)
             if rows is not None:
                 self._layout.check(latest, rows.column(RECORD_KEY).slice(0, 1000))

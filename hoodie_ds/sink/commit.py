@@ -8,7 +8,6 @@ tasks: the window between a checkpoint and its commit, which loses rows in other
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,7 +30,7 @@ from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay
-from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, ReplayGuard, guard_entries
+from hoodie_ds.sink.replay_guard import ReplayGuard, guard_entries
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
@@ -41,6 +40,7 @@ from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import (
+    commit_path,
     instant_path,
     manifest_path,
     marked_file,
@@ -104,8 +104,8 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
     with suppress(NotFoundError):
         path = manifest_path(time, _number(batch))
         manifest = batch.table.storage.read(path)
-        text = CommitMetadata.from_bytes(manifest, path).extra.get(CHECKPOINT_KEY, "{}")
-        if ReplayGuard(json.loads(text)).holds(message.batch_id):
+        extra = CommitMetadata.from_bytes(manifest, path).extra
+        if ReplayGuard.parse(extra, path).holds(message.batch_id):
             return manifest
     return None
 
@@ -176,7 +176,7 @@ def _record(
     others = [time for time in writes if time != instant.time]
     record = commit_record(batch, messages, statuses, guard, others, replaced)
     if before is not None:
-        record = joined(read_commit(storage, before), record)
+        record = joined(read_commit(storage, before), record, commit_path(before))
     return record
 
 

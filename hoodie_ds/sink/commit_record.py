@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage
@@ -71,7 +72,7 @@ def commit_record(
     return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced)
 
 
-def joined(before: CommitMetadata, after: CommitMetadata) -> CommitMetadata:
+def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMetadata:
     """Return what the micro-batches of an instant did together.
 
     Parameters
@@ -80,6 +81,13 @@ def joined(before: CommitMetadata, after: CommitMetadata) -> CommitMetadata:
         The batches up to now.
     after : CommitMetadata
         The next one, which may have rewritten base files of theirs.
+    path : str
+        Manifest of the batches up to now, for errors.
+
+    Raises
+    ------
+    CorruptFileError
+        That manifest was not written by this library, or is damaged.
     """
     rewritten = {_group(stat): stat for stat in after.stats if stat.log is None}
     kept = [s for s in before.stats if s.log is not None or _group(s) not in rewritten]
@@ -87,18 +95,26 @@ def joined(before: CommitMetadata, after: CommitMetadata) -> CommitMetadata:
     stats = [_since(earlier.get(_group(s)), s) if s.log is None else s for s in after.stats]
     named = {stat.path for stat in (*kept, *stats)}
     checksums = {**before.checksums, **after.checksums}
-    metrics = WriteMetrics.total(
-        WriteMetrics.from_json(commit.extra[METRICS_KEY]) for commit in (before, after)
-    )
+    (metrics, rows), (more_metrics, more_rows) = _figures(before, path), _figures(after, path)
     extra = {
         **before.extra,
         **after.extra,
-        CHECKSUMS_KEY: json.dumps({p: checksums[p] for p in sorted(named)}),
-        METRICS_KEY: metrics.to_json(),
-        ROWS_KEY: str(int(before.extra[ROWS_KEY]) + int(after.extra[ROWS_KEY])),
+        CHECKSUMS_KEY: json.dumps({p: checksums[p] for p in sorted(named & checksums.keys())}),
+        METRICS_KEY: WriteMetrics.total([metrics, more_metrics]).to_json(),
+        ROWS_KEY: str(rows + more_rows),
     }
     ordered = tuple(sorted((*kept, *stats), key=lambda stat: stat.path))
     return replace(after, stats=ordered, extra=extra)
+
+
+def _figures(commit: CommitMetadata, path: str) -> tuple[WriteMetrics, int]:
+    """What the batches of a commit cost, and their number of rows."""
+    try:
+        return WriteMetrics.from_json(commit.extra[METRICS_KEY]), int(commit.extra[ROWS_KEY])
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptFileError(
+            f"{path} does not say what its batches held ({error!r:.200}); restore it from a copy"
+        ) from error
 
 
 def _group(stat: WriteStat) -> FileGroupId:

@@ -46,7 +46,12 @@ from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import complete_hashing_config
 from hoodie_ds.table.lock import held
-from hoodie_ds.table.opened import Table, drop_metadata_table, find_table
+from hoodie_ds.table.opened import (
+    Table,
+    check_outside_tables,
+    drop_metadata_table,
+    find_table,
+)
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import next_time
@@ -116,8 +121,10 @@ class Coordinator:
             An option, the table or the schema does not allow the write. The table is as before.
         """
         batch = self.preview(schema, query_id)
-        if batch.creation_ms is not None and not self.options.allow_non_atomic_storage:
-            check_condition_obeyed(self.storage, self.ids.unique())
+        if batch.creation_ms is not None:
+            check_outside_tables(self.storage.root, self._open)
+            if not self.options.allow_non_atomic_storage:
+                check_condition_obeyed(self.storage, self.ids.unique())
         table, timeline = batch.table, batch.timeline
         if batch.creation_ms is None:
             if table.properties.metadata_partitions:
@@ -254,6 +261,13 @@ class Coordinator:
             if message and message.instant_time is not None and not is_complete(message):
                 give_up(message)
                 return
+
+    def _open(self, folder: str) -> Storage:
+        """Open a folder near the table for reading."""
+        options = self.options
+        return open_storage(
+            folder, options.storage_options, for_write=False, retry_ms=options.storage_retry_ms
+        )
 
     def _commit_without_rows(self, messages: Sequence[TaskCommitMessage]) -> None:
         """Commit a batch of which no task opened the instant, if there is a reason to."""

@@ -48,7 +48,7 @@ class WriteMetrics:
     @classmethod
     def from_json(cls, text: str) -> WriteMetrics:
         """Read what `to_json` wrote."""
-        return cls(**json.loads(text))
+        return cls(**{name: int(value) for name, value in json.loads(text).items()})
 
     def to_json(self) -> str:
         """Return the metrics as a commit carries them."""

@@ -7,6 +7,7 @@ what it sees in a file, and all others take that.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +21,7 @@ from hoodie_ds.timeline.paths import TEMP
 from hoodie_ds.timeline.timeline import Timeline
 
 _VIEWS: Final = f"{TEMP}/views"
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
 def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) -> Timeline:
@@ -59,14 +61,14 @@ def forget_views(storage: Storage, guard: ReplayGuard) -> None:
     """Delete the views of batches that are committed."""
     for status in storage.list(_VIEWS):
         query_id, _, number = status.path.rpartition("/")[2].rpartition("_")
-        if number.isdigit() and guard.holds(BatchId(query_id, int(number))):
+        if _NUMBER.fullmatch(number) and guard.holds(BatchId(query_id, int(number))):
             storage.delete(status.path)
 
 
 def _parse(body: bytes, path: str) -> Timeline:
     try:
         found = [(Instant.parse(name), int(number)) for name, number in json.loads(body)]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise CorruptFileError(
             f"{path}: a pinned view is damaged ({error}); delete it and start the query again"
         ) from error

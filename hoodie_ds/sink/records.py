@@ -100,10 +100,12 @@ def partitions_of(batch: Batch, rows: pa.Table) -> pa.DictionaryArray:
     paths = batch.key_generator.partition_paths(rows)
     for path in paths.dictionary.to_pylist():
         if ":" in path:
+            names = ", ".join(batch.key_generator.spec.partition_fields)
             raise RecordKeyError(
-                f"partition path {path[:200]!r} holds a ':', which Hudi on the JVM cannot open; "
-                "create the table with hoodie.datasource.write.partitionpath.urlencode=true, or "
-                "format the value without it"
+                f"partition path {path[:200]!r} of field {names} holds a ':', which Hudi on "
+                "the JVM cannot open; create the table with "
+                "hoodie.datasource.write.partitionpath.urlencode=true, or format the value without "
+                "it"
             )
     return paths
 

@@ -12,6 +12,7 @@ archiver takes off the timeline is missed, as long as one commit of ours is stil
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -41,9 +42,12 @@ _DIGESTS_KEPT: Final = 10
 """Newest batches of a query whose digests are known: an engine brings the last one again, and an
 old copy of a checkpoint is found out before it reaches batches that are new."""
 
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
-def _is_later(batch: str, than: str) -> bool:
-    return batch.isdigit() and (not than.isdigit() or int(batch) > int(than))
+
+def _number(batch: str) -> int:
+    """The number of a batch as a commit carries it; -1 for what is none."""
+    return int(batch) if _NUMBER.fullmatch(batch) else -1
 
 
 def guard_entries(extra: Mapping[str, str]) -> dict[str, str]:
@@ -102,13 +106,13 @@ class ReplayGuard:
                 continue
             seen.add(instant)
             extra = read_commit(storage, instant).extra
-            guard = guard._merged(cls._parse(extra, commit_path(instant)))
+            guard = guard._merged(cls.parse(extra, commit_path(instant)))
             if PENDING_KEY in extra:
                 times = extra[PENDING_KEY].split()
                 waiting = [found for time in times if (found := timeline.commit_at(time))]
                 found_ours = True
         if not found_ours and (turn := newest_turn(storage)) is not None:
-            guard = guard._merged(cls._parse(turn.carried, numbered_path(TURNS, turn.number)))
+            guard = guard._merged(cls.parse(turn.carried, numbered_path(TURNS, turn.number)))
         return guard
 
     def _merged(self, other: ReplayGuard) -> ReplayGuard:
@@ -116,7 +120,7 @@ class ReplayGuard:
         later = {
             query: batch
             for query, batch in other.committed.items()
-            if query not in self.committed or _is_later(batch, self.committed[query])
+            if query not in self.committed or _number(batch) > _number(self.committed[query])
         }
         inputs = {**other.inputs, **self.inputs}
         for query in other.inputs.keys() & self.inputs.keys():
@@ -124,12 +128,13 @@ class ReplayGuard:
         return ReplayGuard({**self.committed, **later}, inputs)
 
     @classmethod
-    def _parse(cls, extra: Mapping[str, str], path: str) -> ReplayGuard:
+    def parse(cls, extra: Mapping[str, str], path: str) -> ReplayGuard:
+        """Read the entries of a commit's extra metadata; `path` is the commit's, for errors."""
         text = extra.get(CHECKPOINT_KEY, "{}")
         try:
             entries = json.loads(text)
             committed = {str(key): str(value) for key, value in entries.items()}
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise CorruptFileError(
                 f"{path}: {CHECKPOINT_KEY} = {text[:100]!r} is no JSON object of batch ids"
             ) from error
@@ -139,7 +144,7 @@ class ReplayGuard:
                 query: {int(number): InputDigest.parse(text) for number, text in digests.items()}
                 for query, digests in json.loads(text).items()
             }
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(
                 f"{path}: {INPUTS_KEY} = {text[:100]!r} is no JSON object of digests by batch"
             ) from error
@@ -147,8 +152,7 @@ class ReplayGuard:
 
     def holds(self, batch: BatchId) -> bool:
         """Whether a batch is in the table."""
-        highest = self.committed.get(batch.query_id)
-        return highest is not None and highest.isdigit() and batch.batch_id <= int(highest)
+        return batch.batch_id <= _number(self.committed.get(batch.query_id, ""))
 
     def digest_of(self, batch: BatchId) -> InputDigest | None:
         """Return what a batch of those that are held had for rows; None if it is too long ago.

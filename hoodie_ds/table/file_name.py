@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_BASE = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet")
-_LOG = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d+)(?:_(\d+-\d+-\d+))?")
+_BASE = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet", re.ASCII)
+_LOG = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})(?:_(\d+-\d+-\d+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

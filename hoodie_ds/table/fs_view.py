@@ -54,12 +54,15 @@ class FileSystemView:
 
         Read from storage, as other writers may have archived the commits that made them.
         """
-        folders = {
-            status.path.rpartition("/")[0]
+        return partitions_of(self.data_files())
+
+    def data_files(self) -> list[str]:
+        """Paths of all data files, visible or not."""
+        return [
+            status.path
             for status in self.storage.list("", recursive=True)
             if not status.path.startswith(f"{HOODIE}/") and _data_file("", status) is not None
-        }
-        return sorted(folders)
+        ]
 
     def latest_slices(self, partition_path: str) -> list[FileSlice]:
         """Latest visible slice of each file group of a partition, by file id.
@@ -219,6 +222,11 @@ class PartitionFiles:
     def latest_slices(self, prefix: str) -> list[FileSlice]:
         """Latest slices of the file groups whose id begins with `PREFIX_LENGTH` characters."""
         return self._view._slices_of(self._path, self._by_prefix.get(prefix, ()))
+
+
+def partitions_of(files: Iterable[str]) -> list[str]:
+    """Partition paths of data files, sorted."""
+    return sorted({path.rpartition("/")[0] for path in files})
 
 
 def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:

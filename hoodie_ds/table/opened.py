@@ -6,7 +6,8 @@ interrupted has not happened, and is simply done again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hoodie_ds.config.table_keys import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
@@ -16,6 +17,7 @@ from hoodie_ds.errors import (
     CorruptFileError,
     NotFoundError,
     OptionError,
+    StorageError,
     TableNotFoundError,
 )
 from hoodie_ds.storage.protocol import Storage
@@ -86,6 +88,35 @@ def create_table(storage: Storage, properties: TableProperties, now_ms: int) -> 
     except AlreadyExistsError:
         return open_table(storage)
     return Table(storage, properties)
+
+
+def check_outside_tables(root: str, open_storage: Callable[[str], Storage]) -> None:
+    """Refuse a folder within another table, whose readers would take the new one's files for its.
+
+    Parameters
+    ----------
+    root : str
+        Where a table is to be created: an absolute path or a URL.
+    open_storage : callable
+        Gives the storage of a folder further up.
+
+    Raises
+    ------
+    OptionError
+        A folder further up is a table.
+    """
+    scheme, separator, path = root.rpartition("://")
+    names = path.split("/")
+    for count in range(len(names) - 1, 0, -1):
+        parent = scheme + separator + "/".join(names[:count])
+        if not names[count - 1]:
+            continue
+        # Who may not look there has no way of knowing.
+        with suppress(StorageError):
+            open_storage(parent).read(PROPERTIES)
+            raise OptionError(
+                "path", root, f"it is within the table {parent}; name a folder outside of it"
+            )
 
 
 def update_properties(

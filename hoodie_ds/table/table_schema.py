@@ -7,10 +7,12 @@ from functools import lru_cache
 import pyarrow as pa
 
 from hoodie_ds.config.table_keys import CREATE_SCHEMA
+from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro_schema import avro_to_arrow
 from hoodie_ds.record.meta_columns import without_meta_columns
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 
@@ -25,11 +27,14 @@ def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     for instant in reversed(timeline.commits):
         avro = read_commit(table.storage, instant).extra.get(SCHEMA_KEY)
         if avro:
-            return _user_columns(avro)
+            return _user_columns(avro, commit_path(instant))
     created = table.properties.raw.get(CREATE_SCHEMA)
-    return _user_columns(created) if created else None
+    return _user_columns(created, PROPERTIES) if created else None
 
 
 @lru_cache(maxsize=64)
-def _user_columns(avro: str) -> pa.Schema:
-    return without_meta_columns(avro_to_arrow(avro))
+def _user_columns(avro: str, path: str) -> pa.Schema:
+    try:
+        return without_meta_columns(avro_to_arrow(avro, path))
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from error

@@ -28,6 +28,9 @@ CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
 DIGEST_KEY: Final = "_hoodie_ds_digest"
 """Key of the extra metadata of what we write: xxh64 of all that the body says."""
 
+_OURS: Final = b'"_hoodie_ds_'
+"""How the keys above begin in a body; none of them is written without the digest."""
+
 _INTEGERS: Final = {
     "num_writes": "numWrites",
     "num_deletes": "numDeletes",
@@ -243,10 +246,11 @@ class CommitMetadata:
                 f"{path} is not the JSON of a commit ({error}); the instant was damaged or "
                 "belongs to another table version: restore it from a copy"
             ) from error
-        if written is not None and written != (found := _digest(commit._body())):
+        found = _digest(commit._body())
+        if written != found and (written is not None or _OURS in data):
             raise CorruptFileError(
-                f"{path} was damaged: its digest is {found}, and {written} when it was written; "
-                "restore it from a copy"
+                f"{path} was damaged: its digest is {found}, and {written or 'lost, or another'} "
+                "when it was written; restore it from a copy"
             )
         return commit
 

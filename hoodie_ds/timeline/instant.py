@@ -48,7 +48,8 @@ WRITE_ACTIONS: Final = frozenset(
 )
 """Actions that bring data files into the table."""
 
-_NAME = re.compile(r"(\d{14}|\d{17})\.([a-z]+)(?:\.(requested|inflight))?")
+# Digits in other scripts are digits to Python: such a name is not an instant.
+_NAME = re.compile(r"(\d{14}|\d{17})\.([a-z]+)(?:\.(requested|inflight))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,9 +84,11 @@ class Instant:
         if action == "inflight" and state is None:
             return cls(time, Action.COMMIT, State.INFLIGHT)
         try:
-            return cls(time, Action(action), State(state or "completed"))
+            found = cls(time, Action(action), State(state or "completed"))
         except ValueError:
             return None
+        # A compaction never completes under its own name.
+        return found if found.file_name == name else None
 
     @property
     def file_name(self) -> str:

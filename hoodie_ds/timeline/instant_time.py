@@ -56,7 +56,10 @@ def following(time: str) -> str:
         raise TimelineError(
             f"{time!r} on the timeline is not an instant time (yyyyMMddHHmmssSSS)"
         ) from error
-    later = moment + timedelta(milliseconds=1)
+    try:
+        later = moment + timedelta(milliseconds=1)
+    except OverflowError as error:
+        raise TimelineError(f"no instant time comes after {time!r} on the timeline") from error
     return f"{later.strftime(_SECONDS)}{later.microsecond // 1000:03d}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import xxhash
@@ -25,6 +26,7 @@ STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
 _MARKER = ".marker."
 _MANIFEST = "manifest_"
+_MANIFEST_NAME = re.compile(_MANIFEST + r"(\d{1,10})\.json", re.ASCII)
 
 
 def instant_path(instant: Instant) -> str:
@@ -63,8 +65,8 @@ def manifest_path(time: str, num_batches: int = 1) -> str:
 def manifest_number(path: str) -> int | None:
     """Number of micro-batches that a manifest is of; None for the path of another file."""
     name = path.rpartition("/")[2]
-    number = name.removeprefix(_MANIFEST).removesuffix(".json")
-    return int(number) if name == f"{_MANIFEST}{number}.json" and number.isdigit() else None
+    match = _MANIFEST_NAME.fullmatch(name)
+    return int(match.group(1)) if match else None
 
 
 def commit_path(instant: Instant) -> str:
@@ -122,10 +124,19 @@ def marker_path(time: str, file_path: str, kind: str) -> str:
 
 
 def marked_file(time: str, path: str) -> str | None:
-    """Data file that a marker announces; None for a path that is not a marker of `time`."""
+    """Data file that a marker announces; None for a path that is not a marker of `time`.
+
+    What markers announce is deleted with a failed write. So whoever made the marker, nothing but a
+    log file or a base file of that very instant, outside of ``.hoodie``, is taken for announced.
+    """
     prefix = f"{temp_folder(time)}/"
     head, found, _ = path.rpartition(_MARKER)
-    return head[len(prefix) :] if found and head.startswith(prefix) else None
+    file = head[len(prefix) :]
+    if not found or not head.startswith(prefix) or file.startswith(f"{HOODIE}/"):
+        return None
+    name = file.rpartition("/")[2]
+    is_data = name.endswith(f"_{time}.parquet") or (name.startswith(".") and ".log." in name)
+    return file if is_data else None
 
 
 def in_partition(partition_path: str, name: str) -> str:

@@ -82,7 +82,7 @@ def test_a_slash_beside_other_fields_needs_encoding() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("..", "../x", "a/..", "a/../b", "/etc", "a/", "a//b", ".", "a/./b", "a\0b"),
+        *("..", "../x", "a/..", "a/../b", "/etc", "a/", "a//b", ".", "a/./b", "a\0b", "C:\\x"),
         *(".hoodie", ".hoodie/x", ".a", "_temporary", "a/_x"),
         *(f"a/.{DEFAULT_PARTITION}", f"{DEFAULT_PARTITION}x"),
     ],
@@ -92,10 +92,16 @@ def test_paths_out_of_the_table_are_refused(path: str) -> None:
         check_inside(path)
 
 
+@pytest.mark.parametrize("path", ["a" * 256, "é" * 128, "/".join(["a" * 200] * 4)])
+def test_names_that_no_file_system_takes_are_refused(path: str) -> None:
+    with pytest.raises(RecordKeyError, match=r"more than (255|768) bytes.*short values"):
+        check_inside(path)
+
+
 @pytest.mark.parametrize(
     "path",
     [
-        *("", "a", "2024/01/02", "f=..", "_f=1/g=2", "a..b", "%2e%2e", "a b", "é", "C:\\x"),
+        *("", "a", "2024/01/02", "f=..", "_f=1/g=2", "a..b", "%2e%2e", "a b", "é", "é" * 127),
         *(DEFAULT_PARTITION, f"a/{DEFAULT_PARTITION}", f"f={DEFAULT_PARTITION}"),
     ],
 )

@@ -47,7 +47,7 @@ def test_the_newest_commit_with_an_entry_tells_all(storage: Storage) -> None:
     assert guard.committed == {"q": "2", "jvm": "x7"}
     assert not guard.holds(BatchId("jvm", 0))
     guard = guard.with_batch(BatchId("q", 3), ROWS)
-    assert ReplayGuard._parse(guard.entries(), "p") == guard
+    assert ReplayGuard.parse(guard.entries(), "p") == guard
 
 
 def test_a_table_without_streams_holds_nothing(storage: Storage) -> None:

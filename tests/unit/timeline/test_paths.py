@@ -4,7 +4,11 @@ from hoodie_ds.timeline.paths import in_partition, marked_file, marker_path
 
 
 def test_a_marker_tells_its_file() -> None:
-    for path in ("g_0-1-1_1.parquet", "a/b=c/.g_1.log.1_0-1-1", "x.marker.CREATE/g.parquet"):
+    for path in (
+        "g_0-1-1_1.parquet",
+        "a/b=c/.g_1.log.1_0-1-1",
+        "x.marker.CREATE/g_0-1-1_1.parquet",
+    ):
         assert marked_file("1", marker_path("1", path, "CREATE")) == path
 
 

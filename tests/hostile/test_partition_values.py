@@ -1,0 +1,206 @@
+"""Partition values and keys that are made to do harm: inside the table, apart, or refused."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import RecordKeyError
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.path import check_path
+from hoodie_ds.testing import FaultyStorage
+from tests.faults.tally import COUNTS, reached, tally
+from tests.interop.hudi_rs import read_with_hudi_rs
+from tests.tables import tree
+
+WRITE = "hoodie.datasource.write."
+DEFAULT = "__HIVE_DEFAULT_PARTITION__"
+HOSTILE = (
+    *(
+        "../",
+        "..",
+        "../../x",
+        "..%2f",
+        "%2e%2e",
+        "..%2fx",
+        "/",
+        "/etc",
+        "/etc/passwd",
+        "//",
+        "a//b",
+    ),
+    *(".", "./a", "a/.", "a/..", ".hoodie", ".hoodie/x", "a/.hoodie", ".x", "_x", "_", "_hoodie"),
+    *("", " ", "  a", "a ", "=", "a=b", "city=x", ":", "10:30", "%", "%25", "%2F", "C:\\x", "\\"),
+    *("x", "X", "a", "a/b", "a/b/c", "é", "e\u0301", "\ufb01", "😀", "日本", "\u202egnp", "\u0000"),
+    *("a\0b", "a\nb", "\r", "\t", "\x7f", "\ufeff", "~", "$HOME", "`id`", "$(id)", "*", "?", "[a]"),
+    *("a" * 255, "a" * 256, "é" * 128, "%" * 100, "a/" * 300, DEFAULT, f"{DEFAULT}x", "null"),
+    *("x.parquet", "a_0-0-0_20260101000000000.parquet", ".a_1.log.1_0-0-0", "NaN", "-", "'", '"'),
+)
+VALUES = st.none() | st.sampled_from(HOSTILE) | st.text(max_size=6)
+GENERATORS: Mapping[str, Mapping[str, str]] = {
+    "SIMPLE": {"partitionpath.field": "city"},
+    "COMPLEX": {"partitionpath.field": "city,zone"},
+    "CUSTOM": {"partitionpath.field": "city:SIMPLE,zone:SIMPLE"},
+    "NON_PARTITION": {"partitionpath.field": ""},
+    "TIMESTAMP": {"partitionpath.field": "city"},
+}
+TIMED = {
+    "hoodie.keygen.timebased.timestamp.type": "DATE_STRING",
+    "hoodie.keygen.timebased.input.dateformat": "yyyy-MM-dd",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+}
+CASES = list(itertools.product(GENERATORS, (False, True), (False, True)))
+_numbers = itertools.count()
+
+
+@dataclass
+class Place:
+    """A table's folder, with files of others around it."""
+
+    around: Path
+    options: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        (self.around / "etc").mkdir(parents=True)
+        (self.around / "etc" / "passwd").write_text("root")
+        (self.around / "tables").mkdir()
+        self.storage = FaultyStorage(open_storage(str(self.path)))
+        self.table = HoodieTable(str(self.path), self.options, storage=self.storage)
+        self.before = self.surroundings()
+
+    @property
+    def path(self) -> Path:
+        return self.around / "tables" / "table"
+
+    def surroundings(self) -> dict[str, bytes | None]:
+        """All that is around the table, which nothing may change."""
+        inside = (str(self.path), f"{self.path}/")
+        files = {p: content for p, content in tree(self.around).items() if p != inside[0]}
+        return {p: content for p, content in files.items() if not p.startswith(inside[1])}
+
+    def check_jail(self) -> None:
+        """Nothing was asked for outside of the table."""
+        assert self.surroundings() == self.before
+        for operation in self.storage.recorder.operations:
+            check_path(operation.path, root_allowed=True)
+
+
+def options_of(generator: str, hive_style: bool, url_encode: bool) -> dict[str, str]:
+    return {
+        "hoodie.table.name": "t",
+        f"{WRITE}recordkey.field": "id",
+        f"{WRITE}keygenerator.type": generator,
+        f"{WRITE}hive_style_partitioning": str(hive_style).lower(),
+        f"{WRITE}partitionpath.urlencode": str(url_encode).lower(),
+        "hoodie.bucket.index.num.buckets": "1",
+        **{f"{WRITE}{key}": value for key, value in GENERATORS[generator].items() if value},
+        **(TIMED if generator == "TIMESTAMP" else {}),
+    }
+
+
+def rows_of(values: Sequence[tuple[str | None, str | None]], number: int) -> pa.Table:
+    columns = {
+        "id": pa.array([f"k{n}" for n in range(len(values))]),
+        "city": pa.array([city for city, _ in values], pa.string()),
+        "zone": pa.array([zone for _, zone in values], pa.string()),
+        "n": pa.array([number] * len(values)),
+    }
+    return pa.table(columns)
+
+
+def try_values(
+    around: Path, case: tuple[str, bool, bool], values: Sequence[tuple[str | None, str | None]]
+) -> bool:
+    """Write and read rows; whether they were refused."""
+    generator = case[0]
+    place = Place(around, options_of(*case))
+    rows = rows_of(values, 1)
+    try:
+        place.table.upsert(rows)
+    except RecordKeyError as error:
+        assert not place.path.exists(), "a table was made for rows that were refused"
+        said = str(error)
+        assert "city" in said or "zone" in said
+        assert "'" in said
+        assert any(word in said for word in ("correct", "create", "choose", "decode", "format"))
+        place.check_jail()
+        return True
+    place.table.upsert(rows_of(values, 2))
+    place.check_jail()
+    found = place.table.read().to_pylist()
+    assert sorted(key_of(row) for row in found) == sorted(
+        key_of(row) for row in rows_of(values, 2).to_pylist()
+    )
+    # Null and the empty text are one in Hudi.
+    folders: dict[str, set[tuple[str, str]]] = {}
+    for row in found:
+        named = (row["city"] or DEFAULT, row["zone"] or DEFAULT)
+        folders.setdefault(row["_hoodie_partition_path"], set()).add(
+            named if generator in ("COMPLEX", "CUSTOM") else (named[0], "")
+        )
+    if generator not in ("NON_PARTITION", "TIMESTAMP"):
+        assert all(len(values) == 1 for values in folders.values()), folders
+    data = [p.relative_to(place.path) for p in place.path.rglob("*") if is_data(p)]
+    assert {str(p.parent) for p in data} == {folder or "." for folder in folders}
+    assert not any(".hoodie" in path.parts for path in data)
+    if generator in ("SIMPLE", "COMPLEX") and len(values) == 1:
+        theirs = read_with_hudi_rs(place.path).to_pylist()
+        assert [key_of(row) for row in theirs] == [key_of(row) for row in found]
+    return False
+
+
+def key_of(row: Mapping[str, Any]) -> str:
+    return repr([row[name] for name in ("id", "city", "zone", "n")])
+
+
+def is_data(path: Path) -> bool:
+    return path.is_file() and path.name.startswith("0000000")
+
+
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.getbasetemp() / f"place{next(_numbers)}"
+
+
+@pytest.mark.parametrize("case", CASES)
+@settings(max_examples=6)
+@given(values=st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4))
+def test_hostile_values(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bool, bool], values: Any
+) -> None:
+    around = fresh(tmp_path_factory)
+    try_values(around, case, values)
+    shutil.rmtree(around)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_every_hostile_value(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bool, bool]
+) -> None:
+    """Each alone, and beside others that it might be taken for."""
+    refused = 0
+    for value in HOSTILE:
+        for values in ([(value, "z")], [("x", value), (value, "x"), (None, "a")]):
+            around = fresh(tmp_path_factory)
+            refused += try_values(around, case, values)
+            shutil.rmtree(around)
+            tally("partition values", 1)
+    tally("partition cases", 1)
+    assert refused or case[0] == "NON_PARTITION"
+    assert refused < 2 * len(HOSTILE)
+
+
+@pytest.mark.slow
+def test_enough_was_tried() -> None:
+    if COUNTS["partition cases"] == len(CASES):
+        reached("partition values")

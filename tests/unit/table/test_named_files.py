@@ -1,0 +1,93 @@
+"""A file that a commit names and that is gone is seen, and named; cleaned ones are not missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.table.named_files import check_nothing_is_missing
+from hoodie_ds.timeline.instant import Action
+from tests.tables import TRIPS, TYPE, TYPES, found, trips
+from tests.unit.table.test_fs_view import Timeline, base, log, table
+
+__all__ = ["table"]  # a fixture
+
+
+def missing(timeline: Timeline, *present: str) -> None:
+    check_nothing_is_missing(timeline.storage, timeline.view().timeline, present)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_any_file_of_the_newest_slices_may_be_lost(tmp_path: Path, kind: str) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind})
+    table.upsert(trips(*((f"k{i}", "xy"[i % 2], 1, 1.0) for i in range(8))))
+    table.upsert(trips(("k0", "x", 2, 2.0), ("k1", "y", 2, 2.0)))
+    expected, read = found(table), 0
+    for path in [*tmp_path.rglob("*.parquet"), *tmp_path.rglob(".*.log.*")]:
+        if ".hoodie" in path.parts:
+            continue
+        moved = path.rename(tmp_path.parent / "lost")
+        older = kind == "COPY_ON_WRITE" and any(
+            other.name.split("_")[0] == path.name.split("_")[0]
+            and other.parent == path.parent
+            and other.name.split("_")[2] > path.name.split("_")[2]
+            for other in path.parent.glob("*.parquet")
+        )
+        if older:
+            assert found(table) == expected
+        else:
+            with pytest.raises(CorruptFileError, match=path.name + " is missing.*commit [0-9]{17}"):
+                found(table)
+            read += 1
+        moved.rename(path)
+    assert read >= 2
+
+
+def test_a_lost_partition_is_seen(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))
+    (tmp_path / "y").rename(tmp_path.parent / "gone")
+    with pytest.raises(CorruptFileError, match=r"/y/.* is missing"):
+        table.read()
+    off = {"hoodie.py.read.verify.checksums": "false"}
+    assert HoodieTable(str(tmp_path), off).read().num_rows == 1
+
+
+def test_what_was_replaced_is_not_missed(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))
+    table.delete_partitions(["y"])
+    for path in (tmp_path / "y").iterdir():
+        path.unlink()
+    assert [row[0] for row in found(table)] == ["a"]
+
+
+def test_cleaned_slices_are_not_missed(table: Timeline) -> None:
+    table.commit(1, base(1)).commit(2, log(1, 1)).commit(3, base(3)).commit(4, log(3, 1))
+    missing(table, base(3), log(3, 1))
+    with pytest.raises(CorruptFileError, match=r"log.1_0-1-1 is missing, which commit 20250104"):
+        missing(table, base(3))
+    with pytest.raises(CorruptFileError, match=r"20250103000000000.parquet is missing"):
+        missing(table, log(3, 1), base(1), log(1, 1))
+
+
+def test_a_slice_of_logs_alone_may_miss_one(table: Timeline) -> None:
+    table.commit(1, log(1, 1)).commit(2, log(1, 2))
+    missing(table, log(1, 1), log(1, 2))
+    with pytest.raises(CorruptFileError, match=r"log.1_0-1-1 is missing"):
+        missing(table, log(1, 2))
+
+
+def test_logs_on_a_pending_compaction_belong_to_the_slice_before(table: Timeline) -> None:
+    table.commit(1, base(1)).pending(2, Action.COMPACTION).commit(3, log(2, 1))
+    missing(table, base(1), log(2, 1))
+    with pytest.raises(CorruptFileError, match=r"20250101000000000.parquet is missing"):
+        missing(table, log(2, 1))
+
+
+def test_replaced_groups_and_writes_without_a_file_are_passed_over(table: Timeline) -> None:
+    table.commit(1, base(1), "").commit(2, base(2, "h"), action=Action.REPLACE_COMMIT, replaced="g")
+    missing(table, base(2, "h"))
