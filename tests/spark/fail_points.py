@@ -74,7 +74,8 @@ class Armed:
     after : int
         How many batches must be in Spark's commit log before.
     seconds : float
-        How long the process waits, after ``stop`` too: it then goes on, late.
+        How long the process waits, after ``stop`` too, unless there is a file ``go``: it then
+        goes on, late.
     """
 
     point: str
@@ -181,7 +182,9 @@ def _act(armed: Armed, folder: Path) -> None:
         raise OSError("as the test wants")
     elif armed.action == "stop":
         (folder.parent / "stop").touch()
-    time.sleep(armed.seconds)
+    end = time.monotonic() + armed.seconds
+    while time.monotonic() < end and not (folder.parent / "go").exists():
+        time.sleep(0.05)
 
 
 def _hooked(owner: type, call: str) -> None:
