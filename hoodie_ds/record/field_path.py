@@ -57,9 +57,9 @@ def _longest_prefix(names: list[str], path: str) -> str | None:
 
 
 def _unresolved(path: str, descended: str, names: list[str], missing: str) -> SchemaError:
-    within = f"below {descended[:-1]!r}" if descended else "in the rows"
+    within = f"below {descended[:-1][:200]!r}" if descended else "in the rows"
     problem = "is ambiguous" if missing in names else "does not exist"
     return SchemaError(
-        f"field {path!r} {problem}: {within} there are {', '.join(names) or 'no fields'}; "
+        f"field {path[:200]!r} {problem}: {within} there are {', '.join(names) or 'no fields'}; "
         "name one of them, with dots between the levels of a struct"
     )

@@ -6,17 +6,19 @@ most the newest one is still to be carried out, and everybody can.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.services.prepared import complete_from_manifest
+from hoodie_ds.services.prepared import complete_from_manifest, newest_manifest
 from hoodie_ds.services.rollback import finish_rollback, is_undone, roll_back, target_of
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.opened import Table
 from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
+from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant
-from hoodie_ds.timeline.paths import temp_folder
+from hoodie_ds.timeline.paths import manifest_path, temp_folder
 from hoodie_ds.timeline.timeline import load_timeline
 
 _RECOVERY: Final = "recovery"
@@ -55,32 +57,48 @@ def carry_out(table: Table, turn: Turn, clock: Clock) -> None:
     heartbeat.stop(table.storage, turn.instant.time)
 
 
-def decide(table: Table, decision: Decision, instant: Instant, clock: Clock) -> None:
+def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: bool = False) -> None:
     """Decide about a dead writer's instant, unless others did meanwhile, and carry it out.
 
     Parameters
     ----------
     table : Table
         The table.
-    decision : Decision
-        Whether to complete it, for which its manifest has to be whole, or to roll it back. One
-        that a late task opened again after its rollback is rolled back in any case.
     instant : Instant
         A pending write.
     clock : Clock
         For the time of the rollback's own instant.
+    may_complete : bool
+        Whether to complete it, if its manifest is whole and nothing was decided since its writer
+        looked for conflicts; otherwise it is rolled back.
     """
     while True:
         before = settle(table, clock)
         timeline = load_timeline(table.storage)
         if not any(found.time == instant.time for found in timeline.pending):
             return
-        if is_undone(table.storage, timeline, instant):
-            decision = Decision.ROLL_BACK
-        turn = following_turn(before, decision, instant, _RECOVERY)
+        turn = following_turn(before, Decision.ROLL_BACK, instant, _RECOVERY)
+        if may_complete and not is_undone(table.storage, timeline, instant):
+            turn = _completing(table, turn)
         if take_turn(table.storage, turn):
             carry_out(table, turn, clock)
             return
+
+
+def _completing(table: Table, turn: Turn) -> Turn:
+    """Turn a decision against an instant into one for it, where its manifest allows that.
+
+    One of several micro-batches says no turn: Spark has moved past those, so they stay.
+    """
+    found = newest_manifest(table.storage, turn.instant.time)
+    if found is None:
+        return turn
+    number, body = found
+    commit = CommitMetadata.from_bytes(body, manifest_path(turn.instant.time, number))
+    looked_after = commit.extra.get(TURN_KEY)
+    if looked_after is not None and looked_after != str(turn.number - 1):
+        return turn
+    return replace(turn, decision=Decision.COMPLETE, carried=commit.guard_entries)
 
 
 def _is_pending(table: Table, instant: Instant) -> bool:

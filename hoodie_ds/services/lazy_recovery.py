@@ -16,7 +16,6 @@ from hoodie_ds.services.rollback import finish_rollback, target_of
 from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import ages_ms, stop
 from hoodie_ds.table.opened import Table
-from hoodie_ds.table.turns import Decision
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -75,7 +74,7 @@ def recover_lazily(
                 if rollback in still:
                     finish_rollback(table, rollback, clock)
             for instant in dead:
-                decide(table, Decision.ROLL_BACK, instant, clock)
+                decide(table, instant, clock)
         timeline = load_timeline(table.storage)
     # Tasks that are about to open an instant have files there before it is on the timeline.
     young = format_time(clock.now_ms() - timeout_ms, utc=_in_utc(table))

@@ -14,12 +14,10 @@ from hoodie_ds.config.kinds import ConcurrencyMode
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, WriteConflictError
 from hoodie_ds.services.decisions import decide
 from hoodie_ds.services.failed_write import is_ours
-from hoodie_ds.services.prepared import newest_manifest
 from hoodie_ds.services.rollback import finish_rollback
 from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import living
 from hoodie_ds.table.opened import Table
-from hoodie_ds.table.turns import Decision
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.owner import is_of_several, owner_of
 from hoodie_ds.timeline.paths import instant_path
@@ -115,10 +113,7 @@ def _finish_or_undo(table: Table, instant: Instant, clock: Clock) -> None:
     Not that of one of several writers, about whose conflicts a manifest says nothing.
     """
     alone = is_ours(table, instant) and not _is_of_several(table, instant)
-    if alone and newest_manifest(table.storage, instant.time) is not None:
-        decide(table, Decision.COMPLETE, instant, clock)
-    else:
-        decide(table, Decision.ROLL_BACK, instant, clock)
+    decide(table, instant, clock, may_complete=alone)
 
 
 def _is_of_several(table: Table, instant: Instant) -> bool:

@@ -12,7 +12,7 @@ from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block, read_blocks
-from hoodie_ds.services.failed_write import files_of
+from hoodie_ds.services.failed_write import files_of, is_ours, marked_files
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
@@ -139,6 +139,7 @@ def _execute(
     clock: Clock,
 ) -> None:
     storage, started_ms = table.storage, clock.now_ms()
+    ours = is_ours(table, instant)
     _put_again(table, rollback.at(State.INFLIGHT), b"")
     done = {}
     for partition, files in found.items():
@@ -151,6 +152,9 @@ def _execute(
     _put_again(table, rollback.at(State.COMPLETED), body)
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
+    # Its tasks may have written on while it was undone; after their markers nothing tells of that.
+    for path in sorted(marked_files(table, instant.time) if ours else ()):
+        storage.delete(path)
     storage.delete(temp_folder(instant.time))
     storage.delete(temp_folder(rollback.time))
 

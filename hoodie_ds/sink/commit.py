@@ -16,7 +16,9 @@ from functools import lru_cache
 from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import (
     AlreadyExistsError,
+    CommitOutcomeUnknownError,
     NotFoundError,
+    StorageError,
     TimelineError,
     WriteConflictError,
 )
@@ -30,13 +32,13 @@ from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay
-from hoodie_ds.sink.replay_guard import ReplayGuard, guard_entries
+from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import (
@@ -145,13 +147,16 @@ def _decided(
         _check_not_undone(batch, timeline, instant)
     if tried is None or batch.options.batches_per_commit == 1:
         record = _record(messages, instant, statuses, timeline)
+        if batch.options.batches_per_commit == 1:
+            record = record.with_extra({TURN_KEY: str(exclusion.number)})
         body = record.to_bytes()
         _put_whole(storage, manifest_path(instant.time, _number(batch)), body)
     else:
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
     if _number(batch) == batch.options.batches_per_commit or messages[0].batch_id is None:
-        if not exclusion.decide(instant, timeline, guard_entries(record.extra)):
+        _delete_unnamed(storage, instant.time, body)
+        if not exclusion.decide(instant, timeline, record.guard_entries):
             return False
         _finish(storage, instant, body)
     return True
@@ -185,11 +190,11 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
     message = messages[0]
     assert message.instant_time is not None
     completed = timeline.commit_at(message.instant_time)
-    if message.batch_id is None:
+    if message.batch_id is None and (completed is None or completed.action is message.batch.action):
         return completed is not None
     storage = message.batch.table.storage
     guard = ReplayGuard.load(storage, timeline)
-    if guard.holds(message.batch_id):
+    if message.batch_id is not None and guard.holds(message.batch_id):
         check_replay(messages, guard)
         return True
     if completed is not None:
@@ -214,9 +219,18 @@ def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> Non
 
 def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
     """Complete an instant that was decided to be completed."""
-    _delete_unnamed(storage, instant.time, manifest)
-    _put_completed(storage, instant.at(State.COMPLETED), manifest)
-    storage.delete(temp_folder(instant.time))
+    try:
+        _put_completed(storage, instant.at(State.COMPLETED), manifest)
+    except StorageError as error:
+        raise CommitOutcomeUnknownError(
+            f"{storage.root}: it is decided that instant {instant.time} is committed, but that "
+            f"could not be written down ({error}); the next batch of any writer does so"
+        ) from error
+    try:
+        storage.delete(temp_folder(instant.time))
+    except StorageError as error:
+        # The batch is in the table: to report a failure would have it written twice.
+        _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
 
 
 def is_complete(message: TaskCommitMessage) -> bool:

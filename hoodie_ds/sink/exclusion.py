@@ -37,6 +37,11 @@ class Exclusion:
     clock: Clock
     _before: Turn | None = None
 
+    @property
+    def number(self) -> int:
+        """The turn that `settle` found; 0 before the first."""
+        return self._before.number if self._before else 0
+
     def settle(self, timeline: Timeline) -> Timeline:
         """Carry out the newest decision, and return the timeline with all that was decided.
 

@@ -21,15 +21,10 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.turns import newest_turn
+from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import TURNS, commit_path, numbered_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
-
-CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
-"""Key in a commit's extra metadata: JSON object of writer identifier to batch id, as text."""
-
-INPUTS_KEY: Final = "_hoodie_ds_inputs"
-"""Key in the extra metadata of our commits: JSON, by query and batch, of digests of their rows."""
 
 PENDING_KEY: Final = "_hoodie_ds_pending"
 """Key in the extra metadata of our commits: times of the instants that were pending beside it."""
@@ -48,11 +43,6 @@ _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 def _number(batch: str) -> int:
     """The number of a batch as a commit carries it; -1 for what is none."""
     return int(batch) if _NUMBER.fullmatch(batch) else -1
-
-
-def guard_entries(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the replay guard's entries of a commit's extra metadata."""
-    return {key: extra[key] for key in (CHECKPOINT_KEY, INPUTS_KEY) if key in extra}
 
 
 @dataclass(frozen=True, slots=True, order=True)

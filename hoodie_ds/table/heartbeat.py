@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from hoodie_ds.errors import StorageError
 from hoodie_ds.storage.protocol import Storage
@@ -42,8 +42,12 @@ def beat(storage: Storage, time: str) -> None:
 
 
 def stop(storage: Storage, time: str) -> None:
-    """Take the heartbeat of an instant away: it is finished or undone."""
-    storage.delete(heartbeat_path(time))
+    """Take the heartbeat of an instant away: it is finished or undone.
+
+    One that cannot be deleted grows old.
+    """
+    with suppress(StorageError):
+        storage.delete(heartbeat_path(time))
 
 
 def living(storage: Storage, timeout_ms: int) -> frozenset[str]:

@@ -7,6 +7,7 @@ same lock. What is right does not hang on them: see `turns`.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,11 +18,13 @@ from hoodie_ds.config.clock import Clock, Pauses
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.concurrency_catalog import LOCK_PROVIDER, LOCK_WAIT_MS
 from hoodie_ds.config.kinds import LockProvider
-from hoodie_ds.errors import AlreadyExistsError, LockTimeoutError, NotFoundError
+from hoodie_ds.errors import AlreadyExistsError, LockTimeoutError, NotFoundError, StorageError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.heartbeat import storage_now_ms
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import FILE_LOCK, HOODIE, LEASES, number_in, numbered_path
+
+_log = logging.getLogger("hoodie_ds")
 
 _FIRST_PAUSE_MS: Final = 20
 _LONGEST_PAUSE_MS: Final = 1_000
@@ -77,7 +80,15 @@ def held(
     try:
         yield
     finally:
+        _let_go(lock, storage.root)
+
+
+def _let_go(lock: Lock, root: str) -> None:
+    """Release a lock; what was done under it is done, so a failure is none of that."""
+    try:
         lock.release()
+    except StorageError as error:
+        _log.warning("%s: the lock stays until it is too old: %s", root, error)
 
 
 def _lock(storage: Storage, concurrency: Concurrency, owner: str, clock: Clock) -> Lock:

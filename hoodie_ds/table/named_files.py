@@ -14,12 +14,13 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 
 @dataclass(slots=True)
 class _Named:
-    """Files of one file group: by path, the time at which their slice begins, and their commit."""
+    """Files of one file group: by path, when their slice begins, and the commit that names them."""
 
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
     newest_base: str = ""
@@ -46,11 +47,11 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
         A file is missing; names it and the commit that wrote it.
     """
     for named in _named_by_group(storage, timeline).values():
-        for path, (start, commit_time) in named.files.items():
+        for path, (start, commit) in named.files.items():
             if start >= named.newest_base and path not in found:
                 raise CorruptFileError(
-                    f"{storage.root}/{path} is missing, which commit {commit_time} wrote; restore "
-                    "it from a copy before going on, or roll back that commit and those after it"
+                    f"{storage.root}/{path} is missing, which {commit} names; restore it from a "
+                    "copy before going on, or roll back that commit and those after it"
                 )
 
 
@@ -69,7 +70,7 @@ def _named_by_group(storage: Storage, timeline: Timeline) -> dict[FileGroupId, _
                 continue
             named = groups.setdefault(FileGroupId(stat.partition_path, file.file_id), _Named())
             start = padded(log.base_instant if log else instant.time)
-            named.files[stat.path] = (start, instant.time)
+            named.files[stat.path] = (start, commit_path(instant))
             if base is not None:
                 named.newest_base = max(named.newest_base, start)
     return {group: named for group, named in groups.items() if group not in replaced}

@@ -16,7 +16,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.errors import (
+    CommitOutcomeUnknownError,
+    CorruptFileError,
+    NotFoundError,
+    StorageError,
+)
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -123,11 +128,18 @@ def take_turn(storage: Storage, turn: Turn) -> bool:
     path = numbered_path(TURNS, turn.number)
     if not put_decisively(storage, path, turn.to_bytes()):
         return False
-    numbers = _numbers(storage)
+    try:
+        numbers = _numbers(storage)
+    except StorageError as error:
+        raise CommitOutcomeUnknownError(
+            f"{storage.root}/{path} was put, but whether it is the newest turn could not be read "
+            f"({error}); nothing was deleted, the next batch finds out"
+        ) from error
     if numbers[-1] != turn.number:
         return False  # perhaps the name was free only since so many turns had followed it
-    for number in numbers[:-_KEPT]:
-        storage.delete(numbered_path(TURNS, number))
+    with suppress(StorageError):  # others will
+        for number in numbers[:-_KEPT]:
+            storage.delete(numbered_path(TURNS, number))
     return True
 
 

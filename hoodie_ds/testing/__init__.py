@@ -24,6 +24,7 @@ from hoodie_ds.testing.faulty_storage import (
     Recorder,
 )
 from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.testing.schedules import Actor, Phase, ScheduleError, explore, play, schedules
 from hoodie_ds.testing.simulated import (
     InlineExecutor,
     SimClock,
@@ -32,12 +33,20 @@ from hoodie_ds.testing.simulated import (
     forget_process,
     one_thread,
 )
-from hoodie_ds.testing.sweep import CRASHES, ERRORS, SweepError, fault_points, sweep
+from hoodie_ds.testing.sweep import (
+    CRASHES,
+    ERRORS,
+    SweepError,
+    fault_points,
+    sweep,
+    sweep_pairs,
+)
 
 __all__ = [
     "CRASHES",
     "ERRORS",
     "MUTATING",
+    "Actor",
     "Effect",
     "Fault",
     "FaultyStorage",
@@ -45,14 +54,20 @@ __all__ = [
     "Kind",
     "MemoryStorage",
     "Operation",
+    "Phase",
     "Recorder",
+    "ScheduleError",
     "SimClock",
     "SimIds",
     "SimulatedCrash",
     "SweepError",
     "check_table",
+    "explore",
     "fault_points",
     "forget_process",
     "one_thread",
+    "play",
+    "schedules",
     "sweep",
+    "sweep_pairs",
 ]

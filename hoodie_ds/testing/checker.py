@@ -5,7 +5,6 @@ Timeline layout 1 (table version 6). Base files are opened, log files are walked
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import struct
@@ -22,6 +21,7 @@ _LOG: Final = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d+)_(\d+-\d+-\d+)")
 _BUCKET: Final = re.compile(r"\d{8}")
 _WRITES: Final = ("commit", "deltacommit", "replacecommit")
 _MAGIC: Final = b"#HUDI#"
+_TIME: Final = "_hoodie_commit_time"
 
 
 def check_table(
@@ -42,9 +42,8 @@ def check_table(
     wrong: list[str] = []
     if any(files) and ".hoodie/hoodie.properties" not in files:
         wrong.append("files but no hoodie.properties")
-    states = _states(files, wrong)
     commits: dict[str, dict[str, Any]] = {}
-    for time, (action, reached) in sorted(states.items()):
+    for time, (action, reached) in sorted(_states(files, wrong).items()):
         if "completed" in reached and action in _WRITES:
             try:
                 commits[time] = json.loads(files[f".hoodie/{time}.{action}"])
@@ -52,24 +51,21 @@ def check_table(
                 wrong.append(f"{time}.{action} is no JSON")
         elif "completed" not in reached and settled:
             wrong.append(f"{time}.{action} is pending")
-    named: set[str] = set()
-    for time, body in commits.items():
-        named |= _check_commit(files, time, body, set(commits), wrong)
+    named = {path for time in commits for path in _check_commit(files, time, commits, wrong)}
     _check_groups(commits, named, buckets, wrong)
-    for path in files if settled else ():
-        name = path.rpartition("/")[2]
-        if path[:7] != ".hoodie" and (_BASE.fullmatch(name) or _LOG.fullmatch(name)):
-            wrong += [] if path in named else [f"{path} is named by no commit"]
-    return wrong
+    unnamed = [path for path in files if path[:7] != ".hoodie" and path not in named]
+    return wrong + [f"{p} is named by no commit" for p in unnamed if settled and _data_name(p)]
+
+
+def _data_name(path: str) -> re.Match[str] | None:
+    name = path.rpartition("/")[2]
+    return _BASE.fullmatch(name) or _LOG.fullmatch(name)
 
 
 def _states(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, tuple[str, set[str]]]:
     """Actions and the states they reached, by time."""
     found: dict[str, tuple[str, set[str]]] = {}
-    for path in files:
-        match = _INSTANT.fullmatch(path)
-        if match is None:
-            continue
+    for match in filter(None, map(_INSTANT.fullmatch, files)):
         time, action, state = match.groups()
         if action == "inflight":
             action, state = "commit", "inflight"
@@ -86,27 +82,26 @@ def _states(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, tuple[str
 
 
 def _check_commit(
-    files: Mapping[str, bytes], time: str, body: dict[str, Any], times: set[str], wrong: list[str]
+    files: Mapping[str, bytes], time: str, commits: Mapping[str, dict[str, Any]], wrong: list[str]
 ) -> set[str]:
     named: set[str] = set()
-    for partition, stats in (body.get("partitionToWriteStats") or {}).items():
+    for partition, stats in (commits[time].get("partitionToWriteStats") or {}).items():
         for stat in stats:
             path, data = stat["path"], files.get(stat["path"])
-            folder, _, name = path.rpartition("/")
-            match = _BASE.fullmatch(name) or _LOG.fullmatch(name)
+            match = _data_name(path)
             if data is None:
                 wrong.append(f"{path}, named by {time}, is missing")
             elif len(data) != stat["fileSizeInBytes"]:
                 wrong.append(f"{path} has {len(data)} bytes, {time} says otherwise")
-            elif name.endswith(".parquet"):
-                wrong += _check_base(data, path, stat["numWrites"], times)
+            elif path.endswith(".parquet"):
+                wrong += _check_base(data, path, stat["numWrites"], set(commits))
             elif not _is_log(data):
                 wrong.append(f"{path} is not a whole log file")
             if path in named:
                 wrong.append(f"{path} is named twice by {time}")
-            if match is None or match[1] != stat["fileId"] or folder != partition:
+            if not match or (match[1], path.rpartition("/")[0]) != (stat["fileId"], partition):
                 wrong.append(f"{path} is not a file of {partition}/{stat['fileId']}")
-            elif name.endswith(".parquet") and match[3] != time:
+            elif match.re is _BASE and match[3] != time:
                 wrong.append(f"{path} is a file of another instant than {time}")
             named.add(path)
     return named
@@ -114,7 +109,7 @@ def _check_commit(
 
 def _check_base(data: bytes, path: str, num_writes: int, times: set[str]) -> list[str]:
     try:
-        rows = pq.ParquetFile(io.BytesIO(data)).read(["_hoodie_commit_time"], use_threads=False)
+        rows = pq.ParquetFile(pa.BufferReader(data)).read([_TIME], use_threads=False)
     except (pa.ArrowException, OSError) as error:
         return [f"{path} cannot be read: {error}"]
     wrong = [] if rows.num_rows == num_writes else [f"{path} has {rows.num_rows} rows"]
@@ -126,11 +121,10 @@ def _is_log(data: bytes) -> bool:
     """Whether blocks fill the file: magic, length, content, the length again."""
     at = 0
     while at < len(data):
-        if data[at : at + 6] != _MAGIC or len(data) < at + 14:
-            return False
-        (length,) = struct.unpack(">q", data[at + 6 : at + 14])
+        length = int.from_bytes(data[at + 6 : at + 14], "big", signed=True)
         end = at + 14 + length
-        if length < 8 or data[end - 8 : end] != struct.pack(">q", length + len(_MAGIC)):
+        whole = length >= 8 and data[end - 8 : end] == struct.pack(">q", length + len(_MAGIC))
+        if data[at : at + 6] != _MAGIC or not whole:
             return False
         at = end
     return at > 0
@@ -140,9 +134,8 @@ def _check_groups(
     commits: Mapping[str, dict[str, Any]], named: set[str], buckets: bool, wrong: list[str]
 ) -> None:
     """One base file in a slice, and one live file group in a bucket."""
-    bases = [(path.rpartition("/")[0], *name.groups()) for path in named
-             if (name := _BASE.fullmatch(path.rpartition("/")[2]))]  # fmt: skip
-    slices = Counter((folder, group, time) for folder, group, _, time in bases)
+    found = ((path, match) for path in named if (match := _data_name(path)))
+    slices = Counter((path.rpartition("/")[0], m[1], m[3]) for path, m in found if m.re is _BASE)
     wrong += [f"{slice_} has {n} base files" for slice_, n in slices.items() if n > 1]
     live: set[tuple[str, str]] = set()
     for _, body in sorted(commits.items()):
@@ -151,6 +144,6 @@ def _check_groups(
         for partition, stats in (body.get("partitionToWriteStats") or {}).items():
             live |= {(partition, stat["fileId"]) for stat in stats}
     begun = Counter((partition, file_id[:8]) for partition, file_id in live)
-    for (partition, prefix), n in begun.items():
-        if buckets and n > 1 and _BUCKET.fullmatch(prefix):
-            wrong.append(f"bucket {prefix} of {partition!r} has {n} file groups")
+    wrong += [f"bucket {prefix} of {partition!r} has {n} file groups"
+              for (partition, prefix), n in begun.items()
+              if buckets and n > 1 and _BUCKET.fullmatch(prefix)]  # fmt: skip

@@ -113,6 +113,8 @@ class Fault:
         Kinds of operations.
     path : str
         Shell pattern of the path, in which ``*`` takes in ``/`` too.
+    skip : int
+        How many operations pass first although the rule applies to them.
     times : int
         How often the rule strikes.
     keep : int
@@ -124,6 +126,7 @@ class Fault:
     at: int | None = None
     kinds: frozenset[Kind] | None = None
     path: str = "*"
+    skip: int = 0
     times: int = 1
     keep: int = 1
 
@@ -135,6 +138,9 @@ class Fault:
             and (self.kinds is None or operation.kind in self.kinds)
             and fnmatchcase(operation.path, self.path)
         )
+        if applies and self.skip > 0:
+            self.skip -= 1
+            return False
         self.times -= applies
         return applies
 

@@ -1,4 +1,7 @@
-"""Crash-point sweep: a scenario is run once, then again with a fault at each of its operations."""
+"""Crash-point sweep: a scenario is run once, then again with a fault at each of its operations.
+
+And pairs of crashes: the process that recovers from the first ends at each of its own operations.
+"""
 
 from __future__ import annotations
 
@@ -87,24 +90,101 @@ def sweep(
     SweepError
         The check failed.
     """
-    left = start.copy()
-    forget_process()
-    recorded = FaultyStorage(left)
-    scenario(recorded)
+    left, operations = _recorded(start, scenario)
     check(left, None)
     number = 0
     for number, (operation, fault) in enumerate(  # noqa: B007
-        fault_points(recorded.recorder.operations, effects), 1
+        fault_points(operations, effects), 1
     ):
-        left, raised = start.copy(), None
-        forget_process()
-        point = f"{fault.effect.value} (keep {fault.keep}) at operation {operation}"
-        try:
-            scenario(FaultyStorage(left, [fault]))
-        except (SimulatedCrash, HoodieError) as error:
-            raised = error
-        try:
-            check(left, raised)
-        except (AssertionError, HoodieError) as error:
-            raise SweepError(f"{point}: {error}") from error
+        left, raised = _run(start, scenario, fault)
+        _checked(check, left, raised, _point(operation, fault))
     return number
+
+
+def sweep_pairs(
+    start: MemoryStorage,
+    scenario: Callable[[FaultyStorage], None],
+    recovery: Callable[[FaultyStorage], None],
+    check: Callable[[MemoryStorage, BaseException | None], None],
+    every: int = 1,
+) -> int:
+    """End a scenario at every operation, and what recovers from it at every operation of its own.
+
+    Parameters
+    ----------
+    start, scenario, check
+        See `sweep`; what is checked is what the second crash left.
+    recovery : callable
+        What the next process does with what the first one left. Of crashes that leave the same
+        files, the recovery of one is swept.
+    every : int
+        Try every so-manieth pair alone.
+
+    Returns
+    -------
+    int
+        Number of pairs tried.
+
+    Raises
+    ------
+    SweepError
+        The check failed.
+    """
+    _, operations = _recorded(start, scenario)
+    seen: set[int] = set()
+    passed = tried = 0
+    for operation, fault in fault_points(operations):
+        left, raised = _run(start, scenario, fault)
+        state = hash(frozenset(left.files.items()))
+        if raised is None or state in seen:
+            continue
+        seen.add(state)
+        _, recovering = _recorded(left, recovery)
+        for second, crash in fault_points(recovering):
+            passed += 1
+            if passed % every:
+                continue
+            tried += 1
+            again, raised = _run(left, recovery, crash)
+            _checked(check, again, raised, f"{_point(operation, fault)}, {_point(second, crash)}")
+    return tried
+
+
+def _recorded(
+    start: MemoryStorage, scenario: Callable[[FaultyStorage], None]
+) -> tuple[MemoryStorage, list[Operation]]:
+    """What a scenario leaves and does without a fault."""
+    left = start.copy()
+    forget_process()
+    process = FaultyStorage(left)
+    scenario(process)
+    return left, process.recorder.operations
+
+
+def _run(
+    start: MemoryStorage, scenario: Callable[[FaultyStorage], None], fault: Fault
+) -> tuple[MemoryStorage, BaseException | None]:
+    """What a scenario leaves and raises with a fault."""
+    left = start.copy()
+    forget_process()
+    try:
+        scenario(FaultyStorage(left, [fault]))
+    except (SimulatedCrash, HoodieError) as error:
+        return left, error
+    return left, None
+
+
+def _point(operation: Operation, fault: Fault) -> str:
+    return f"{fault.effect.value} (keep {fault.keep}) at operation {operation}"
+
+
+def _checked(
+    check: Callable[[MemoryStorage, BaseException | None], None],
+    left: MemoryStorage,
+    raised: BaseException | None,
+    point: str,
+) -> None:
+    try:
+        check(left, raised)
+    except (AssertionError, HoodieError) as error:
+        raise SweepError(f"{point}: {error}") from error

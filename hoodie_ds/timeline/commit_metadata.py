@@ -25,6 +25,15 @@ OWNER_KEY: Final = "_hoodie_ds_owner"
 CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
 """Key of the extra metadata of our commits: JSON object of file path to xxh64."""
 
+CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
+"""Key in a commit's extra metadata: JSON object of writer identifier to batch id, as text."""
+
+INPUTS_KEY: Final = "_hoodie_ds_inputs"
+"""Key in the extra metadata of our commits: JSON, by query and batch, of digests of their rows."""
+
+TURN_KEY: Final = "_hoodie_ds_turn"
+"""Key in the extra metadata of our commits: the turn after which conflicts were looked for."""
+
 DIGEST_KEY: Final = "_hoodie_ds_digest"
 """Key of the extra metadata of what we write: xxh64 of all that the body says."""
 
@@ -178,6 +187,11 @@ class CommitMetadata:
     def with_extra(self, more: Mapping[str, str]) -> CommitMetadata:
         """Return a copy with more extra metadata."""
         return replace(self, extra={**self.extra, **more})
+
+    @property
+    def guard_entries(self) -> dict[str, str]:
+        """What the extra metadata say of micro-batches that are in the table."""
+        return {key: self.extra[key] for key in (CHECKPOINT_KEY, INPUTS_KEY) if key in self.extra}
 
     @cached_property
     def checksums(self) -> Mapping[str, str]:

@@ -25,22 +25,23 @@ from hoodie_ds.testing import (
     Effect,
     Fault,
     FaultyStorage,
+    Kind,
     MemoryStorage,
     Operation,
     Recorder,
     SimClock,
     SimIds,
     SimulatedCrash,
-    check_table,
     forget_process,
 )
 from tests.faults.scenarios import BLOOM, STATE
-from tests.faults.stream import OPERATION, QUERY, Model, Step, found
+from tests.faults.stream import OPERATION, QUERY, Model, Step, assert_well, found
 from tests.tables import TRIPS, TYPE, TYPES, trips
 
 BATCHES = 6
 TRIES = 12
 FAULTS = (Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.LOST_ANSWER, Effect.FAILED)
+SPAN = "hoodie.streaming.batches.per.commit"
 INDEXES = ({}, BLOOM, {**BLOOM, **STATE})
 
 
@@ -52,8 +53,10 @@ class Simulation:
         self.table = MemoryStorage(f"memory://seed-{seed}")
         self.recorder, self.clock, self.ids = Recorder(), SimClock(), SimIds(seed)
         chosen = {**TRIPS, **self.draw.choice(INDEXES), TYPE: self.draw.choice(TYPES)}
+        self.span = self.draw.choice([1, 1, 2, 3])
+        chosen[SPAN] = str(self.span)
         self.options = {key: value for key, value in chosen.items() if value}
-        self.model = Model()
+        self.visible = self.model = Model()
         self.stage = 0
         self.late: list[Callable[[], object]] = []
 
@@ -62,13 +65,14 @@ class Simulation:
         forget_process()
         for number in range(BATCHES):
             step = self._step(number)
-            self._until_committed(number, step)
             self.model = self.model.after(step)
-            assert found(self.table) == self.model.plain(), f"batch {number}: not the model"
+            after = self.visible if (number + 1) % self.span else self.model
+            self._until_committed(number, step, after)
+            self.visible = after
+            assert found(self.table) == after.plain(), f"batch {number}: not the model"
         self.late.clear()
         self._coordinator("upsert", self._process(0)).begin(trips().schema)
-        buckets = "hoodie.index.type" not in self.options
-        assert check_table(self.table.files, settled=True, buckets=buckets) == []
+        assert_well(self.table, self.options, settled=True)
         return self.recorder.trace_hash
 
     def _step(self, number: int) -> Step:
@@ -76,12 +80,13 @@ class Simulation:
         rows = trips(*((f"k{k}", f"c{k % 2}", number, float(10 * number + k)) for k in keys))
         operation = "upsert"
         if number and self.draw.random() < 0.25:
-            operation = self.draw.choice(["delete", "insert_overwrite"])
+            replaces = ["insert_overwrite"] if self.span == 1 else []
+            operation = self.draw.choice(["delete", *replaces])
         return Step(rows, operation, self.draw.randint(1, 3))
 
-    def _until_committed(self, number: int, step: Step) -> None:
+    def _until_committed(self, number: int, step: Step, model: Model) -> None:
         """Spark's loop: the same batch until a commit has returned, and at times once more."""
-        after = self.model.after(step).plain()
+        before, after = self.visible.plain(), model.plain()
         for attempt in range(TRIES):
             fault_rate = 0.5 if attempt < TRIES - 2 else 0.0
             try:
@@ -90,7 +95,7 @@ class Simulation:
                 self.recorder.note(type(error).__name__)
                 self.clock.advance(self.draw.choice([0, 1, 60_000, -3_600_000]))
                 seen = found(self.table)
-                assert seen in (self.model.plain(), after), f"batch {number}: a part of it"
+                assert seen in (before, after), f"batch {number}: a part of it"
                 continue
             assert found(self.table) == after, f"batch {number}: committed, and not there"
             if self.draw.random() < 0.8:  # else Spark died before its commit log: once more
@@ -193,10 +198,14 @@ class Simulation:
     def _process(
         self, fault_rate: float, before: Callable[[Operation], None] | None = None
     ) -> FaultyStorage:
-        faults = []
-        if self.draw.random() < fault_rate:
-            faults = [Fault(self.draw.choice(FAULTS), at=self.draw.randint(1, 60))]
+        faults = [self._fault()] if self.draw.random() < fault_rate else []
         return FaultyStorage(self.table, faults, self.recorder, before)
+
+    def _fault(self) -> Fault:
+        if self.draw.random() < 0.2:
+            size, number = self.draw.choice([0, 1, 100, 1000]), self.draw.randint(0, 3)
+            return Fault(Effect.TORN, kinds=frozenset({Kind.WRITE}), skip=number, keep=size)
+        return Fault(self.draw.choice(FAULTS), at=self.draw.randint(1, 60))
 
     def _coordinator(self, operation: str, process: FaultyStorage) -> Coordinator:
         given: dict[str, Any] = {**self.options, OPERATION: operation, "path": self.table.root}

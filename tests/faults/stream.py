@@ -9,20 +9,30 @@ from typing import Any, cast
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.clock import Clock, Pauses
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TableNotFoundError
+from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import SimClock, SimIds
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from tests.rows import META
+from tests.tables import KEY
 
 OPERATION = "hoodie.datasource.write.operation"
 QUERY = "q"
 
 Rows = Sequence[Mapping[str, Any]]
+
+
+class NoPauses:
+    """Pauses of a writer that need not wait for another."""
+
+    def pause(self, longest_ms: int) -> int:
+        raise AssertionError("nobody else is at work")
 
 
 @dataclass(frozen=True)
@@ -67,30 +77,68 @@ def plain(rows: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, Any]]]:
 
 
 def writer(
-    storage: Storage, options: Mapping[str, str], clock: SimClock | None = None
+    storage: Storage, options: Mapping[str, str], attempt: str, clock: Clock, pauses: Pauses
 ) -> Coordinator:
     parsed = WriteOptions.parse({**options, "path": storage.root})
-    return Coordinator(parsed, storage, clock or SimClock(), SimIds(id(storage)))
+    return Coordinator(parsed, storage, clock, SimIds(attempt), pauses)
 
 
-def run(storage: Any, options: Mapping[str, str], number: int, step: Step, stage: int) -> None:
-    """One micro-batch, in a process whose operations go to `storage`."""
+def begin(
+    storage: Any,
+    options: Mapping[str, str],
+    schema: pa.Schema,
+    query: str = QUERY,
+    *,
+    clock: Clock | None = None,
+    pauses: Pauses | None = None,
+) -> Batch:
+    """The start of a batch, recovery included, in a process of its own."""
+    coordinator = writer(
+        cast(Storage, storage), options, query, clock or SimClock(), pauses or NoPauses()
+    )
+    return coordinator.begin(schema, query)
+
+
+def run(
+    storage: Any,
+    options: Mapping[str, str],
+    number: int,
+    step: Step,
+    stage: int,
+    query: str = QUERY,
+    *,
+    commit: bool = True,
+    clock: Clock | None = None,
+    pauses: Pauses | None = None,
+) -> None:
+    """One micro-batch, in a process whose operations go to `storage`; a stage has one attempt."""
     given = {**options, OPERATION: step.operation, **step.options}
-    coordinator = writer(cast(Storage, storage), given)
-    batch = coordinator.begin(step.rows.schema)
+    attempt = f"{query} {number} {stage}"
+    coordinator = writer(
+        cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses()
+    )
+    batch = coordinator.begin(step.rows.schema, query)
     size = -(-step.rows.num_rows // step.tasks)
     messages = [
         write_task(
             batch,
             TaskId(task, stage, task),
-            BatchId(QUERY, number),
+            BatchId(query, number),
             step.rows.slice(task * size, size).to_batches(step.batched),
             sole_writer=step.tasks == 1,
             clock=coordinator.clock,
         )
         for task in range(step.tasks)
     ]
-    coordinator.commit(messages)
+    if commit:
+        coordinator.commit(messages)
+
+
+def assert_well(left: MemoryStorage, options: Mapping[str, str], *, settled: bool = False) -> None:
+    """Fail with what the independent checker has to say of a table."""
+    buckets = "hoodie.index.type" not in options and KEY in options
+    wrong = check_table(left.files, settled=settled, buckets=buckets)
+    assert not wrong, "; ".join(wrong)
 
 
 def found(storage: Any) -> list[list[tuple[str, Any]]]:

@@ -20,7 +20,7 @@ GOALS: Final = {
     "model states": (2_000_000, "states of protocols in which every promise holds"),
     "malformed files": (4_000, "damaged or forged inputs of fourteen formats"),
     "byte positions": (6_000, "bytes of committed files flipped, or the rest cut off, one by one"),
-    "partition values": (2_000, "tables with partition values that are made to do harm"),
+    "partition values": (1_500, "tables with partition values that are made to do harm"),
     "hostile options": (1_500, "writes with options that are malformed, extreme or contradictory"),
     "races, local": (500, "two processes put one name at the same time, on a disk"),
     "races, s3": (500, "the same on moto"),

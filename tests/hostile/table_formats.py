@@ -89,7 +89,8 @@ def names(seed: Seed, data: bytes) -> None:
 
 def forged_marker(rng: Random, seed: Seed, _: Sequence[bytes]) -> bytes:
     victims = [path for path in seed.files if "/.temp/" not in path]
-    target = rng.choice((*victims, *TEXTS, "x", ".hoodie", "..", "../../x", ".hoodie/.temp"))
+    odd = (*TEXTS, "x", ".hoodie", "..", "../../x", ".hoodie/.temp")
+    target = rng.choice((rng.choice(victims), rng.choice(("x", *victims)), rng.choice(odd)))
     kind = rng.choice(("CREATE", "MERGE", "APPEND", "", "x", "/"))
     marker = rng.choice((f"{target}.marker.{kind}", f"{target}.marker", str(target)))
     return marker.encode("utf-8", "surrogatepass")

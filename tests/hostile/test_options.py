@@ -139,15 +139,14 @@ def check_outcome(
 
 def test_some_examples() -> None:
     outcomes = Counter(try_options(number) for number in range(QUICK))
-    tally("hostile options", QUICK)
     assert min(outcomes.values()) > QUICK // 10
 
 
 @pytest.mark.slow
 def test_many_examples() -> None:
-    for number in range(QUICK, EXAMPLES):
+    for number in range(EXAMPLES):
         try_options(number)
-    tally("hostile options", EXAMPLES - QUICK)
+    tally("hostile options", EXAMPLES)
     reached("hostile options")
 
 

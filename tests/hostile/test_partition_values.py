@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import RecordKeyError
+from hoodie_ds.errors import PathEscapeError, RecordKeyError
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.testing import FaultyStorage
@@ -171,6 +172,14 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.getbasetemp() / f"place{next(_numbers)}"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _no_sync() -> Iterator[None]:
+    """No power is cut here, and thousands of small files are written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.mark.parametrize("case", CASES)
 @settings(max_examples=6)
 @given(values=st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4))
@@ -189,18 +198,56 @@ def test_every_hostile_value(
 ) -> None:
     """Each alone, and beside others that it might be taken for."""
     refused = 0
-    for value in HOSTILE:
-        for values in ([(value, "z")], [("x", value), (value, "x"), (None, "a")]):
-            around = fresh(tmp_path_factory)
-            refused += try_values(around, case, values)
-            shutil.rmtree(around)
-            tally("partition values", 1)
+    for number, value in enumerate(HOSTILE):
+        alone = number % 2 or case[0] == "SIMPLE"
+        values = [(value, "z")] if alone else [("x", value), (value, "x"), (None, "a")]
+        around = fresh(tmp_path_factory)
+        refused += try_values(around, case, values)
+        shutil.rmtree(around)
+        tally("partition values", 1)
     tally("partition cases", 1)
     assert refused or case[0] == "NON_PARTITION"
-    assert refused < 2 * len(HOSTILE)
+    assert refused < len(HOSTILE) or case[0] == "TIMESTAMP"  # where none of them is a date
 
 
 @pytest.mark.slow
 def test_enough_was_tried() -> None:
     if COUNTS["partition cases"] == len(CASES):
         reached("partition values")
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    """As Spark makes them of a cast from binary, half of a surrogate pair among them."""
+    for column in ("id", "city"):
+        for body in (b"\xff\xfe", "\ud800".encode("utf-8", "surrogatepass")):
+            offsets = pa.array([0, len(body)], pa.int32()).buffers()[1]
+            text = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(body)])
+            rows = rows_of([("x", "z")], 1)
+            rows = rows.set_column(rows.column_names.index(column), column, text)
+            table = HoodieTable(str(tmp_path / "t"), options_of("SIMPLE", False, False))
+            with pytest.raises(RecordKeyError, match=rf"'{column}'.*not UTF-8 text.*correct"):
+                table.upsert(rows)
+            assert not (tmp_path / "t").exists()
+
+
+def test_keys_come_back_as_they_were(tmp_path: Path) -> None:
+    keys = [text for text in HOSTILE if text]
+    rows = pa.table({"id": keys, "city": ["x"] * len(keys), "n": list(range(len(keys)))})
+    table = HoodieTable(str(tmp_path / "t"), options_of("SIMPLE", False, False))
+    table.upsert(rows)
+    table.upsert(rows)
+    found = {row["id"]: row["n"] for row in table.read(["id", "n"]).to_pylist()}
+    assert found == {key: n for n, key in enumerate(keys)}
+    assert table.read(["id"]).num_rows == len(keys) == len(set(keys))
+
+
+def test_a_link_within_the_table_leads_nowhere(tmp_path: Path) -> None:
+    place = Place(tmp_path / "p", options_of("SIMPLE", False, False))
+    place.table.upsert(rows_of([("x", "z")], 1))
+    (place.path / "y").symlink_to(place.around / "etc")
+    with pytest.raises(PathEscapeError, match=r"'y'.*link leads outside"):
+        place.table.upsert(rows_of([("y", "z")], 1))
+    place.check_jail()
+    (place.path / "y").unlink()
+    place.table.upsert(rows_of([("y", "z")], 1))
+    assert place.table.read(["city"])["city"].to_pylist() == ["x", "y"]

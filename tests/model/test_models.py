@@ -20,11 +20,11 @@ EXHAUSTED = {
     "writers J pessimistic on local clocks, put-if-absent",
     "turns, two tasks each",
     "turns, dead writers' manifests",
-    "turns, three writers, all states",
 }
-"""Those of `LARGE` that have fewer states than that, and of `VAST` that have fewer than `FAR`."""
+"""Those of `LARGE` that have fewer states than that."""
 
 FAR = 3_000_000
+"""More than two or three of `VAST` have: those are looked at to the last state."""
 PACKAGE = Path(__file__).parents[2] / "hoodie_ds"
 
 
@@ -116,7 +116,6 @@ def test_the_rules_are_enough_further_on(name: str) -> None:
 def test_the_rules_are_enough_far_on(name: str) -> None:
     found = explore(VAST[name], FAR)
     assert found.wrong is None, str(found)
-    assert found.exhausted == (name in EXHAUSTED), str(found)
 
 
 def test_enough_variants_were_found(request: pytest.FixtureRequest) -> None:

@@ -187,7 +187,7 @@ VAST: Final[dict[str, Model[Any]]] = {
     },
     "sink, another writer": Sink(batches=2, parts=2, other=True),
     "sink, crashes": Sink(batches=2, parts=2, crashes=2, lost=2, attempts=2),
-    "turns, three writers, all states": Turns((ONE, SAME_GROUP, Writer(2, 1)), crashes=0),
+    "turns, three writers that live": Turns((ONE, SAME_GROUP, Writer(2, 1)), crashes=0),
     "turns, three writers": Turns(THREE, crashes=2, lost=1),
     "turns, three writers of a file group": Turns(
         (Writer(0, 0, tasks=2), Writer(1, 0, tasks=2), Writer(2, 0)), crashes=2, lost=1

@@ -21,10 +21,11 @@ from hoodie_ds.errors import (
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.replay_guard import CHECKPOINT_KEY, BatchId
+from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
 from hoodie_ds.timeline.paths import TEMP, instant_path
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import TRIPS, coordinator, found, tree, trips
@@ -179,13 +180,16 @@ def test_a_completing_put_whose_answer_is_lost_has_happened(
     assert found(table) == AFTER_TWO
 
 
-def test_a_completing_put_that_failed_leaves_the_table_as_it_was(
+def test_a_commit_that_was_decided_and_not_written_down_is_so_by_the_next_batch(
     writer: Coordinator, table: HoodieTable
 ) -> None:
-    writer = replace(writer, storage=LosesAnswers(writer.storage, takes_effect=False))
-    with pytest.raises(StorageError, match="the answer was lost"):
-        writer.commit([write(writer.begin(TWO.schema))])
+    failing = replace(writer, storage=LosesAnswers(writer.storage, takes_effect=False))
+    with pytest.raises(CommitOutcomeUnknownError, match="the answer was lost") as unknown:
+        failing.commit([write(failing.begin(TWO.schema))])
+    assert isinstance(unknown.value.__cause__, StorageError)
     assert found(table) == AFTER_ONE
+    writer.begin(TWO.schema)
+    assert found(table) == AFTER_TWO
 
 
 def test_an_outcome_that_cannot_be_read_back_is_unknown_and_deletes_nothing(

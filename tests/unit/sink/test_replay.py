@@ -14,10 +14,10 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, ReplayMismatchError
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.replay_guard import INPUTS_KEY, BatchId
+from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.commit_metadata import INPUTS_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import commit_path, instant_path
 from hoodie_ds.timeline.timeline import load_timeline, read_commit

@@ -27,6 +27,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.heartbeat import beat
 from hoodie_ds.table.opened import Table, open_table
+from hoodie_ds.table.turns import newest_turn
 from hoodie_ds.testing import (
     Effect,
     Fault,
@@ -492,3 +493,38 @@ def test_an_old_driver_that_stood_still_in_its_commit(town: Town, stop: str, mod
     assert town.rows() == expected
     Written(town.writer(**changes), trips(("b", "y", 3, 3.0)), BatchId("q", 1)).commit()
     assert town.rows() == [row if row[0] != "b" else ("b", "y", 3, 3.0) for row in expected]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_manifest_whose_batch_was_committed_since_is_not_completed(kind: str) -> None:
+    """An old driver's late tasks bring it as far as the manifest, beside the new driver."""
+    place = Town({k: v for k, v in TRIPS.items() if "write" not in k and k != BUCKETS})
+    place.options[TYPE] = kind
+    place.put(FIRST)
+    rows = trips(("k", "x", 1, 1.0))
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    old = place.writer(FaultyStorage(place.storage, [crash]))
+    batch = old.begin(rows.schema)
+    new = Written(place.writer(), rows, BatchId("q", 0))
+    late = write_task(batch, TaskId(0, 9, 9), BatchId("q", 0), rows.to_batches(), sole_writer=True)
+    with pytest.raises(SimulatedCrash):
+        old.commit([late])
+    assert any(path.endswith("manifest_1.json") for path in place.storage.files)
+    new.commit()
+    Written(place.writer(), trips(("l", "x", 1, 1.0)), BatchId("q", 1)).commit()
+    assert [row[0] for row in place.rows()] == ["a", "b", "k", "l"]
+    assert not load_timeline(place.storage).pending
+
+
+def test_a_whole_manifest_that_recovery_completes_is_carried_on(town: Town) -> None:
+    """And its batch is known, even where all commits of ours are archived."""
+    alone = {"hoodie__write__concurrency__mode": "SINGLE_WRITER"}
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    storage = FaultyStorage(town.storage, [crash])
+    with pytest.raises(SimulatedCrash):
+        Written(town.writer(storage, **alone), trips(("a", "x", 2, 2.0)), BatchId("q", 7)).commit()
+    town.writer(**alone).begin(FIRST.schema)
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 1, 1.0)]
+    turn = newest_turn(town.storage)
+    assert turn is not None
+    assert ReplayGuard.parse(turn.carried, "a turn").holds(BatchId("q", 7))

@@ -39,7 +39,9 @@ def test_any_file_of_the_newest_slices_may_be_lost(tmp_path: Path, kind: str) ->
         if older:
             assert found(table) == expected
         else:
-            with pytest.raises(CorruptFileError, match=path.name + " is missing.*commit [0-9]{17}"):
+            with pytest.raises(
+                CorruptFileError, match=path.name + r" is missing.*[0-9]{17}\..*commit names"
+            ):
                 found(table)
             read += 1
         moved.rename(path)
@@ -68,7 +70,7 @@ def test_what_was_replaced_is_not_missed(tmp_path: Path) -> None:
 def test_cleaned_slices_are_not_missed(table: Timeline) -> None:
     table.commit(1, base(1)).commit(2, log(1, 1)).commit(3, base(3)).commit(4, log(3, 1))
     missing(table, base(3), log(3, 1))
-    with pytest.raises(CorruptFileError, match=r"log.1_0-1-1 is missing, which commit 20250104"):
+    with pytest.raises(CorruptFileError, match=r"log.1_0-1-1 is missing, which .hoodie/20250104"):
         missing(table, base(3))
     with pytest.raises(CorruptFileError, match=r"20250103000000000.parquet is missing"):
         missing(table, log(3, 1), base(1), log(1, 1))

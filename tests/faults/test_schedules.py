@@ -1,0 +1,82 @@
+"""All interleavings of two processes' phases: no update is lost, and no reader sees a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from hoodie_ds.testing import ScheduleError, explore, one_thread, schedules
+from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Pair, Play
+from tests.faults.tally import COUNTS, reached, tally
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+def all_of(name: str, pair: Pair, mode: Mapping[str, str] = SEVERAL) -> int:
+    play = Play(name, pair, mode)
+    return explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_schedule_of_a_pair(name: str) -> None:
+    tally("schedules", all_of(name, PAIRS[name]))
+    tally("pairs", 1)
+    if COUNTS["pairs"] == len(PAIRS):
+        reached("schedules")
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", NIGHTLY)
+def test_every_schedule_of_further_pairs(name: str) -> None:
+    tally("schedules, nightly", all_of(name, NIGHTLY[name]))
+    tally("further pairs", 1)
+    if COUNTS["further pairs"] == len(NIGHTLY):
+        reached("schedules, nightly")
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in PAIRS if name != "writer, writer"])
+def test_every_schedule_of_writers_that_know_of_no_other(name: str) -> None:
+    assert all_of(name, PAIRS[name], SINGLE) == 924
+
+
+@pytest.mark.xfail(raises=ScheduleError, reason="its manifest outlives a conflict after its turn")
+def test_a_single_writer_that_lost_its_turn_leaves_nothing_to_complete() -> None:
+    play = Play("single", PAIRS["writer, writer"], SINGLE)
+    explore(play.fresh, play.actors, play.check, ["abbaaabbaabb"])
+
+
+def test_six_phases_each_make_924_schedules() -> None:
+    play = Play("pair", PAIRS["writer, writer"], SINGLE)
+    orders = list(schedules(*play.actors))
+    assert len(set(orders)) == len(orders) == 924
+
+
+@pytest.mark.parametrize("order", ["ababababbaab", "aaaaaabbbbbb"])
+def test_a_schedule_does_the_same_again(order: str) -> None:
+    play = Play("pair", PAIRS["recovery, recovery"], SINGLE)
+    traces = [play.trace(order) for _ in range(2)]
+    assert traces[0] == traces[1]
+    assert {"a:begin", "a:undo", "b:begin"} <= set(traces[0])
+
+
+def test_a_lost_update_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The explorer itself can fail: the second writer commits over what it has not seen."""
+    monkeypatch.setattr("hoodie_ds.sink.commit.check_groups", lambda *_: None)
+    play = Play("lost", PAIRS["writer, writer"], SEVERAL)
+    with pytest.raises(ScheduleError, match=r"schedule bbbaaaaaabbb \(b:begin .* is not what"):
+        explore(play.fresh, play.actors, play.check, ["bbbaaaaaabbb"])
+
+
+def test_a_task_may_write_on_while_its_instant_is_undone() -> None:
+    """Roll-back has listed the markers when the task puts another one."""
+    play = Play("late", PAIRS["writer, rollback"], SEVERAL)
+    assert explore(play.fresh, play.actors, play.check, ["aabbaabbbbaa"]) == 1

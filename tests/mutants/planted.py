@@ -1,0 +1,654 @@
+"""Bugs to plant: one change of the package each, the test that finds it, and what it breaks.
+
+A test that passes with its bug planted is a bug of the test. Where the code has moved on, so that
+an old text is not found any more, find the place where the bug would be made today.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COMMIT = "tests/unit/sink/test_commit.py"
+RECOVERY = "tests/unit/services/test_recovery.py"
+ROLLBACK = "tests/unit/services/test_rollback.py"
+SPANS = "tests/unit/sink/test_several_batches.py"
+TASKS = "tests/unit/sink/test_tasks.py"
+RETRYING = "tests/unit/storage/test_retrying.py"
+MERGER = "tests/unit/record/test_merger.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug.
+
+    Parameters
+    ----------
+    name : str
+        What is done wrong.
+    file : str
+        Module, below the package.
+    old, new : str
+        The text that is replaced, which occurs once, and what takes its place.
+    test : str
+        A test that has to fail.
+    breaks : str
+        The promise, or what happens to a user.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+    breaks: str
+
+
+TIMES_AND_NAMES = [
+    Mutant(
+        "an instant time is claimed by a put that overwrites",
+        "timeline/claim.py",
+        "        storage.put_if_absent(path, owner.encode())\n",
+        "        storage.replace(path, owner.encode())\n",
+        "tests/faults/test_promises.py::test_two_writers_never_share_an_instant",
+        "P5: two writers under one instant time",
+    ),
+    Mutant(
+        "whoever finds an instant time claimed joins it",
+        "timeline/claim.py",
+        "return storage.read(path) == owner.encode()",
+        "return True",
+        "tests/faults/test_promises.py::test_two_writers_never_share_an_instant",
+        "P5: the files of one batch are committed by another",
+    ),
+    Mutant(
+        "a rollback takes its time without a claim",
+        "services/rollback.py",
+        '            taken = claim(table.storage, time, f"rollback of {target}")\n',
+        "            taken = True\n",
+        "tests/unit/sink/test_several_writers.py::test_a_rollback_shares_no_time_with_a_commit",
+        "P5: a rollback and a commit at one time",
+    ),
+    Mutant(
+        "the timeline is not looked at after a claim",
+        "services/rollback.py",
+        "if taken and not load_timeline(table.storage).has_other(rollback):",
+        "if taken:",
+        "tests/faults/test_promises.py::test_a_rollback_takes_no_time_that_was_used_meanwhile",
+        "P5: two actions at one time",
+    ),
+    Mutant(
+        "instant times come from the clock alone",
+        "timeline/instant_time.py",
+        "return now if latest is None or now > padded(latest) else following(latest)",
+        "return now",
+        "tests/unit/timeline/test_instant_time.py::test_times_increase_whatever_the_clock_does",
+        "P5: a clock set back makes a commit older than what it follows",
+    ),
+    Mutant(
+        "times of old tables are compared without their milliseconds",
+        "timeline/instant_time.py",
+        'return time if len(time) == 17 else f"{time}999"',
+        "return time",
+        "tests/unit/timeline/test_timeline.py::test_an_old_time_compares_with_milliseconds",
+        "rows of an upgraded table vanish",
+    ),
+    Mutant(
+        "the attempt is missing from file names",
+        "sink/task_writer.py",
+        'f"{context.writer}-{stage}-{task.attempt}"',
+        'f"{context.writer}-{stage}-0"',
+        f"{COMMIT}::test_a_file_of_a_lost_attempt_is_deleted_by_the_commit",
+        "P16: a second attempt of a task meets the file of the first",
+    ),
+    Mutant(
+        "tasks of a later run of an open instant take the names of the first",
+        "sink/task_writer.py",
+        "    if prepared:\n        # Tasks",
+        "    if False:\n        # Tasks",
+        "tests/faults/test_promises.py::test_an_open_instant_goes_on_in_an_application_that_counts_anew",
+        "P2: the replay of a batch meets files of the run that died",
+    ),
+    Mutant(
+        "a bucket's file id is drawn",
+        "index/bucket.py",
+        '    return f"{bucket_prefix(bucket)}-0000-0000-0000-{generation:012d}-0"\n',
+        '    import uuid\n\n    return f"{bucket_prefix(bucket)}-{str(uuid.uuid4())[9:]}-0"\n',
+        "tests/faults/test_promises.py::test_a_bucket_is_one_group_whoever_begins_it",
+        "P7: two file groups for one bucket (Hudi #19907)",
+    ),
+    Mutant(
+        "a group that replaces another takes over its id",
+        "sink/bucket_router.py",
+        "        taken = self._view.replaced_ids(key.partition_path) | live\n",
+        "        taken: set[str] = set()\n",
+        "tests/unit/test_operations.py::test_an_overwrite_of_partitions_leaves_the_others",
+        "new rows are hidden with the group that they replace (Hudi #19793)",
+    ),
+    Mutant(
+        "new file ids are made without the partition",
+        "sink/new_group.py",
+        "identity = (context.instant_time, partition_path, str(context.writer), str(number))",
+        "identity = (context.instant_time, str(context.writer), str(number))",
+        "tests/faults/test_promises.py::test_file_ids_differ_between_partitions",
+        "one id in two partitions (Hudi #19517)",
+    ),
+]
+
+COMMITS = [
+    Mutant(
+        "the completed file is put over what is there",
+        "storage/decisive_put.py",
+        "        storage.put_if_absent(path, body)\n",
+        "        storage.replace(path, body)\n",
+        "tests/faults/test_promises.py::test_a_completed_file_never_changes",
+        "P6: a commit changes after readers have seen it",
+    ),
+    Mutant(
+        "a commit names none of its files",
+        "sink/commit_record.py",
+        "return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced)",
+        "return CommitMetadata((), batch.operation.value.upper(), extra, replaced)",
+        f"{COMMIT}::test_nothing_is_visible_before_the_commit",
+        "P3: committed rows are not there",
+    ),
+    Mutant(
+        "an error of the completing put is passed over",
+        "storage/decisive_put.py",
+        "                raise error from None\n",
+        "                return True\n",
+        f"{COMMIT}::test_a_completing_put_that_failed_leaves_the_table_as_it_was",
+        "P1: Spark moves past a batch that is not there",
+    ),
+    Mutant(
+        "a commit without an answer counts as failed",
+        "storage/decisive_put.py",
+        "if isinstance(unreadable, NotFoundError) and not isinstance(error, UnavailableError):",
+        "if True:",
+        f"{COMMIT}::test_an_outcome_that_cannot_be_read_back_is_unknown_and_deletes_nothing",
+        "P4: unknown is taken for failed",
+    ),
+    Mutant(
+        "a put that may still arrive counts as failed",
+        "storage/decisive_put.py",
+        " and not isinstance(error, UnavailableError):",
+        ":",
+        "tests/faults/test_promises.py::test_a_put_that_may_still_arrive_is_unknown",
+        "P4: unknown is taken for failed",
+    ),
+    Mutant(
+        "a commit of somebody else's under the same time counts as ours",
+        "storage/decisive_put.py",
+        "            return storage.read(path) == body\n",
+        "            return bool(storage.read(path))\n",
+        "tests/faults/test_promises.py::test_a_completed_file_never_changes",
+        "P3: success is told for rows that are not there",
+    ),
+    Mutant(
+        "tasks that did not report are passed over",
+        "sink/coordinator.py",
+        "        if len(reported) < len(messages):\n",
+        "        if False:\n",
+        f"{COMMIT}::test_a_task_that_did_not_report_stops_the_commit",
+        "P1: a part of a batch is committed",
+    ),
+    Mutant(
+        "two attempts of a task are both committed",
+        "sink/commit.py",
+        "    _check_no_group_twice(statuses, staged)\n",
+        "",
+        f"{TASKS}::test_two_base_files_of_one_group_are_refused",
+        "P2: rows come twice, or a slice has two base files",
+    ),
+    Mutant(
+        "files of lost attempts stay",
+        "sink/commit.py",
+        "        _delete_unnamed(storage, instant.time, body)\n",
+        "",
+        f"{COMMIT}::test_a_file_of_a_lost_attempt_is_deleted_by_the_commit",
+        "P16: readers that list folders see rows twice",
+    ),
+    Mutant(
+        "conflicts are looked for on the timeline of the batch's start",
+        "sink/commit.py",
+        "    check_groups(batch, instant.time, timeline, statuses, replaced)\n",
+        "    check_groups(batch, instant.time, batch.timeline, statuses, replaced)\n",
+        f"{COMMIT}::test_a_commit_in_between_on_the_same_group_is_a_conflict",
+        "P3: an update in between is lost",
+    ),
+    Mutant(
+        "what came into a replaced partition meanwhile is no conflict",
+        "sink/conflicts.py",
+        " or [g for g in others if g.partition_path in replaced]",
+        "",
+        "tests/faults/test_promises.py::test_what_came_into_a_replaced_partition_is_a_conflict",
+        "P3: an overwrite takes rows away that nobody told it of, or leaves them",
+    ),
+    Mutant(
+        "a batch commits although its instant was rolled back",
+        "sink/commit.py",
+        "    if undone:\n",
+        "    if False:\n",
+        f"{COMMIT}::test_a_commit_after_a_rollback_is_refused",
+        "P1: a commit names files that are gone",
+    ),
+    Mutant(
+        "abort deletes the files of the batch",
+        "sink/coordinator.py",
+        "            if message and message.instant_time is not None"
+        " and not is_complete(message):\n",
+        "            for status in message.statuses if message else ():\n"
+        "                self.storage.delete(status.stat.path)\n"
+        "            if message and message.instant_time is not None"
+        " and not is_complete(message):\n",
+        f"{COMMIT}::test_an_abort_after_success_takes_nothing_away",
+        "P3, P4: a commit whose answer was lost loses its rows",
+    ),
+    Mutant(
+        "a failed flush is not waited for",
+        "sink/flusher.py",
+        "            flush.result()\n",
+        "",
+        "tests/unit/sink/test_memory.py"
+        "::test_a_buffer_is_held_until_its_flush_succeeded_and_a_failure_fails_the_task",
+        "P1: a commit before its data",
+    ),
+    Mutant(
+        "the marker comes after its file",
+        "handles/data_file.py",
+        "    with suppress(AlreadyExistsError):\n"
+        "        context.storage.put_if_absent(marker_path(context.instant_time, path, kind), b"
+        '"")\n'
+        "    with context.storage.open_output(path) as file, HashingOutput(file) as output:\n"
+        "        yield output\n",
+        "    with context.storage.open_output(path) as file, HashingOutput(file) as output:\n"
+        "        yield output\n"
+        "    with suppress(AlreadyExistsError):\n"
+        "        context.storage.put_if_absent(marker_path(context.instant_time, path, kind), b"
+        '"")\n',
+        "tests/faults/test_promises.py::test_a_file_without_a_marker_never_is",
+        "P11: a file that no rollback finds",
+    ),
+]
+
+REPLAYS = [
+    Mutant(
+        "the replay check looks at the newest commit alone",
+        "sink/replay_guard.py",
+        "[found for time in times if (found := timeline.commit_at(time))]",
+        "[]",
+        f"{COMMIT}::test_a_batch_that_an_earlier_instant_committed_later_is_known",
+        "P2: a batch comes twice if another commit lies between",
+    ),
+    Mutant(
+        "the replay check looks at the batch's number without its query",
+        "sink/replay_guard.py",
+        '_number(self.committed.get(batch.query_id, ""))',
+        "max(map(_number, self.committed.values()), default=-1)",
+        "tests/unit/sink/test_replay_guard.py::test_a_batch_is_held_up_to_the_highest_of_its_query",
+        "P2: batches of a second query are dropped",
+    ),
+    Mutant(
+        "a commit carries its own query alone",
+        "sink/commit_record.py",
+        "guard = guard.with_batch(batch_id, total_digest(messages))",
+        "guard = ReplayGuard().with_batch(batch_id, total_digest(messages))",
+        f"{COMMIT}::test_every_commit_carries_all_queries",
+        "P2: another writer's commit, or archiving, makes the table forget a batch",
+    ),
+    Mutant(
+        "batch numbers are compared as text",
+        "sink/replay_guard.py",
+        'return batch.batch_id <= _number(self.committed.get(batch.query_id, ""))',
+        'return str(batch.batch_id) <= self.committed.get(batch.query_id, "")',
+        "tests/unit/sink/test_replay_guard.py::test_a_batch_is_held_up_to_the_highest_of_its_query",
+        "P2: batch 10 is dropped after batch 9",
+    ),
+    Mutant(
+        "a committed batch is written again",
+        "sink/task_writer.py",
+        "    if batch_id is not None and batch.guard.holds(batch_id):\n",
+        "    if False:\n",
+        f"{COMMIT}::test_a_committed_batch_is_drained_and_writes_nothing",
+        "P2: a replayed batch leaves an instant behind",
+    ),
+    Mutant(
+        "a batch that was committed meanwhile is committed again",
+        "sink/commit.py",
+        "    if message.batch_id is not None and guard.holds(message.batch_id):\n",
+        "    if guard is None:\n",
+        "tests/unit/sink/test_commit.py::test_a_batch_that_was_begun_twice_commits_once",
+        "P2: a driver left behind and its successor both commit",
+    ),
+    Mutant(
+        "an instant of several batches forgets the earlier ones",
+        "sink/commit.py",
+        "        record = joined(read_commit(storage, before), record, commit_path(before))\n",
+        "        assert record\n",
+        "tests/unit/sink/test_several_batches.py::test_rows_appear_with_the_last_batch",
+        "P3: rows of earlier micro-batches are gone",
+    ),
+]
+
+RECOVERIES = [
+    Mutant(
+        "a rollback trusts the timeline that it was given",
+        "services/rollback.py",
+        "    if not any(pending.time == instant.time for pending in timeline.pending):\n"
+        "        return\n",
+        "",
+        f"{ROLLBACK}::test_an_instant_that_is_gone_is_left_alone",
+        "P3: a completed instant is rolled back",
+    ),
+    Mutant(
+        "a rollback does not look again once it is on the timeline",
+        "services/rollback.py",
+        "    if load_timeline(table.storage).commit_at(instant.time) is not None:\n",
+        "    if False:\n",
+        f"{ROLLBACK}::test_an_instant_that_completes_meanwhile_is_left_alone",
+        "P3: a completed instant is rolled back",
+    ),
+    Mutant(
+        "the rolled back instant leaves the timeline before its files are gone",
+        "services/rollback.py",
+        '    _put_again(table, rollback.at(State.INFLIGHT), b"")\n',
+        '    _put_again(table, rollback.at(State.INFLIGHT), b"")\n'
+        "    storage.delete(instant_path(instant.at(State.INFLIGHT)))\n"
+        "    storage.delete(instant_path(instant.at(State.REQUESTED)))\n"
+        "    storage.delete(temp_folder(instant.time))\n",
+        f"{RECOVERY}::test_recovery_may_be_killed_at_any_operation",
+        "P11: files of a failed write stay",
+    ),
+    Mutant(
+        "another engine's instant is completed",
+        "services/recovery.py",
+        "    alone = is_ours(table, instant) and not _is_of_several(table, instant)\n",
+        "    alone = True\n",
+        "tests/unit/services/test_recovery.py::test_another_engines_instant_is_never_committed",
+        "P1: what another engine had not finished becomes visible",
+    ),
+    Mutant(
+        "a damaged manifest is committed",
+        "services/prepared.py",
+        "        CommitMetadata.from_bytes(body, path)\n",
+        "",
+        f"{RECOVERY}::test_a_damaged_manifest_is_rolled_back",
+        "P6: a completed file that cannot be read",
+    ),
+    Mutant(
+        "a whole manifest is rolled back",
+        "services/recovery.py",
+        "    decide(table, instant, clock, may_complete=alone)\n",
+        "    decide(table, instant, clock)\n",
+        "tests/unit/services/test_recovery.py::test_a_whole_manifest_is_committed",
+        "P3: micro-batches that Spark has moved past are lost",
+    ),
+    Mutant(
+        "the sweep deletes what a commit names",
+        "services/sweep.py",
+        "            if not (is_commit and view.names(time, path)):\n",
+        "            if True:\n",
+        "tests/unit/services/test_sweep.py::test_a_file_that_its_commit_does_not_name_goes",
+        "P3: committed rows are deleted",
+    ),
+    Mutant(
+        "the sweep takes a pending instant for one that is gone",
+        "services/sweep.py",
+        "not is_commit and (time in known or timeline.is_committed(time))",
+        "not is_commit and timeline.is_committed(time)",
+        "tests/unit/services/test_sweep.py::test_files_of_a_pending_instant_stay",
+        "P1: files of a write that goes on are deleted",
+    ),
+]
+
+READS = [
+    Mutant(
+        "a reader believes the folder instead of the commit",
+        "table/fs_view.py",
+        "        return instant is None or path in _named_files(self.storage, instant)\n",
+        "        return True\n",
+        f"{COMMIT}::test_a_file_of_a_late_task_is_invisible",
+        "P16: late files are read",
+    ),
+    Mutant(
+        "blocks of instants that are not committed are read",
+        "reader/log_reader.py",
+        "return self.view.timeline.is_committed(instant) and self.view.names(instant, log.path)",
+        "return self.view.names(instant, log.path)",
+        "tests/unit/reader/test_snapshot.py"
+        "::test_a_block_of_an_instant_that_is_not_committed_does_not_count",
+        "P1: rows of a failed batch are read",
+    ),
+    Mutant(
+        "log files are merged in the order of their names",
+        "table/fs_view.py",
+        "    return log.name.version, log.name.write_token\n",
+        "    return 0, str(log.name)\n",
+        "tests/faults/test_promises.py::test_eleven_log_files_are_merged_in_their_order",
+        "an older row wins from the tenth log file on",
+    ),
+    Mutant(
+        "a damaged block is skipped",
+        "reader/log_reader.py",
+        "            return list(read_blocks(data, log.path))\n",
+        "            return list(read_blocks(data, log.path, lenient=True))\n",
+        "tests/faults/test_promises.py::test_a_damaged_block_is_never_skipped",
+        "P17: rows are lost without a word",
+    ),
+    Mutant(
+        "checksums are not compared",
+        "table/checked_file.py",
+        "    if found != expected:\n",
+        "    if False:\n",
+        "tests/hostile/test_byte_sweep.py::test_damage_is_named_with_both_checksums",
+        "P17: a flipped byte is other rows",
+    ),
+    Mutant(
+        "the length of a block is trusted",
+        "formats/log_block.py",
+        "        if not 0 <= size <= self._end - self._at:\n",
+        "        if size < 0:\n",
+        "tests/unit/formats/test_log_block.py::test_a_block_cut_anywhere_is_corrupt",
+        "P17, P22: half a block is read, or memory for a forged length is taken",
+    ),
+]
+
+MERGES = [
+    Mutant(
+        "of equal ordering values the earlier wins",
+        "record/merger.py",
+        "codes[len(old_at) :] >= codes[: len(old_at)]",
+        "codes[len(old_at) :] > codes[: len(old_at)]",
+        f"{MERGER}::test_merge_decides_key_by_key",
+        "P10: the same rows give another table",
+    ),
+    Mutant(
+        "the second ordering field is not looked at",
+        "record/ordering.py",
+        "    for rank in ranks[1:]:\n",
+        "    for rank in ranks[:0]:\n",
+        "tests/unit/test_several_ordering_fields.py"
+        "::test_the_first_field_decides_and_the_next_where_it_ties",
+        "an older row wins",
+    ),
+    Mutant(
+        "a delete wins over a later row",
+        "record/merger.py",
+        "        wins |= unordered(new.ordering, new.deleted)[new_at]\n",
+        "        wins |= new.deleted[new_at]\n",
+        "tests/faults/test_promises.py::test_a_late_delete_takes_no_newer_row_away",
+        "a late delete takes a newer row away",
+    ),
+    Mutant(
+        "partition values are not escaped",
+        "record/partition_path.py",
+        "        encoded = escape(text) if text and url_encode else text\n",
+        "        encoded = text\n",
+        "tests/unit/record/test_partition_path.py::test_styles",
+        "P20: two values share a folder",
+    ),
+    Mutant(
+        "a partition path may go up",
+        "record/partition_path.py",
+        '        if not component or component.startswith(".") or _UNUSABLE.search(component):\n',
+        "        if not component or _UNUSABLE.search(component):\n",
+        "tests/unit/record/test_partition_path.py::test_paths_out_of_the_table_are_refused",
+        "P20: a row writes outside the table",
+    ),
+]
+
+STORAGE = [
+    Mutant(
+        "put-if-absent on disk is a rename",
+        "storage/local.py",
+        "                _link(temporary, full)\n",
+        "                os.replace(temporary, full)\n",
+        "tests/contract/storage/test_storage_contract.py::test_one_of_many_threads_wins[local]",
+        "P5, P6: two processes take one name",
+    ),
+    Mutant(
+        "the name of a file appears before its content is durable",
+        "storage/local.py",
+        "            file.flush()\n            os.fsync(descriptor)\n",
+        "            file.flush()\n",
+        "tests/unit/storage/test_local.py"
+        "::test_content_is_synced_before_its_name_and_its_folder_after",
+        "P3: an empty commit after a power cut",
+    ),
+    Mutant(
+        "the retry of a put takes a taken name for its own",
+        "storage/retrying.py",
+        "                if not (maybe_done and self._holds(path, data)):\n",
+        "                if not maybe_done:\n",
+        f"{RETRYING}::test_a_put_whose_answer_is_lost_may_be_somebody_elses",
+        "P5: two writers win",
+    ),
+    Mutant(
+        "the retry of a put loses against its own first try",
+        "storage/retrying.py",
+        "                if not (maybe_done and self._holds(path, data)):\n"
+        "                    raise\n",
+        "                raise\n",
+        f"{RETRYING}::test_a_put_whose_answer_is_lost_is_ours",
+        "P4: a commit that took effect is told as failed (Hudi #14373)",
+    ),
+    Mutant(
+        "an unknown outcome is told as refused",
+        "storage/retrying.py",
+        "                if maybe_done:  # it says nothing about the earlier try\n",
+        "                if False:\n",
+        f"{RETRYING}::test_a_later_refusal_does_not_settle_an_unknown_outcome",
+        "P4: unknown is taken for failed",
+    ),
+    Mutant(
+        "paths may leave the base path",
+        "storage/local.py",
+        '        if real != self.root and not real.startswith(self.root.rstrip("/") + "/"):\n',
+        "        if False:\n",
+        "tests/unit/storage/test_local.py::test_links_that_lead_outside_are_refused",
+        "P20: files outside the table are written",
+    ),
+]
+
+WRITERS = "tests/unit/sink/test_several_writers.py"
+LOCKS_AND_TURNS = [
+    Mutant(
+        "a writer is dead as soon as nobody looks",
+        "services/lazy_recovery.py",
+        "if age_ms < timeout_ms}",
+        "if age_ms < 0}",
+        f"{WRITERS}::test_the_living_are_left_alone_and_the_dead_undone",
+        "P9: a live writer is rolled back (Hudi #10593)",
+    ),
+    Mutant(
+        "a dead writer lives for ever",
+        "services/lazy_recovery.py",
+        "if age_ms < timeout_ms}",
+        "if age_ms < timeout_ms * 1000}",
+        f"{WRITERS}::test_the_living_are_left_alone_and_the_dead_undone",
+        "P11: what a dead writer left is never undone",
+    ),
+    Mutant(
+        "a turn is put over another's",
+        "storage/decisive_put.py",
+        "        storage.put_if_absent(path, body)\n",
+        "        storage.replace(path, body)\n",
+        f"{WRITERS}::test_a_writer_that_stood_still_longer_than_its_lock",
+        "P3: a writer that lost its lock commits all the same",
+    ),
+    Mutant(
+        "a commit takes no turn",
+        "sink/exclusion.py",
+        "        return take_turn(self.batch.table.storage, replace(turn, carried=carried))\n",
+        "        return bool(turn)\n",
+        "tests/unit/sink/test_several_writers.py::test_a_writer_that_stood_still_longer_than_its_lock",
+        "P3: safety hangs on a lock alone, and its lease ends",
+    ),
+    Mutant(
+        "a rollback takes no turn",
+        "services/decisions.py",
+        "        if take_turn(table.storage, turn):\n",
+        "        if turn:\n",
+        "tests/faults/test_promises.py::test_a_writer_that_is_rolled_back_just_before_its_turn",
+        "P3: a commit is rolled back while it is completed",
+    ),
+    Mutant(
+        "what was decided is left to whoever decided it",
+        "services/decisions.py",
+        "    if not _is_pending(table, turn.instant):\n        return  # completed",
+        "    if turn:\n        return  # completed",
+        "tests/unit/sink/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",
+        "P3: a decided commit is rolled back",
+    ),
+    Mutant(
+        "keys are not compared",
+        "sink/exclusion.py",
+        "            check_keys(self.batch, prepared, timeline)\n",
+        "            assert prepared\n",
+        "tests/unit/sink/test_several_writers.py::test_one_new_key_in_two_file_groups_is_a_conflict",
+        "P8: one new key in two file groups",
+    ),
+    Mutant(
+        "the timeline is not loaded again under the lock",
+        "sink/exclusion.py",
+        "        return load_timeline(self.batch.table.storage)\n",
+        "        return timeline\n",
+        "tests/unit/sink/test_several_writers.py::test_a_conflict_with_a_decided_commit_is_seen",
+        "P3: an update in between is lost",
+    ),
+    Mutant(
+        "a single writer does not look for hearts that beat",
+        "services/recovery.py",
+        "    _refuse_living(table, pending, heartbeat_timeout_ms)\n",
+        "",
+        f"{WRITERS}::test_a_single_writer_does_not_undo_a_living_one_of_several",
+        "P9: a live writer is rolled back",
+    ),
+    Mutant(
+        "a manifest counts without a turn",
+        "services/recovery.py",
+        " and not _is_of_several(table, instant)\n",
+        "\n",
+        "tests/unit/sink/test_several_writers.py::test_a_manifest_without_a_turn_commits_nothing_for_a_single_writer_either",
+        "P3: an update that nobody checked for conflicts",
+    ),
+    Mutant(
+        "roll-back throws the markers of late files away",
+        "services/rollback.py",
+        "if ours else ()",
+        "if False else ()",
+        "tests/faults/test_schedules.py::test_a_task_may_write_on_while_its_instant_is_undone",
+        "P11: a file that no rollback finds",
+    ),
+]
+"""Of several writers: locks, heartbeats, turns."""
+
+MUTANTS = [
+    *TIMES_AND_NAMES,
+    *COMMITS,
+    *REPLAYS,
+    *RECOVERIES,
+    *READS,
+    *MERGES,
+    *STORAGE,
+    *LOCKS_AND_TURNS,
+]

@@ -1,0 +1,222 @@
+"""A stream in all its states against a dictionary: crashes, retries, replays, other writers.
+
+What a table may hold is known after every step but one: when a process ends in a commit, the
+batch is in the table or it is not, until somebody looks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from hoodie_ds.errors import HoodieError
+from hoodie_ds.testing import (
+    Effect,
+    Fault,
+    FaultyStorage,
+    Kind,
+    MemoryStorage,
+    SimulatedCrash,
+    forget_process,
+    one_thread,
+)
+from tests.faults.scenarios import BLOOM, COW, MOR, STATE
+from tests.faults.stream import Model, Step, assert_well, begin, found, run
+from tests.faults.tally import COUNTS, reached, tally
+from tests.tables import TRIPS, trips
+
+EXAMPLES, NIGHTLY, STEPS = 80, 200, 40
+INDEXES: dict[str, dict[str, str]] = {
+    "BUCKET": {},
+    "BLOOM": BLOOM,
+    "FLINK_STATE": {**BLOOM, **STATE},
+}
+
+_tables = count()
+
+KEYS = st.lists(st.integers(0, 7), min_size=1, max_size=4, unique=True)
+OPERATIONS = st.sampled_from(["upsert"] * 4 + ["delete", "insert_overwrite"])
+FAULTS = st.one_of(
+    st.builds(
+        Fault,
+        st.sampled_from(
+            [Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.LOST_ANSWER, Effect.FAILED]
+        ),
+        at=st.integers(1, 50),
+    ),
+    st.builds(
+        Fault,
+        st.just(Effect.TORN),
+        kinds=st.just(frozenset({Kind.WRITE})),
+        skip=st.integers(0, 2),
+        keep=st.sampled_from([0, 1, 500]),
+    ),
+)
+
+
+class Stream(RuleBasedStateMachine):
+    """One table, a streaming query, a second one, and processes that end."""
+
+    options: ClassVar[dict[str, str]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        forget_process()
+        self.table = MemoryStorage(f"memory://stateful-{next(_tables)}")
+        self.stages, self.others = count(), count()
+        self.number = 0
+        self.open: Step | None = None
+        """The batch that Spark has not seen committed, and brings again."""
+        self.last: Step | None = None
+        self.states = [(Model(), False)]
+        """What the table may hold, and whether the open batch is in it."""
+
+    def step(self, operation: str, keys: list[int], tasks: int) -> Step:
+        moment = next(self.stages)
+        # Equal ordering values: what is committed later wins, also where it was written earlier.
+        rows = trips(*((f"k{k}", "xy"[k % 2], 1, float(100 * moment + k)) for k in keys))
+        exists = any(self.table.files)
+        return Step(rows, operation if exists else "upsert", tasks)
+
+    @precondition(lambda self: self.open is None)
+    @rule(operation=OPERATIONS, keys=KEYS, tasks=st.integers(1, 2))
+    def batch(self, operation: str, keys: list[int], tasks: int) -> None:
+        self.open = self.step(operation, keys, tasks)
+        self.attempt(None)
+
+    @precondition(lambda self: self.open is None)
+    @rule(operation=OPERATIONS, keys=KEYS, tasks=st.integers(1, 2), fault=FAULTS)
+    def batch_that_fails(self, operation: str, keys: list[int], tasks: int, fault: Fault) -> None:
+        self.open = self.step(operation, keys, tasks)
+        self.attempt(fault)
+
+    @precondition(lambda self: self.open is not None)
+    @rule(fault=st.none() | FAULTS)
+    def again(self, fault: Fault | None) -> None:
+        self.attempt(fault)
+
+    @precondition(lambda self: self.open is None)
+    @rule(keys=KEYS)
+    def stopped(self, keys: list[int]) -> None:
+        """The tasks have written, and the driver ends before it commits."""
+        self.open = self.step("upsert", keys, 1)
+        run(self.table, self.options, self.number, self.open, next(self.stages), commit=False)
+        self.look()
+
+    @precondition(lambda self: self.open is None and self.last is not None)
+    @rule()
+    def replay(self) -> None:
+        """Spark died after the commit and before its own log: the same batch once more."""
+        assert self.last is not None
+        run(self.table, self.options, self.number - 1, self.last, next(self.stages))
+        self.look()
+
+    @rule(operation=OPERATIONS, keys=KEYS)
+    def other_writer(self, operation: str, keys: list[int]) -> None:
+        """A second query commits; where it finds a pending batch, it decides about that first."""
+        step = self.step(operation, keys, 1)
+        run(self.table, self.options, next(self.others), step, next(self.stages), "other")
+        self.states = [(model.after(step), done) for model, done in self.decided()]
+        self.look()
+
+    @precondition(lambda self: any(self.table.files))
+    @rule()
+    def recovery(self) -> None:
+        begin(self.table, self.options, trips().schema, "recovery")
+        self.states = self.decided()
+        assert_well(self.table, self.options, settled=True)
+        self.look()
+
+    def decided(self) -> list[tuple[Model, bool]]:
+        """What the table may hold once a pending batch has been committed or undone."""
+        if self.open is None:
+            return self.states
+        return self.states + [(m.after(self.open), True) for m, done in self.states if not done]
+
+    def attempt(self, fault: Fault | None) -> None:
+        """Bring the open batch."""
+        assert self.open is not None
+        step = self.open
+        after = [(model, True) for model, done in self.decided() if done]
+        # hypothesis may hand the same fault out again, and striking counts in it
+        faults = [] if fault is None else [Fault(fault.effect, fault.at, fault.kinds,
+                                                 skip=fault.skip, keep=fault.keep)]  # fmt: skip
+        storage: Any = FaultyStorage(self.table, faults)
+        try:
+            run(storage, self.options, self.number, step, next(self.stages))
+        except (SimulatedCrash, HoodieError):
+            assert fault is not None
+            forget_process()
+            self.states += after
+        else:
+            self.states = [(model, False) for model, _ in after]
+            self.number, self.last, self.open = self.number + 1, step, None
+        self.look()
+
+    def look(self) -> None:
+        """Leave of what the table may hold what it does hold."""
+        tally("model steps", 1)
+        seen = found(self.table)
+        self.states = [(model, done) for model, done in self.states if model.plain() == seen]
+        assert self.states, "a reader sees what no order of what happened can have left"
+        self.states = self.states[:1] + [s for s in self.states[1:] if s != self.states[0]]
+
+    def teardown(self) -> None:
+        if any(self.table.files):
+            self.recovery()
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+def explored(
+    kind: dict[str, str], index: str, examples: int, steps: int, *, derandomize: bool = False
+) -> None:
+    options = {k: v for k, v in {**TRIPS, **kind, **INDEXES[index]}.items() if v}
+    machine = type("Stream", (Stream,), {"options": options})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            derandomize=derandomize,
+            print_blob=True,
+        ),
+    )
+
+
+@pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
+def test_a_stream_in_a_few_states(kind: dict[str, str]) -> None:
+    explored(kind, "BUCKET", 5, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
+def test_a_stream_in_all_its_states(kind: dict[str, str], index: str) -> None:
+    explored(kind, index, EXAMPLES, STEPS, derandomize="CI" in os.environ)
+    tally("stateful tests", 1)
+    if COUNTS["stateful tests"] == 2 * len(INDEXES):
+        reached("model steps")
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
+def test_a_stream_in_more_of_its_states(kind: dict[str, str], index: str) -> None:
+    before = COUNTS["model steps"]
+    explored(kind, index, NIGHTLY, STEPS)
+    assert COUNTS["model steps"] - before >= NIGHTLY * STEPS
