@@ -50,6 +50,7 @@ POINTS: dict[str, tuple[str, str, str]] = {
     "before commit": ("commit", "before", ""),
     "before the manifest": ("put_if_absent", "before", r"/manifest_\d+\.json$"),
     "manifest put": ("put_if_absent", "after", r"/manifest_\d+\.json$"),
+    "turn taken": ("put_if_absent", "after", r"^\.hoodie/\.locks/turns/\d+$"),
     "before the completed file": ("put_if_absent", "before", _COMMIT + "$"),
     "completed file put": ("put_if_absent", "after", _COMMIT + "$"),
     "committed": ("commit", "after", ""),
@@ -73,7 +74,8 @@ class Armed:
     after : int
         How many batches must be in Spark's commit log before.
     seconds : float
-        How long the process waits, after ``stop`` too: it then goes on, late.
+        How long the process waits, after ``stop`` too, unless there is a file ``go``: it then
+        goes on, late.
     """
 
     point: str
@@ -180,7 +182,9 @@ def _act(armed: Armed, folder: Path) -> None:
         raise OSError("as the test wants")
     elif armed.action == "stop":
         (folder.parent / "stop").touch()
-    time.sleep(armed.seconds)
+    end = time.monotonic() + armed.seconds
+    while time.monotonic() < end and not (folder.parent / "go").exists():
+        time.sleep(0.05)
 
 
 def _hooked(owner: type, call: str) -> None:

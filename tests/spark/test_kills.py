@@ -26,6 +26,7 @@ KILLS = {
         "task done",
         "before commit",
         "manifest put",
+        "turn taken",
         "completed file put",
         "committed",
     )
@@ -45,7 +46,7 @@ SOME = [
     ("data file in the middle", "cow"),
     ("data file in the middle", "mor bloom"),
     ("manifest put", "mor"),
-    ("manifest put", "cow bloom"),
+    ("turn taken", "cow bloom"),
     ("committed", "cow"),
     ("in recovery, rollback half done", "mor"),
     ("in recovery, before it completes", "cow bloom"),
