@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.clock import RandomPauses
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
@@ -156,7 +157,7 @@ def pending_files(committed: bool = False) -> dict[str, bytes]:
     """A table with an instant that waits for more micro-batches, or whose driver died."""
     options = {**options_of("mor"), **({} if committed else SPAN)}
     storage = MemoryStorage(ROOT, table_files("mor"))
-    coordinator = writer(storage, options)
+    coordinator = writer(storage, options, "pending", SimClock(), RandomPauses())
     batch = coordinator.begin(PENDING.schema)
     message = write_task(
         batch,

@@ -528,3 +528,21 @@ def test_a_whole_manifest_that_recovery_completes_is_carried_on(town: Town) -> N
     turn = newest_turn(town.storage)
     assert turn is not None
     assert ReplayGuard.parse(turn.carried, "a turn").holds(BatchId("q", 7))
+
+
+def test_a_manifest_whose_keys_were_not_compared_commits_nothing() -> None:
+    """Its writer died before it did, and a single writer comes next."""
+    place = Town(dict(BLOOM))
+    place.put(FIRST)
+    own = {"hoodie__parquet__small__file__limit": "0"}
+    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path="*/manifest_1.json")
+    dead = Written(
+        place.writer(FaultyStorage(place.storage, [crash]), **own), trips(("k", "x", 2, 2.0))
+    )
+    Written(place.writer(**own), trips(("k", "x", 1, 1.0))).commit()
+    with pytest.raises(SimulatedCrash):
+        dead.commit()
+    place.clock.advance(DEAD_MS)
+    place.writer(hoodie__write__concurrency__mode="SINGLE_WRITER").begin(FIRST.schema)
+    assert [row[0] for row in place.rows()] == ["a", "b", "k"]
+    assert not load_timeline(place.storage).pending
