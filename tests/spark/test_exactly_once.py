@@ -25,9 +25,9 @@ def delete_newest_commit_log_entry(checkpoint: Path) -> None:
 @pytest.mark.parametrize(
     ("job", "foreach_batch"),
     [
-        ("cow", ""),
+        pytest.param("cow", "", marks=pytest.mark.slow),
         ("mor", ""),
-        ("append", ""),
+        pytest.param("append", "", marks=pytest.mark.slow),
         pytest.param("append", "yes", marks=pytest.mark.slow),
     ],
     indirect=["job"],

@@ -150,12 +150,13 @@ def test_a_group_above_its_partitions_number_is_refused(tmp_path: Path) -> None:
     shutil.move(tmp_path / "large-1", tmp_path / "s")
     for commit in (tmp_path / ".hoodie").glob("*.commit"):
         commit.write_text(
-            commit.read_text().replace("_hoodie_ds_digest", "_none").replace("large-1", "s")
+            commit.read_text().replace("_hoodie_ds_", "_theirs_").replace("large-1", "s")
         )
     with pytest.raises(UnsupportedTableError, match="belongs to no bucket of 1"):
         HoodieTable(str(tmp_path)).upsert(trips(("k1", "s", 2, 2.0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_a_creation_that_was_killed_anywhere_is_completed(tmp_path: Path, after: bool) -> None:
     operation = 0
@@ -185,7 +186,7 @@ def test_what_a_killed_process_left_beside_missing_rules_goes(tmp_path: Path) ->
 
 
 def test_an_error_of_a_partition_path_is_typed(tmp_path: Path) -> None:
-    with pytest.raises(HoodieError, match="line end"):
+    with pytest.raises(HoodieError, match="control characters"):
         HoodieTable(str(tmp_path), OPTIONS).upsert(trips(("a", "x\ny", 1, 1.0)))
 
 

@@ -134,6 +134,7 @@ def test_recovery_may_be_killed_at_any_operation(
     assert operation > _OPERATIONS_AT_LEAST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_rollback_may_be_killed_and_recovery_killed_again(after: bool, tmp_path: Path) -> None:
     whole = _ours_died(open_storage(f"memory://{tmp_path}/whole"))

@@ -184,7 +184,7 @@ def test_a_file_group_of_no_bucket_in_the_partition_is_refused(tmp_path: Path) -
     path.rename(path.with_name(foreign))
     (commit,) = (tmp_path / ".hoodie").glob("*.commit")
     commit.write_text(
-        commit.read_text().replace("_hoodie_ds_digest", "_none").replace(path.name, foreign)
+        commit.read_text().replace("_hoodie_ds_", "_theirs_").replace(path.name, foreign)
     )
     table.upsert(trips(("k1", "y", 1, 1.0)))
     with pytest.raises(UnsupportedTableError, match="3f9c1d22"):
