@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from hoodie_ds.sink.column_sums import column_sums
 from hoodie_ds.sink.row_hash import row_hashes
 
 _TEXT: Final = re.compile(r"([0-9]{1,19})-([0-9a-f]{16})")
@@ -20,7 +21,7 @@ _MASK: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class InputDigest:
-    """Number of some rows and sum of their hashes.
+    """Number of some rows and a sum over them.
 
     It does not depend on their order, nor on how they are dealt out over Arrow batches and tasks:
     the digests of parts add up to that of the whole.
@@ -30,7 +31,7 @@ class InputDigest:
     num_rows : int
         How many there are.
     checksum : int
-        Sum of their hashes, modulo 2**64.
+        Sum of their hashes, or of their columns, modulo 2**64.
     """
 
     num_rows: int = 0
@@ -42,6 +43,11 @@ class InputDigest:
         firsts = range(0, rows.num_rows, _PIECE_ROWS)
         sums = (row_hashes(rows.slice(n, _PIECE_ROWS)).sum(dtype=np.uint64) for n in firsts)
         return cls(rows.num_rows, sum(map(int, sums)) & _MASK)
+
+    @classmethod
+    def of_columns(cls, rows: pa.Table) -> InputDigest:
+        """Return the digest of rows that are too many to be hashed; see `column_sums`."""
+        return cls(rows.num_rows, column_sums(rows))
 
     @classmethod
     def parse(cls, text: str) -> InputDigest:

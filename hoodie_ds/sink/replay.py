@@ -31,7 +31,7 @@ _log = logging.getLogger("hoodie_ds")
 
 
 def digest_of(batch: Batch, batch_id: BatchId | None, rows: pa.Table) -> InputDigest:
-    """Return the digest of rows: of their keys, or of all that they hold in a table without keys.
+    """Return the digest of rows: of their keys, or of their columns in a table without keys.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def digest_of(batch: Batch, batch_id: BatchId | None, rows: pa.Table) -> InputDi
         return InputDigest.of(conform(rows, normalise_schema(rows.schema)))
     rows = conform(rows, batch.schema)
     if batch.index is None:
-        return InputDigest.of(rows)
+        return InputDigest.of_columns(rows)
     fields = batch.table.properties.record_key_fields
     return InputDigest.of(pa.table({field: resolve(rows, field) for field in fields}))
 
