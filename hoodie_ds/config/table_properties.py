@@ -48,8 +48,8 @@ class TableProperties:
         How rows are filled from one another; None where they are not.
     archive_folder : str
         Relative to ``.hoodie``.
-    timeline_timezone : str
-        ``UTC`` or ``LOCAL``; ``None`` where the table does not say, which means ``LOCAL``.
+    timeline_in_utc : bool
+        Whether instant times are in UTC; a table that does not say has them in local time.
     metadata_partitions : tuple of str
         Usable partitions of the metadata table; empty if there is none.
     key_generator_options : mapping of str to str
@@ -80,7 +80,7 @@ class TableProperties:
     drop_partition_columns: bool
     populate_meta_fields: bool
     archive_folder: str
-    timeline_timezone: str | None
+    timeline_in_utc: bool
     metadata_partitions: tuple[str, ...]
     base_file_format: str
     key_generator_options: Mapping[str, str]
@@ -262,7 +262,7 @@ def _read(raw: Mapping[str, str], path: str) -> TableProperties:
         drop_partition_columns=reader.boolean(keys.DROP_PARTITION_COLUMNS, default=False),
         populate_meta_fields=reader.boolean(keys.POPULATE_META_FIELDS, default=True),
         archive_folder=raw.get(keys.ARCHIVE_FOLDER) or "archived",
-        timeline_timezone=raw.get(keys.TIMEZONE),
+        timeline_in_utc=raw.get(keys.TIMEZONE) == "UTC",
         metadata_partitions=reader.names(keys.METADATA_PARTITIONS)
         + reader.names(keys.METADATA_PARTITIONS_INFLIGHT),
         base_file_format=raw.get(keys.BASE_FORMAT, "PARQUET").upper(),

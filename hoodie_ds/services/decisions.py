@@ -20,42 +20,44 @@ from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.paths import manifest_path, temp_folder
 from hoodie_ds.timeline.rollbacks import is_undone, target_of
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _RECOVERY: Final = "recovery"
 """Who takes the turns of recoveries: several that decide the same at once may all go on."""
 
 
-def settle(table: Table, clock: Clock) -> Turn | None:
-    """Carry out the newest decision, and return its turn; None if there was none yet."""
-    turn = newest_turn(table.storage)
-    if turn is not None:
-        carry_out(table, turn, clock)
-    return turn
+def settle(
+    table: Table, clock: Clock, known: Timeline | None = None
+) -> tuple[Turn | None, Timeline]:
+    """Carry out the newest decision, if that is not done yet.
 
+    Parameters
+    ----------
+    table : Table
+        The table.
+    clock : Clock
+        For the time of a rollback's own instant.
+    known : Timeline, optional
+        Is not loaded again if it shows the newest commit: then it shows those before it too.
 
-def carry_out(table: Table, turn: Turn, clock: Clock) -> None:
-    """Do what was decided, if it is not done yet; any process may, several at a time too.
+    Returns
+    -------
+    tuple of Turn or None, and Timeline
+        The newest turn, None if there was none yet; and the timeline with all that was decided.
 
     Raises
     ------
     CorruptFileError
         An instant is to be completed whose manifest is lost.
     """
-    if not _is_pending(table, turn.instant):
-        return  # completed, or gone
-    if turn.decision is Decision.COMPLETE:
-        completed = complete_from_manifest(table.storage, turn.instant)
-        # Else its writer completed it, and threw the manifest away, since the timeline was loaded.
-        if not completed and _is_pending(table, turn.instant):
-            raise CorruptFileError(
-                f"{table.storage.root}: turn {turn.number} decided to complete instant "
-                f"{turn.instant.time}, but {temp_folder(turn.instant.time)} holds no whole "
-                "manifest of it; restore the folder"
-            )
-    else:
-        _undo(table, turn.instant, clock)
-    heartbeat.stop(table.storage, turn.instant.time)
+    turn = newest_turn(table.storage)
+    if known is not None and (turn is None or known.commit_at(turn.instant.time)):
+        return turn, known
+    timeline = load_timeline(table.storage)
+    if turn is None or not timeline.is_pending(turn.instant.time):
+        return turn, timeline
+    _carry_out(table, turn, clock)
+    return turn, load_timeline(table.storage)
 
 
 def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: bool = False) -> None:
@@ -74,16 +76,31 @@ def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: bool =
         looked for conflicts; otherwise it is rolled back.
     """
     while True:
-        before = settle(table, clock)
-        timeline = load_timeline(table.storage)
-        if not any(found.time == instant.time for found in timeline.pending):
+        before, timeline = settle(table, clock)
+        if not timeline.is_pending(instant.time):
             return
         turn = following_turn(before, Decision.ROLL_BACK, instant, _RECOVERY)
         if may_complete and not is_undone(table.storage, timeline, instant.time):
             turn = _completing(table, turn)
         if take_turn(table.storage, turn):
-            carry_out(table, turn, clock)
+            _carry_out(table, turn, clock)
             return
+
+
+def _carry_out(table: Table, turn: Turn, clock: Clock) -> None:
+    """Do what was decided; any process may, several at a time too."""
+    time = turn.instant.time
+    if turn.decision is Decision.COMPLETE:
+        completed = complete_from_manifest(table.storage, turn.instant)
+        # Else its writer completed it, and threw the manifest away, since the timeline was loaded.
+        if not completed and load_timeline(table.storage).is_pending(time):
+            raise CorruptFileError(
+                f"{table.storage.root}: turn {turn.number} decided to complete instant {time}, "
+                f"but {temp_folder(time)} holds no whole manifest of it; restore the folder"
+            )
+    else:
+        _undo(table, turn.instant, clock)
+    heartbeat.stop(table.storage, time)
 
 
 def _completing(table: Table, turn: Turn) -> Turn:
@@ -100,10 +117,6 @@ def _completing(table: Table, turn: Turn) -> Turn:
     if looked_after is not None and looked_after != str(turn.number - 1):
         return turn
     return replace(turn, decision=Decision.COMPLETE, carried=commit.guard_entries)
-
-
-def _is_pending(table: Table, instant: Instant) -> bool:
-    return any(found.time == instant.time for found in load_timeline(table.storage).pending)
 
 
 def _undo(table: Table, instant: Instant, clock: Clock) -> None:

@@ -12,18 +12,14 @@ from contextlib import AbstractContextManager
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.services.decisions import decide, settle
 from hoodie_ds.services.recovery import refuse_clustering
-from hoodie_ds.services.rollback import finish_rollback
+from hoodie_ds.services.rollback import UNDONE_ACTIONS, finish_rollback
 from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import ages_ms, stop
 from hoodie_ds.table.opened import Table
-from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action
+from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.rollbacks import target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
-
-
-def _in_utc(table: Table) -> bool:
-    return table.properties.timeline_timezone == "UTC"
 
 
 def recover_lazily(
@@ -57,16 +53,15 @@ def recover_lazily(
     LockTimeoutError
         Others held the lock all the time.
     """
-    settle(table, clock)
     found = left_over(table)
-    timeline = load_timeline(table.storage)
+    _, timeline = settle(table, clock)
     refuse_clustering(table, timeline)
-    unfinished = [i for i in timeline.pending if i.action in (*WRITE_ACTIONS, Action.ROLLBACK)]
+    unfinished = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
     # Looked at after the timeline: a writer's heart beats before its instant is there.
     ages = ages_ms(table.storage) if unfinished or found else {}
     alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}
     rollbacks = [i for i in unfinished if i.action is Action.ROLLBACK]
-    dead = [i for i in unfinished if i.action in WRITE_ACTIONS and i.time not in alive]
+    dead = [i for i in unfinished if i.action in UNDONE_ACTIONS and i.time not in alive]
     orphaned = [i for i in rollbacks if target_of(table.storage, i) not in alive]
     if dead or orphaned:
         with lock():
@@ -78,7 +73,7 @@ def recover_lazily(
                 decide(table, instant, clock)
         timeline = load_timeline(table.storage)
     # Tasks that are about to open an instant have files there before it is on the timeline.
-    young = format_time(clock.now_ms() - timeout_ms, utc=_in_utc(table))
+    young = format_time(clock.now_ms() - timeout_ms, utc=table.properties.timeline_in_utc)
     old = {t for t in found.keys() - alive if timeline.commit_at(t) or t < young}
     sweep(table, timeline, {time: found[time] for time in old})
     for time in ages.keys() - alive - {instant.time for instant in timeline.pending}:

@@ -14,7 +14,7 @@ from hoodie_ds.config.kinds import ConcurrencyMode
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, WriteConflictError
 from hoodie_ds.services.decisions import decide
 from hoodie_ds.services.failed_write import is_ours
-from hoodie_ds.services.rollback import finish_rollback
+from hoodie_ds.services.rollback import UNDONE_ACTIONS, finish_rollback
 from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import living
 from hoodie_ds.table.opened import Table
@@ -23,8 +23,6 @@ from hoodie_ds.timeline.owner import is_of_several, owner_of
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
-
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 def recover(
@@ -60,14 +58,14 @@ def recover(
     found = left_over(table)
     timeline = load_timeline(table.storage)
     timeline = timeline.with_prepared(prepared)
-    pending = [i for i in timeline.pending if i.action in (*_WRITES, Action.ROLLBACK)]
+    pending = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
     refuse_clustering(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)
     for instant in pending:
         if instant.action is Action.ROLLBACK:
             finish_rollback(table, instant, clock)
     for instant in pending:
-        if instant.action in _WRITES:
+        if instant.action in UNDONE_ACTIONS:
             _finish_or_undo(table, instant, clock)
     if pending:
         timeline = load_timeline(table.storage).with_prepared(prepared)

@@ -7,6 +7,7 @@ and the failed instant leaves the timeline last.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Final
 
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
@@ -29,7 +30,9 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
 _COMMAND_ROLLBACK = "0"
-_UNDONE_HERE = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+
+UNDONE_ACTIONS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+"""What is rolled back here. Not a pending compaction: log files are named after it already."""
 
 
 def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
@@ -47,7 +50,7 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
         For the time of the rollback's own instant.
     """
     timeline = load_timeline(table.storage)
-    if not any(pending.time == instant.time for pending in timeline.pending):
+    if not timeline.is_pending(instant.time):
         return
     found = files_of(table, timeline, instant)
     body = plan_to_bytes(table.storage.root, instant, found)
@@ -76,7 +79,7 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
     timeline = load_timeline(table.storage)
     known = {found.time: found for found in (*timeline.pending, *timeline.completed)}
     instant = known.get(time) or _gone(table, time)
-    if instant.state is State.COMPLETED or instant.action not in _UNDONE_HERE:
+    if instant.state is State.COMPLETED or instant.action not in UNDONE_ACTIONS:
         raise TimelineError(
             f"{table.storage.root}: rollback {rollback.time} of {instant} is pending; finish it "
             "with the engine that began it"
@@ -92,8 +95,7 @@ def _gone(table: Table, time: str) -> Instant:
 
 
 def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target: str) -> Instant:
-    utc = table.properties.timeline_timezone == "UTC"
-    time = next_time(clock.now_ms(), utc, timeline.latest_time)
+    time = next_time(clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time)
     while True:
         rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
         with suppress(AlreadyExistsError):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from hoodie_ds.services.failed_write import announced
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
-from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.paths import TEMP, temp_folder
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -43,7 +43,7 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
     found : mapping of str to frozenset of str
         From `left_over`.
     """
-    undone = {i.time for i in timeline.completed if i.action is Action.ROLLBACK}
+    undone = {i.time for i in timeline.rollbacks if i.state is State.COMPLETED}
     known = {instant.time for instant in (*timeline.pending, *timeline.completed)}
     view = FileSystemView(table.storage, timeline)
     for time, paths in sorted(found.items()):

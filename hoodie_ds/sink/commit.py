@@ -1,9 +1,9 @@
 """The commit of a batch, step by step; every step can be killed and done again.
 
-merge staged rows, check for conflicts, put the manifest, decide among several writers, drop files
-of lost attempts, put the completed file, clean up. The manifest is the completed file's bytes:
-once it is there (and, among several writers, decided), recovery can finish the commit without the
-tasks: the window between a checkpoint and its commit, which loses rows in other writers.
+merge staged rows, check for conflicts, put the manifest, drop files of lost attempts, decide (take
+a turn), put the completed file, clean up. The manifest is the completed file's bytes: once it is
+there (and, among several writers, decided), recovery can finish the commit without the tasks: the
+window between a checkpoint and its commit, which loses rows in other writers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
+from hoodie_ds.config.clock import Clock, Pauses
 from hoodie_ds.errors import (
     AlreadyExistsError,
     CommitOutcomeUnknownError,
@@ -54,17 +54,17 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 _log = logging.getLogger("hoodie_ds")
 
 
-def complete(
-    messages: Sequence[TaskCommitMessage], clock: Clock | None = None, pauses: Pauses | None = None
-) -> None:
+def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses) -> None:
     """Commit what tasks wrote.
 
     Parameters
     ----------
     messages : sequence of TaskCommitMessage
         From every task that had rows; at least one.
-    clock, pauses
-        For what is done beside other writers; the machine's by default.
+    clock : Clock
+        For rollbacks of others' instants that were decided and not carried out.
+    pauses : Pauses
+        Waits for the lock.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def complete(
     with alive(batch, time):
         tried = _first_try(messages[0])
         statuses = _statuses(tried) if tried else _all_files(batch, time, messages)
-        with excluding(batch, clock or SystemClock(), pauses or RandomPauses()) as exclusion:
+        with excluding(batch, clock, pauses) as exclusion:
             while not _decided(messages, instant, statuses, tried, timeline, exclusion):
                 pass
     if batch.options.concurrency.is_shared:
@@ -146,9 +146,7 @@ def _decided(
             return True
         _check_not_undone(batch, timeline, instant)
     if tried is None or batch.options.batches_per_commit == 1:
-        record = _record(messages, instant, statuses, timeline)
-        if batch.options.batches_per_commit == 1:
-            record = record.with_extra({TURN_KEY: str(exclusion.number)})
+        record = _record(messages, instant, statuses, timeline, exclusion.number)
         body = record.to_bytes()
         _put_whole(storage, manifest_path(instant.time, _number(batch)), body)
     else:
@@ -167,6 +165,7 @@ def _record(
     instant: Instant,
     statuses: Sequence[WriteStatus],
     timeline: Timeline,
+    turn: int,
 ) -> CommitMetadata:
     """Check for conflicts, and return what the commit is to say."""
     batch = messages[0].batch
@@ -182,6 +181,8 @@ def _record(
     record = commit_record(batch, messages, statuses, guard, others, replaced)
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
+    if batch.options.batches_per_commit == 1:  # else whoever finds the manifest completes it
+        record = record.with_extra({TURN_KEY: str(turn)})
     return record
 
 

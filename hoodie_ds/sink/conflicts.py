@@ -68,7 +68,7 @@ def check_groups(
             raise _conflict(batch, instant, f"is later than {time} and does not know of it")
 
 
-def check_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
+def check_new_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
     """Refuse if a commit that this batch did not see brought the same new keys.
 
     Parameters
@@ -87,19 +87,23 @@ def check_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
     """
     if batch.index is None or batch.layout is not None or not batch.looks_up:
         return
-    ours = _inserted_into(read_commit(batch.table.storage, prepared))
-    for instant, commit in _unseen(batch, timeline) if ours else ():
-        theirs = _inserted_into(commit)
-        after = replace(batch, timeline=timeline.with_prepared(prepared))
-        lookup = key_lookup(after)
-        for group in sorted(ours):
-            among = _slices(after, _near(after, group, theirs))
-            for slice_ in _slices(after, {group}) if among else ():
-                keys = stored_keys(after, slice_)
-                found = np.flatnonzero(lookup.find(among, keys, live_only=True) >= 0)
-                if len(found):
-                    key = keys[int(found[0])].as_py()
-                    raise _conflict(batch, instant, f"inserted record key {key!r} too")
+    unseen = _unseen(batch, timeline)
+    theirs = {group: instant for instant, commit in unseen for group in _inserted_into(commit)}
+    ours = _inserted_into(read_commit(batch.table.storage, prepared)) if theirs else set()
+    after = replace(batch, timeline=timeline.with_prepared(prepared))
+    slices = _slices(after, {*theirs, *ours} if ours else set())
+    lookup = key_lookup(after)
+    for slice_ in (found for found in slices if found.group in ours):
+        near = [o for o in slices if o.group in theirs and _may_share_keys(batch, slice_, o)]
+        if not near:
+            continue
+        keys = stored_keys(after, slice_)
+        places = lookup.find(near, keys, live_only=True)
+        found = np.flatnonzero(places >= 0)
+        if len(found):
+            row = int(found[0])
+            other = theirs[near[places[row]].group]
+            raise _conflict(batch, other, f"inserted record key {keys[row].as_py()!r} too")
 
 
 def _unseen(batch: Batch, timeline: Timeline) -> list[tuple[Instant, CommitMetadata]]:
@@ -115,11 +119,8 @@ def _inserted_into(commit: CommitMetadata) -> set[FileGroupId]:
     }
 
 
-def _near(batch: Batch, group: FileGroupId, others: set[FileGroupId]) -> set[FileGroupId]:
-    """File groups in which a key of `group` may not be."""
-    if batch.has_global_keys:
-        return others
-    return {other for other in others if other.partition_path == group.partition_path}
+def _may_share_keys(batch: Batch, one: FileSlice, other: FileSlice) -> bool:
+    return batch.has_global_keys or one.group.partition_path == other.group.partition_path
 
 
 def _slices(batch: Batch, groups: set[FileGroupId]) -> list[FileSlice]:

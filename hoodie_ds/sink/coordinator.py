@@ -136,7 +136,7 @@ class Coordinator:
         guard = ReplayGuard.load(self.storage, timeline)
         if batch.index is not None and batch.layout is None:
             forget_views(self.storage, guard)
-        utc = table.properties.timeline_timezone == "UTC"
+        utc = table.properties.timeline_in_utc
         time = next_time(self.clock.now_ms(), utc, timeline.latest_time)
         batch = replace(batch, table=table, timeline=timeline, guard=guard, proposed_time=time)
         return batch if timeline.prepared is None else go_on(batch, timeline.prepared)

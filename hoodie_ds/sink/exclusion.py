@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hoodie_ds.config.clock import Clock, Pauses
-from hoodie_ds.services.decisions import carry_out
+from hoodie_ds.services.decisions import settle
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.conflicts import check_keys
+from hoodie_ds.sink.conflicts import check_new_keys
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.lock import held
-from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
+from hoodie_ds.table.turns import Decision, Turn, following_turn, take_turn
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 
 @dataclass
@@ -45,16 +45,11 @@ class Exclusion:
     def settle(self, timeline: Timeline) -> Timeline:
         """Carry out the newest decision, and return the timeline with all that was decided.
 
-        It is the one given where that shows the newest commit already: then it shows those before
-        it too, and a single writer need not look again.
+        It may be the one given. Not beside other writers: those of other engines take no turns.
         """
-        turn = self._before = newest_turn(self.batch.table.storage)
-        is_shown = turn is None or timeline.commit_at(turn.instant.time) is not None
-        if is_shown and not self.batch.options.concurrency.is_shared:
-            return timeline
-        if turn is not None:
-            carry_out(self.batch.table, turn, self.clock)
-        return load_timeline(self.batch.table.storage)
+        known = None if self.batch.options.concurrency.is_shared else timeline
+        self._before, timeline = settle(self.batch.table, self.clock, known)
+        return timeline
 
     def decide(self, instant: Instant, timeline: Timeline, carried: Mapping[str, str]) -> bool:
         """Decide to complete an instant: compare keys, and take the next turn.
@@ -80,7 +75,7 @@ class Exclusion:
         """
         if self.batch.options.concurrency.is_shared:  # the manifest makes them visible here
             prepared = Instant(instant.time, instant.action, State.COMPLETED, 1)
-            check_keys(self.batch, prepared, timeline)
+            check_new_keys(self.batch, prepared, timeline)
         me = self.batch.attempt
         turn = following_turn(self._before, Decision.COMPLETE, instant, me)
         return take_turn(self.batch.table.storage, replace(turn, carried=carried))

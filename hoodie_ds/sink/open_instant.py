@@ -43,12 +43,10 @@ def open_instant(batch: Batch) -> str:
     while True:
         if shared:
             beat(storage, time)  # first: nobody is to take the instant for a dead writer's
-        if not claim(storage, time, batch.owner):
-            time = following(time)
-            continue
         instant = Instant(time, batch.action, State.REQUESTED)
         # A claim is let go once its instant is on the timeline, so look there after it.
-        if shared and load_timeline(storage).has_other(instant):
+        claimed = claim(storage, time, batch.owner)
+        if not claimed or (shared and load_timeline(storage).has_other(instant)):
             time = following(time)
             continue
         with suppress(AlreadyExistsError):

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from hoodie_ds.errors import NotFoundError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollback_metadata import rolled_back_time
 from hoodie_ds.timeline.timeline import Timeline
@@ -30,11 +30,7 @@ def target_of(storage: Storage, rollback: Instant) -> str | None:
 
 def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
     """Whether a rollback of an instant was begun or done, though it may be pending again."""
-    later = [
-        instant
-        for instant in (*timeline.pending, *timeline.completed)
-        if instant.action is Action.ROLLBACK and instant.time > time
-    ]
+    later = (rollback for rollback in timeline.rollbacks if rollback.time > time)
     return any(_kept_target(storage, rollback) == time for rollback in later)
 
 

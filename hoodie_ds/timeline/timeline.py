@@ -51,6 +51,12 @@ class Timeline:
         """Completed instants that brought data files, by time."""
         return tuple(i for i in self.completed if i.action in WRITE_ACTIONS)
 
+    @cached_property
+    def rollbacks(self) -> tuple[Instant, ...]:
+        """Rollbacks, completed and pending."""
+        found = (*self.completed, *self.pending)
+        return tuple(i for i in found if i.action is Action.ROLLBACK)
+
     @property
     def prepared(self) -> Instant | None:
         """The instant that takes further micro-batches, if there is one; see `with_prepared`."""
@@ -89,6 +95,10 @@ class Timeline:
         """Return the completed write instant with this time, if it is on the active timeline."""
         return self._commit_times.get(time)
 
+    def is_pending(self, time: str) -> bool:
+        """Whether the instant with this time was requested and has not completed."""
+        return any(instant.time == time for instant in self.pending)
+
     def has_other(self, instant: Instant) -> bool:
         """Whether another action has an instant's time."""
         found = (*self.completed, *self.pending)
@@ -102,7 +112,7 @@ class Timeline:
         """
         if time in self._commit_times:
             return True
-        if not self.commits or any(i.time == time for i in self.pending):
+        if not self.commits or self.is_pending(time):
             return False
         return padded(time) < padded(self.commits[0].time)
 

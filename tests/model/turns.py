@@ -9,7 +9,7 @@ the order of turns alone. Where a variant has a lock instead, its lease ends whe
 | begin | `Coordinator.begin`, and in it `recover_lazily` |
 | claim, open, write | `open_instant` and a task's file, for each task |
 | begin the turn, take the lock | `exclusion.excluding` |
-| the newest turn is n; carry out | `decisions.settle`: `newest_turn`, `carry_out` |
+| the newest turn is n; carry out | `decisions.settle`: `newest_turn`, `_carry_out` |
 | load the timeline | of `commit._decided`: `_is_done`, `_check_not_undone`, `check_groups` |
 | manifest | `_put_whole` |
 | take turn n, list again | `take_turn` |

@@ -11,7 +11,7 @@ file group, the slice of the newest commit.
 | look up | `index_router`, `bucket_router`: the file group of a key |
 | lock the group | none: Hudi's way without optimistic concurrency |
 | read, write | `KeyedWriter`: base file in, base file out |
-| decide | `check_groups`, `check_keys` |
+| decide | `check_groups`, `check_new_keys` |
 | complete | `_put_completed` |
 """
 

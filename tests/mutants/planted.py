@@ -333,8 +333,7 @@ RECOVERIES = [
     Mutant(
         "a rollback trusts the timeline that it was given",
         "services/rollback.py",
-        "    if not any(pending.time == instant.time for pending in timeline.pending):\n"
-        "        return\n",
+        "    if not timeline.is_pending(instant.time):\n        return\n",
         "",
         f"{ROLLBACK}::test_an_instant_that_is_gone_is_left_alone",
         "P3: a completed instant is rolled back",
@@ -594,15 +593,15 @@ LOCKS_AND_TURNS = [
     Mutant(
         "what was decided is left to whoever decided it",
         "services/decisions.py",
-        "    if not _is_pending(table, turn.instant):\n        return  # completed",
-        "    if turn:\n        return  # completed",
+        "    if turn is None or not timeline.is_pending(turn.instant.time):\n",
+        "    if timeline:\n",
         "tests/unit/sink/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",
         "P3: a decided commit is rolled back",
     ),
     Mutant(
         "keys are not compared",
         "sink/exclusion.py",
-        "            check_keys(self.batch, prepared, timeline)\n",
+        "            check_new_keys(self.batch, prepared, timeline)\n",
         "            assert prepared\n",
         "tests/unit/sink/test_several_writers.py::test_one_new_key_in_two_file_groups_is_a_conflict",
         "P8: one new key in two file groups",
@@ -610,8 +609,8 @@ LOCKS_AND_TURNS = [
     Mutant(
         "the timeline is not loaded again under the lock",
         "sink/exclusion.py",
-        "        return load_timeline(self.batch.table.storage)\n",
-        "        return timeline\n",
+        "        known = None if self.batch.options.concurrency.is_shared else timeline\n",
+        "        known = timeline\n",
         "tests/unit/sink/test_several_writers.py::test_a_conflict_with_a_decided_commit_is_seen",
         "P3: an update in between is lost",
     ),

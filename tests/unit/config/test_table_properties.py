@@ -75,7 +75,7 @@ def test_a_table_of_hudi_0_15() -> None:
     assert table.hive_style
     assert not table.url_encode
     assert table.archive_folder == "archived"
-    assert table.timeline_timezone is None
+    assert not table.timeline_in_utc
     assert table.num_buckets is None
     assert table.raw["hoodie.table.create.schema"].startswith('{"type":"record"')
     table.check_writable()
