@@ -79,8 +79,18 @@ def write_task(
         return drain(batch, batch_id, batches)
     if batch.operation is Operation.DELETE_PARTITION:
         return _take_partitions(batch, batch_id, batches)
-    clock, metrics = clock or SystemClock(), WriteMetrics()
-    started = clock.now_ms()
+    return _write_rows(batch, task, batch_id, batches, sole_writer, clock or SystemClock())
+
+
+def _write_rows(
+    batch: Batch,
+    task: TaskId,
+    batch_id: BatchId | None,
+    batches: Iterable[pa.RecordBatch],
+    sole_writer: bool,
+    clock: Clock,
+) -> TaskCommitMessage:
+    metrics, started = WriteMetrics(), clock.now_ms()
     chunks = in_chunks(batch, batches)
     first = next(chunks, None)
     if first is None:
@@ -93,8 +103,8 @@ def write_task(
     with alive(batch, context.instant_time), _discarding(writer):
         for chunk in chain([first], chunks):
             rows = conform(chunk, batch.schema)
-            digest += digest_of(batch, batch_id, rows)
             writer.write(rows, assignment.places(chunk))
+            digest += digest_of(batch, batch_id, rows)  # while they are encoded
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, batch.layout is not None)
         statuses, staged = writer.close(owns)
