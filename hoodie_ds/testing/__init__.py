@@ -24,6 +24,7 @@ from hoodie_ds.testing.faulty_storage import (
     Recorder,
 )
 from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.testing.power_loss import Disk
 from hoodie_ds.testing.schedules import Actor, Phase, ScheduleError, explore, play, schedules
 from hoodie_ds.testing.simulated import (
     InlineExecutor,
@@ -47,6 +48,7 @@ __all__ = [
     "ERRORS",
     "MUTATING",
     "Actor",
+    "Disk",
     "Effect",
     "Fault",
     "FaultyStorage",

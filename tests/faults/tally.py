@@ -12,6 +12,10 @@ GOALS: Final = {
     "scenarios": (14, "streams that are killed, each with something of its own"),
     "crash points": (2_500, "ends of a process before, after or within a storage operation"),
     "pairs of crashes": (750, "a process ends, and the one that recovers from it does too"),
+    "power losses": (
+        500,
+        "disks of a machine that stopped: what was synced, and part of the rest",
+    ),
     "crash points on S3": (40, "ends of a process after a change to a table on an S3 server"),
     "schedules": (2_772, "orders in which the phases of two processes follow one another"),
     "seeds": (150, "simulated streams with random tasks, retries, aborts and faults"),
@@ -28,6 +32,7 @@ GOALS: Final = {
     "Spark drivers killed": (8, "SIGKILL of the driver of a real stream at a named point"),
     "mutants": (30, "bugs planted one at a time, each found by the test that is named for it"),
     "pairs of crashes, nightly": (40_000, "all of them"),
+    "power losses, nightly": (5_500, "all of them"),
     "seeds, nightly": (5_000, "more of the same"),
     "schedules, nightly": (7_392, "further pairs of processes"),
     "streams killed, nightly": (60, "at every named point, for each table type and index"),

@@ -21,9 +21,8 @@ from hoodie_ds.testing import (
     forget_process,
     one_thread,
 )
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.swept import Sweep
 from tests.faults.tally import reached, tally
-from tests.faults.test_sweep import Sweep
 from tests.s3_server import S3Server
 
 MAIN = ("first batch, cow", "upsert, mor", "rollback, mor")
@@ -53,7 +52,7 @@ def _one_thread() -> Iterator[None]:
 
 def end_after_each_change(server: S3Server, name: str, folder: Path) -> int:
     """Play a scenario as often as it changes something, each time up to one change further."""
-    swept = Sweep(name, SCENARIOS[name])
+    swept = Sweep(name)
     recorded = FaultyStorage(copied(swept.start, server, f"{folder}/whole"))
     swept.play(recorded)
     changes = [done for done in recorded.recorder.operations if done.kind in MUTATING]

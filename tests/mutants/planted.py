@@ -514,6 +514,24 @@ STORAGE = [
         "P3: an empty commit after a power cut",
     ),
     Mutant(
+        "a put returns before its name is durable",
+        "storage/local.py",
+        "                _unlink_quietly(temporary)\n"
+        "            _sync_folder(os.path.dirname(full))\n",
+        "                _unlink_quietly(temporary)\n",
+        "tests/faults/test_power_loss.py::test_power_may_be_lost_at_any_moment[first batch, cow]",
+        "P3: a commit that has returned is gone after a power cut",
+    ),
+    Mutant(
+        "the files of a rolled-back write may come back",
+        "storage/local.py",
+        "                    os.unlink(full)\n"
+        "                    _sync_folder(os.path.dirname(full))\n",
+        "                    os.unlink(full)\n",
+        "tests/faults/test_power_loss.py::test_power_may_be_lost_at_any_moment[rollback, cow]",
+        "P16: readers that list folders see them",
+    ),
+    Mutant(
         "the retry of a put takes a taken name for its own",
         "storage/retrying.py",
         "                if not (maybe_done and self._holds(path, data)):\n",

@@ -8,9 +8,8 @@ import pytest
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimulatedCrash, one_thread
-from tests.faults.scenarios import SCENARIOS
 from tests.faults.stream import found
-from tests.faults.test_sweep import Sweep
+from tests.faults.swept import Sweep
 
 LOG = frozenset({Kind.WRITE})
 FOUND = {
@@ -29,7 +28,7 @@ FOUND = {
 def test_stays_fixed(what: str) -> None:
     name, fault = FOUND[what]
     with one_thread():
-        swept = Sweep(name, SCENARIOS[name])
+        swept = Sweep(name)
         left = swept.start.copy()
         with pytest.raises(SimulatedCrash) as raised:
             swept.play(FaultyStorage(left, [replace(fault)]))
@@ -38,7 +37,7 @@ def test_stays_fixed(what: str) -> None:
 
 def test_a_committed_log_file_that_is_damaged_is_still_an_error() -> None:
     with one_thread():
-        swept = Sweep("upsert, mor", SCENARIOS["upsert, mor"])
+        swept = Sweep("upsert, mor")
         left = swept.start.copy()
         swept.play(left)
         path = next(path for path in left.files if ".log." in path)

@@ -1,0 +1,72 @@
+"""The machine may stop at any moment: whatever its disk has kept by then, the stream goes on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.path import is_unfinished
+from hoodie_ds.testing import Disk, MemoryStorage, SimulatedCrash, forget_process, one_thread
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.swept import Sweep
+from tests.faults.tally import COUNTS, reached, tally
+
+SAMPLED = 24
+"""States that are looked at of each scenario, of some hundreds."""
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+def lose_power(name: str, folder: Path, most: int | None = None) -> int:
+    """Run a scenario on a disk, and go on from what the disk may hold; returns the states tried."""
+    swept = Sweep(name)
+    for path, body in swept.start.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(body)
+    with Disk(str(folder)) as disk:
+        swept.play(LocalStorage(str(folder)), disk.reached)
+    states = list(disk.states())
+    chosen = states if most is None else random.Random(name).sample(states, most)
+    for committed, files in chosen:
+        # Listings of a disk leave out what a killed process has not given its name yet.
+        kept = {path: body for path, body in files.items() if not is_unfinished(Path(path).name)}
+        swept.committed = committed
+        forget_process()
+        swept.check(MemoryStorage(str(folder), kept), SimulatedCrash())
+    return len(chosen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_power_may_be_lost_at_any_moment(name: str, tmp_path: Path) -> None:
+    tally("power losses", lose_power(name, tmp_path, SAMPLED))
+    tally("scenarios that lose power", 1)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_all_losses_of_power(name: str, tmp_path: Path) -> None:
+    tally("power losses, nightly", lose_power(name, tmp_path))
+    tally("scenarios that lose power, nightly", 1)
+
+
+@pytest.mark.slow
+def test_enough_was_lost() -> None:
+    if COUNTS["scenarios that lose power"] == len(SCENARIOS):
+        reached("power losses")
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_enough_was_lost_at_night() -> None:
+    if COUNTS["scenarios that lose power, nightly"] == len(SCENARIOS):
+        reached("power losses, nightly")
