@@ -6,14 +6,16 @@ from typing import cast
 
 import pytest
 
-from hoodie_ds.errors import TimelineError
+from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.formats.avro_container import write_record
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, read_blocks
+from hoodie_ds.services.prepared import newest_manifest
 from hoodie_ds.services.recovery import recover
 from hoodie_ds.services.rollback import roll_back
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import Table
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import TEMP, TURNS, instant_path, manifest_path, tombstone_path
 from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA, empty_plan
@@ -179,6 +181,31 @@ def test_a_damaged_manifest_is_rolled_back(storage: Storage, manifest: bytes) ->
     assert data_files(storage) == [OLD_BASE]
 
 
+def test_a_damaged_manifest_of_several_batches_is_refused(storage: Storage) -> None:
+    table = _ours_died_with_manifest(storage)
+    storage.put_if_absent(manifest_path(FAILED, 2), b"{")
+    before = files(storage)
+    with pytest.raises(CorruptFileError, match=manifest_path(FAILED, 2)):
+        recover(table, _CLOCK)
+    assert files(storage) == before
+
+
+def test_a_manifest_that_goes_while_it_is_looked_for_is_none(storage: Storage) -> None:
+    table = _ours_died_with_manifest(storage)
+    path = manifest_path(FAILED)
+    missing = FaultyStorage(
+        storage, [Fault(Effect.MISSING, kinds=frozenset({Kind.READ}), path=path)]
+    )
+    assert newest_manifest(missing, FAILED) is None
+    assert newest_manifest(table.storage, FAILED) == (1, storage.read(path))
+
+
+def test_a_whole_manifest_counts_although_the_inflight_file_is_damaged(storage: Storage) -> None:
+    table = _ours_died_with_manifest(storage)
+    storage.replace(instant_path(Instant(FAILED, Action.COMMIT, State.INFLIGHT)), b"{")
+    assert [i.time for i in recover(table, _CLOCK).commits] == [DONE, FAILED]
+
+
 def test_another_engines_instant_is_never_committed(storage: Storage) -> None:
     table = new_table(storage)
     begin(table, FAILED, ours=False)
@@ -220,6 +247,14 @@ def test_a_pending_overwrite_is_rolled_back(storage: Storage, state: State) -> N
     timeline = recover(table, _CLOCK)
     assert not timeline.pending
     assert [i.time for i in timeline.commits] == [DONE]
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_an_overwrite_without_its_plan_is_rolled_back(storage: Storage) -> None:
+    table = _ours_died(storage)
+    instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.INFLIGHT)
+    storage.put_if_absent(instant_path(instant), commit_body())
+    assert recover(table, _CLOCK).pending == ()
     assert data_files(storage) == [OLD_BASE]
 
 

@@ -15,6 +15,7 @@ from hoodie_ds.formats.log_block import BlockType, HeaderKey, read_blocks
 from hoodie_ds.services.rollback import finish_rollback, roll_back
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import Table
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import TEMP, instant_path, marker_path
 from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, plan_to_bytes
@@ -229,6 +230,28 @@ def test_a_rollback_that_another_engine_began_is_finished(storage: Storage) -> N
     timeline = load_timeline(storage)
     assert timeline.completed == (rollback.at(State.COMPLETED),)
     assert timeline.pending == ()
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_rollback_that_had_come_to_its_last_step_is_finished(storage: Storage, kind: str) -> None:
+    table = new_table(storage, hoodie__table__type=kind)
+    put_file(table, NEW_BASE, marker=FAILED)
+    gone = Instant(FAILED, Action.COMMIT, State.INFLIGHT)
+    rollback = _request(table, gone, "20250103000000000")
+    finish_rollback(table, rollback, _CLOCK)
+    assert _rollbacks(table) == [rollback.at(State.COMPLETED)]
+    assert storage.list(TEMP, recursive=True) == []
+
+
+def test_a_log_file_that_another_rollback_has_just_deleted_is_passed_over(storage: Storage) -> None:
+    table = new_table(storage)
+    put_file(table, PURE_LOG, data_block(FAILED))
+    instant = begin(table, FAILED, Action.DELTA_COMMIT, ours=False)
+    reads = frozenset({Kind.READ})
+    faulty = FaultyStorage(storage, [Fault(Effect.MISSING, kinds=reads, path=PURE_LOG)])
+    roll_back(Table(faulty, table.properties), instant, _CLOCK)
+    assert len(_rollbacks(table)) == 1
+    assert load_timeline(storage).pending == ()
 
 
 def test_a_rollback_without_a_plan_is_withdrawn(storage: Storage) -> None:
