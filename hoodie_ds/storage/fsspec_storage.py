@@ -31,6 +31,8 @@ from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
 _S3: Final = ("s3", "s3a")
+_LEAST_SECRET: Final = 100_000
+"""Smaller numbers within options are time-outs and sizes, which are part of other texts too."""
 
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
@@ -254,7 +256,7 @@ def _argument(text: str) -> object:
     if lower.startswith("{"):
         try:
             return json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return text
     return text
 
@@ -269,3 +271,5 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(part)
     elif isinstance(value, str) and value:
         yield value
+    elif isinstance(value, int) and abs(value) >= _LEAST_SECRET:
+        yield str(value)

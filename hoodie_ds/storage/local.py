@@ -11,7 +11,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import errno
-import itertools
 import os
 import stat
 from collections.abc import Iterator
@@ -199,13 +198,14 @@ def _open_new(full: str) -> int:
 
 def _write_temporary(folder: str, data: bytes) -> str:
     """Write a synced file under a name that nobody else has, and return its path."""
-    for attempt in itertools.count():
+    attempt = 0
+    while True:
         temporary = os.path.join(folder, f".{os.getpid()}-{attempt}.tmp")
         try:
             descriptor = _open_new(temporary)
             break
         except FileExistsError:  # another thread's, or left behind by a process of that number
-            continue
+            attempt += 1
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

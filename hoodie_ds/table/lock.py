@@ -66,18 +66,18 @@ def held(
     """
     lock = _lock(storage, concurrency, owner, clock)
     started, waited, longest = clock.now_ms(), 0, _FIRST_PAUSE_MS
-    while not lock.try_take():
-        spent = max(clock.now_ms() - started, waited)
-        if spent >= concurrency.lock_wait_ms:
-            raise LockTimeoutError(
-                f"{storage.root}: other writers held the lock for {spent} ms "
-                f"({LOCK_WAIT_MS.key} = {concurrency.lock_wait_ms}); nothing was committed, run "
-                f"the batch again. Where no other writer runs, a dead one may have left the lock "
-                f"behind ({LOCK_PROVIDER.key} = {concurrency.lock_provider.value})"
-            )
-        waited += pauses.pause(min(longest, concurrency.lock_wait_ms - spent))
-        longest = min(2 * longest, _LONGEST_PAUSE_MS)
-    try:
+    try:  # an attempt that fails may have taken the lock, too
+        while not lock.try_take():
+            spent = max(clock.now_ms() - started, waited)
+            if spent >= concurrency.lock_wait_ms:
+                raise LockTimeoutError(
+                    f"{storage.root}: other writers held the lock for {spent} ms "
+                    f"({LOCK_WAIT_MS.key} = {concurrency.lock_wait_ms}); nothing was committed, "
+                    "run the batch again. Where no other writer runs, a dead one may have left "
+                    f"the lock behind ({LOCK_PROVIDER.key} = {concurrency.lock_provider.value})"
+                )
+            waited += pauses.pause(min(longest, concurrency.lock_wait_ms - spent))
+            longest = min(2 * longest, _LONGEST_PAUSE_MS)
         yield
     finally:
         _let_go(lock, storage.root)
@@ -97,7 +97,7 @@ def _lock(storage: Storage, concurrency: Concurrency, owner: str, clock: Clock) 
             return InProcessLock(storage.root)
         case LockProvider.FILE_SYSTEM:
             return FileLock(storage, concurrency.lease_ms, owner, clock)
-        case LockProvider.STORAGE:
+        case _:
             return LeaseLock(storage, concurrency.lease_ms, owner)
 
 
@@ -114,14 +114,18 @@ class InProcessLock:
 
     def __init__(self, root: str) -> None:
         self._lock = self._locks[root]
+        self._is_mine = False
 
     def try_take(self) -> bool:
         """Take the lock, if nobody has it."""
-        return self._lock.acquire(blocking=False)
+        self._is_mine = self._lock.acquire(blocking=False)
+        return self._is_mine
 
     def release(self) -> None:
-        """Let the lock go."""
-        self._lock.release()
+        """Let the lock go, if it is this writer's."""
+        if self._is_mine:
+            self._lock.release()
+            self._is_mine = False
 
 
 class FileLock:
@@ -206,8 +210,9 @@ class LeaseLock:
             self._storage.put_if_absent(numbered_path(LEASES, self._number), self._body)
         except AlreadyExistsError:
             return False
-        for number in sorted(leases)[:-1]:
-            self._storage.delete(numbered_path(LEASES, number))
+        with suppress(StorageError):  # others will
+            for number in sorted(leases)[:-1]:
+                self._storage.delete(numbered_path(LEASES, number))
         return max(self._leases()) == self._number
 
     def release(self) -> None:

@@ -1,4 +1,6 @@
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import fsspec
@@ -102,6 +104,18 @@ def test_foreign_errors_become_typed_without_secrets(
     assert "'f'" in str(caught.value)
 
 
+def test_secrets_within_json_are_secrets_too(
+    failing: FsspecStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = replace(
+        failing, options={"deep": '{"tokens": ["murmur", ["mumble"]], "pin": 12345678, "tries": 3}'}
+    )
+    monkeypatch.setattr(_Failing, "error", _LibraryError("3 times murmur, mumble or 12345678"))
+    with pytest.raises(StorageError, match=r"3 times \*\*\*, \*\*\* or \*\*\*") as caught:
+        storage.read("f")
+    assert caught.value.__cause__ is None
+
+
 def test_foreign_errors_without_secrets_are_chained(
     failing: FsspecStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,3 +132,27 @@ def test_a_failed_condition_of_older_s3_libraries_means_taken(
     monkeypatch.setattr(_Failing, "error", OSError(22, answer))
     with pytest.raises(AlreadyExistsError):
         failing.put_if_absent("f", b"x")
+
+
+class _Echoing(fsspec.AbstractFileSystem):  # type: ignore[misc]
+    """Its files hold the arguments that it was given."""
+
+    protocol = "echoing"
+
+    def cat_file(self, path: str, *args: object, **kwargs: object) -> bytes:
+        return json.dumps(self.storage_options).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        ("{hush", "{hush"),  # a password may begin like JSON
+        ('{"region": ["north"]}', {"region": ["north"]}),
+        ("True", True),
+        ("1", "1"),
+    ],
+)
+def test_options_reach_the_library_as_what_they_mean(text: str, argument: object) -> None:
+    fsspec.register_implementation("echoing", _Echoing, clobber=True)
+    given = json.loads(FsspecStorage("echoing://bucket/t", {"password": text}).read("f"))
+    assert given["password"] == argument

@@ -1,12 +1,15 @@
 import errno
 import os
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hoodie_ds.errors import (
     AccessDeniedError,
+    NotFoundError,
     OutOfSpaceError,
     PathEscapeError,
     StorageError,
@@ -81,6 +84,38 @@ def test_a_file_system_without_hard_links_is_named(
     with pytest.raises(StorageError, match="hard links"):
         LocalStorage(str(root)).put_if_absent("f", b"x")
     assert os.listdir(root) == []
+
+
+def _fail_for_folders(code: int) -> Callable[[int], None]:
+    sync = os.fsync
+
+    def call(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(code, os.strerror(code))
+        sync(descriptor)
+
+    return call
+
+
+def test_a_disk_that_cannot_sync_folders_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", _fail_for_folders(errno.EINVAL))
+    storage = LocalStorage(str(root))
+    storage.put_if_absent("a/f", b"x")
+    _write(storage, "a/g")
+    storage.delete("a/f")
+    assert os.listdir(root / "a") == ["g"]
+
+
+def test_a_name_that_could_not_be_synced_is_not_reported_as_put(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = LocalStorage(str(root))
+    storage.put_if_absent("old", b"")
+    monkeypatch.setattr(os, "fsync", _fail_for_folders(errno.EIO))
+    with pytest.raises(StorageError, match="'new'"):
+        storage.put_if_absent("new", b"x")
 
 
 def test_content_is_synced_before_its_name_and_its_folder_after(
@@ -191,3 +226,39 @@ def test_a_parent_that_is_a_file_is_a_typed_error(root: Path) -> None:
     storage.put_if_absent("f", b"x")
     with pytest.raises(StorageError, match="f/below"):
         storage.put_if_absent("f/below", b"")
+
+
+def test_a_folder_is_not_replaced_by_a_file(root: Path) -> None:
+    storage = LocalStorage(str(root))
+    storage.put_if_absent("a/f", b"x")
+    with pytest.raises(StorageError, match="cannot replace 'a'"):
+        storage.replace("a", b"y")
+    assert os.listdir(root) == ["a"]
+    assert storage.read("a/f") == b"x"
+
+
+def test_a_parent_that_is_a_link_to_nothing_is_a_typed_error(root: Path) -> None:
+    root.mkdir()
+    (root / "p").symlink_to(root / "gone")
+    with pytest.raises(NotFoundError, match=r"'p/f'.*parents are folders"):
+        LocalStorage(str(root)).put_if_absent("p/f", b"x")
+    assert os.listdir(root) == ["p"]
+
+
+def test_a_file_that_is_deleted_while_its_folder_is_read_is_left_out(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = LocalStorage(str(root))
+    for name in ("a", "b", "c"):
+        storage.put_if_absent(name, b"x")
+    scandir = os.scandir
+
+    @contextmanager
+    def interrupted(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with scandir(folder) as scan:
+            entries = list(scan)
+        storage.delete("b")
+        yield iter(entries)
+
+    monkeypatch.setattr(os, "scandir", interrupted)
+    assert [status.path for status in storage.list("")] == ["a", "c"]

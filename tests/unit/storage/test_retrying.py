@@ -24,6 +24,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.fsspec_storage import FsspecStorage
 from hoodie_ds.storage.retrying import RetryingStorage
+from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation
 
 
 @dataclass
@@ -170,6 +171,21 @@ def test_a_put_whose_answer_is_lost_may_be_somebody_elses(storage: RetryingStora
     with pytest.raises(AlreadyExistsError):
         storage.put_if_absent("f", b"mine")
     assert storage.read("f") == b"theirs"
+
+
+def test_a_name_that_was_taken_and_is_free_again_was_not_ours(motion: SlowMotion) -> None:
+    theirs = MemoryStorage(files={"f": b"mine"})
+
+    def on_the_way(operation: Operation) -> None:
+        if operation.number == 1:
+            raise UnavailableError("no answer")
+        if operation.kind is Kind.READ:
+            theirs.delete("f")
+
+    storage = RetryingStorage(FaultyStorage(theirs, before_each=on_the_way), 5_000, motion, motion)
+    with pytest.raises(AlreadyExistsError):
+        storage.put_if_absent("f", b"mine")
+    assert theirs.files == {}
 
 
 def test_a_name_found_taken_by_the_first_try_is_lost_also_with_equal_content(

@@ -44,3 +44,9 @@ def test_padding_is_for_comparison_only() -> None:
 def test_a_time_that_is_none_is_refused() -> None:
     with pytest.raises(TimelineError, match="'29999999999999999'"):
         following("29999999999999999")
+
+
+@pytest.mark.parametrize("last", ["99991231235959999", "99991231235959"])
+def test_after_the_last_time_there_is_none(last: str) -> None:
+    with pytest.raises(TimelineError, match=f"after '{last}'"):
+        next_time(NOW_MS, True, last)

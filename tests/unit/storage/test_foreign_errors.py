@@ -1,0 +1,39 @@
+"""What the errors of libraries mean that answer with an HTTP status."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from hoodie_ds.errors import AccessDeniedError, OutOfSpaceError, StorageError, UnavailableError
+from hoodie_ds.storage.foreign_errors import meaning
+
+
+def answered(status: int) -> Exception:
+    """An error of botocore's, for a code that nobody knows."""
+    botocore = pytest.importorskip("botocore.exceptions")
+    answer = {"Error": {"Code": "Odd"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    error = botocore.ClientError(answer, "PutObject")
+    assert isinstance(error, Exception)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (403, AccessDeniedError),
+        (409, UnavailableError),
+        (503, UnavailableError),
+        (507, OutOfSpaceError),
+        (418, StorageError),
+    ],
+)
+def test_an_unknown_code_means_what_its_status_does(status: int, kind: type[StorageError]) -> None:
+    assert meaning(answered(status)) is kind
+
+
+def test_a_status_counts_also_where_the_library_wraps_it() -> None:
+    wrapped = OSError(errno.EIO, "odd")
+    wrapped.__cause__ = answered(503)
+    assert meaning(wrapped) is UnavailableError

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from zipfile import ZipFile
+
+from hoodie_ds.storage.retrying import RetryingStorage
+from hoodie_ds.testing import MemoryStorage
+
+
+def test_libraries_that_ask_whether_they_may_seek_in_an_input_may() -> None:
+    storage = RetryingStorage(MemoryStorage(), 0)
+    with storage.open_output("f.zip") as output, ZipFile(output, "w") as archive:
+        archive.writestr("member", b"0123456789")
+    with storage.open_input("f.zip") as file, ZipFile(file) as archive:
+        assert file.readable()
+        with archive.open("member") as member:
+            member.seek(7)
+            assert member.read() == b"789"
