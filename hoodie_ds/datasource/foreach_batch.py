@@ -20,6 +20,7 @@ from hoodie_ds.datasource.task import refuse_number, task_id
 from hoodie_ds.errors import OptionError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 
@@ -78,8 +79,11 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     def write(rows: DataFrame, number: int) -> None:
         coordinator = Coordinator.of(options)
         batch = coordinator.begin(arrow_schema(rows.schema), identifier)
-        sent = rows.mapInArrow(_task(batch, BatchId(identifier, number)), _MESSAGES).collect()
-        coordinator.commit([pickle.loads(row.message) for row in sent])  # noqa: S301  our own
+        batch_id = BatchId(identifier, number)
+        sent = rows.mapInArrow(_task(batch, batch_id), _MESSAGES).collect()
+        messages = [pickle.loads(row.message) for row in sent]  # noqa: S301  our own
+        # A frame without partitions has no task to answer, and may be a batch that does something.
+        coordinator.commit(messages or [write_task(batch, TaskId(), batch_id, [])])
 
     return write
 

@@ -110,7 +110,8 @@ class KeyLookup:
         if slice_.logs or slice_.base is None:
             stored = self._merged_keys(slice_)
         else:
-            check_once(self._storage, slice_.base)
+            if slice_.base.checksum is not None:
+                check_once(self._storage, slice_.base.path, slice_.base.checksum)
             with self._storage.open_input(slice_.base.path) as source:
                 reader = BaseFileReader(source, _KEYS, slice_.base.path)
                 may = _in_range(query.keys, reader.key_range())

@@ -108,7 +108,7 @@ def _completing(table: Table, turn: Turn) -> Turn:
 
     One of several micro-batches says no turn: Spark has moved past those, so they stay.
     """
-    found = newest_manifest(table.storage, turn.instant.time)
+    found = newest_manifest(table.storage, turn.instant)
     if found is None:
         return turn
     number, body = found

@@ -15,6 +15,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.owner import owner_of, takes_several_batches
 from hoodie_ds.timeline.paths import (
     instant_path,
     manifest_number,
@@ -24,7 +25,7 @@ from hoodie_ds.timeline.paths import (
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def newest_manifest(storage: Storage, time: str) -> tuple[int, bytes] | None:
+def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | None:
     """Return the number of micro-batches that an instant's newest whole manifest is of, and it.
 
     Returns
@@ -35,21 +36,22 @@ def newest_manifest(storage: Storage, time: str) -> tuple[int, bytes] | None:
     Raises
     ------
     CorruptFileError
-        The newest one is of several batches, and damaged.
+        The newest one is damaged, and the instant takes several batches.
     """
-    listed = (manifest_number(status.path) for status in storage.list(temp_folder(time)))
+    listed = (manifest_number(s.path) for s in storage.list(temp_folder(instant.time)))
     number = max((n for n in listed if n is not None), default=None)
     if number is None:
         return None
-    path = manifest_path(time, number)
+    path = manifest_path(instant.time, number)
     try:
         body = storage.read(path)
         CommitMetadata.from_bytes(body, path)
     except NotFoundError:
         return None
     except CorruptFileError:
-        if number > 1:
-            raise  # Spark has moved past the batches in it: to take an older one would lose rows
+        owner = owner_of(storage, instant.at(State.INFLIGHT))
+        if number > 1 or (owner is not None and takes_several_batches(owner)):
+            raise  # Spark has moved past the batches in it: to go on without would lose rows
         return None
     return number, body
 
@@ -64,7 +66,7 @@ def complete_from_manifest(storage: Storage, instant: Instant) -> bool:
     bool
         False if there is no such manifest.
     """
-    found = newest_manifest(storage, instant.time)
+    found = newest_manifest(storage, instant)
     if found is None:
         return False
     # Taken already: by another recovery, or by a first try whose answer was lost.
@@ -98,7 +100,7 @@ def find_prepared(
         return None
     for instant in timeline.pending:
         if instant.action is action and is_ours(table, instant):
-            found = newest_manifest(table.storage, instant.time)
+            found = newest_manifest(table.storage, instant)
             if found is not None and found[0] < batches_per_commit:
                 return Instant(instant.time, action, State.COMPLETED, found[0])
     return None

@@ -107,9 +107,8 @@ class Batch:
     @property
     def has_global_keys(self) -> bool:
         """Whether a record key is unique in the whole table rather than in its partition."""
-        if self.index is None:
-            return False
-        return keys_are_global(self.index, self.table.properties, self.options)
+        index = self.index
+        return index is not None and keys_are_global(index, self.table.properties, self.options)
 
     @property
     def moves_records(self) -> bool:

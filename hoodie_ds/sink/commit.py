@@ -99,7 +99,13 @@ def _all_files(batch: Batch, time: str, messages: Sequence[TaskCommitMessage]) -
 
 
 def _first_try(message: TaskCommitMessage) -> bytes | None:
-    """Return the manifest that an earlier try to commit the same batch has left."""
+    """Return the manifest that an earlier try to commit the same batch has left.
+
+    Raises
+    ------
+    WriteConflictError
+        Another query has gone on with the same instant meanwhile.
+    """
     batch, time = message.batch, message.instant_time
     if message.batch_id is None or time is None:
         return None
@@ -109,6 +115,10 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
         extra = CommitMetadata.from_bytes(manifest, path).extra
         if ReplayGuard.parse(extra, path).holds(message.batch_id):
             return manifest
+        raise WriteConflictError(
+            f"{batch.table.storage.root}: another query went on with instant {time} while this "
+            "batch was written, so the batch is not committed; run it again"
+        )
     return None
 
 
@@ -148,7 +158,7 @@ def _decided(
     if tried is None or batch.options.batches_per_commit == 1:
         record = _record(messages, instant, statuses, timeline, exclusion.number)
         body = record.to_bytes()
-        _put_whole(storage, manifest_path(instant.time, _number(batch)), body)
+        _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
     else:
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
@@ -300,11 +310,13 @@ def _delete_unnamed(storage: Storage, time: str, manifest: bytes) -> None:
             storage.delete(path)
 
 
-def _put_whole(storage: Storage, path: str, body: bytes) -> None:
-    """Put a file that an earlier try of the same commit may have put already."""
+def _put_manifest(message: TaskCommitMessage, path: str, body: bytes) -> None:
+    """Put a manifest, also over that of an earlier try of the same commit."""
+    storage = message.batch.table.storage
     try:
         storage.put_if_absent(path, body)
     except AlreadyExistsError:
+        _first_try(message)  # refuses where it is another query's
         storage.replace(path, body)
 
 

@@ -195,7 +195,12 @@ class Coordinator:
             guard=ReplayGuard(),
             proposed_time="",
             attempt=attempt,
-            owner=owner_text(query_id, attempt, self.options.concurrency.is_shared),
+            owner=owner_text(
+                query_id,
+                attempt,
+                self.options.concurrency.is_shared,
+                self.options.batches_per_commit > 1,
+            ),
             creation_ms=self.clock.now_ms() if table is None else None,
         )
 

@@ -47,6 +47,8 @@ class StagedRows:
         Order among the files that one task staged for one group.
     are_inserts : bool
         Folded rows of keys that the group does not have.
+    checksum : str
+        xxh64 of the file, 16 hexadecimal digits.
     nbytes : int
         Arrow bytes of the rows, where somebody asks for them.
     shares : tuple of int
@@ -60,6 +62,7 @@ class StagedRows:
     task_partition: int
     sequence: int
     are_inserts: bool = False
+    checksum: str = ""
     nbytes: int = 0
     shares: tuple[int, ...] = ()
     batches: tuple[int, ...] | None = None

@@ -14,6 +14,7 @@ import xxhash
 
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.handles.data_file import HashingOutput
 from hoodie_ds.handles.merge_handle import merge_base_file
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.sink.batch import Batch
@@ -52,14 +53,12 @@ def stage(
     kind = "inserts" if are_inserts else "rows"
     name = f"{partition}_{group.file_id}_{context.write_token}_{kind}_{sequence}"
     path = staged_path(context.instant_time, name)
-    with (
-        context.storage.open_output(path) as output,
-        pa.ipc.new_file(
-            output, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
-        ) as writer,
-    ):
-        writer.write_table(rows)
-    return StagedRows(group, path, context.task_partition, sequence, are_inserts)
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with context.storage.open_output(path) as file, HashingOutput(file) as output:
+        with pa.ipc.new_file(output, rows.schema, options=options) as writer:
+            writer.write_table(rows)
+        checksum = output.checksum
+    return StagedRows(group, path, context.task_partition, sequence, are_inserts, checksum)
 
 
 def merge_staged(

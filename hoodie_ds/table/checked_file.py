@@ -19,6 +19,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile, LogFile
 from hoodie_ds.timeline.commit_metadata import WriteStat
 
+_REMEDY: Final = "restore it from a copy, or roll back the commit that wrote it"
 _CHUNK_BYTES: Final = 1 << 20
 _HELD_BYTES: Final = 32 << 20
 """Files up to this size are read once and held; larger ones are read twice."""
@@ -47,13 +48,18 @@ def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
 
 
 @lru_cache(maxsize=4096)
-def check_once(storage: Storage, base: BaseFile) -> None:
-    """Compare a base file's bytes, the first time that this process asks for it.
+def check_once(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY) -> None:
+    """Compare a file's bytes, the first time that this process asks for it.
 
-    For look-ups, which ask for the same files batch after batch and read little of each.
+    For files that are opened again and again, of which little is read each time.
+
+    Raises
+    ------
+    CorruptFileError
+        They are not as written; names the file and the remedy.
     """
-    with open_base_file(storage, base):
-        pass
+    with storage.open_input(path) as source:
+        _compare(path, checksum, _xxh64(source), remedy)
 
 
 def check_size(path: str, size: int, stat: WriteStat) -> None:
@@ -67,8 +73,7 @@ def check_size(path: str, size: int, stat: WriteStat) -> None:
     written = stat.file_size_bytes
     if size < written or (stat.log is None and 0 < written != size):
         raise CorruptFileError(
-            f"{path} has {size} bytes, and {written} when it was written; restore it from a copy, "
-            "or roll back the commit that wrote it"
+            f"{path} has {size} bytes, and {written} when it was written; {_REMEDY}"
         )
 
 
@@ -87,9 +92,9 @@ def _xxh64(source: BinaryIO) -> str:
     return str(digest.hexdigest())
 
 
-def _compare(path: str, expected: str, found: str) -> None:
+def _compare(path: str, expected: str, found: str, remedy: str = _REMEDY) -> None:
     if found != expected:
         raise CorruptFileError(
             f"{path} was damaged: its xxh64 is {found}, and {expected} when it was written; "
-            "restore it from a copy, or roll back the commit that wrote it"
+            f"{remedy}"
         )

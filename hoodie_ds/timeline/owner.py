@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from hoodie_ds.errors import NotFoundError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import instant_path
+
+_SHARED: Final = "shared"
+_SPANS: Final = "spans"
 
 
 def owner_of(storage: Storage, inflight: Instant) -> str | None:
@@ -20,7 +24,7 @@ def owner_of(storage: Storage, inflight: Instant) -> str | None:
         return None
 
 
-def owner_text(query_id: str, attempt: str, shared: bool = False) -> str:
+def owner_text(query_id: str, attempt: str, shared: bool = False, spans: bool = False) -> str:
     """Return the owner entry of a batch: its query and the attempt to write it.
 
     Parameters
@@ -31,15 +35,26 @@ def owner_text(query_id: str, attempt: str, shared: bool = False) -> str:
         A text that no other attempt has.
     shared : bool
         Whether there are several writers, so that a whole manifest is not enough to commit.
+    spans : bool
+        Whether the instant takes several micro-batches, so that none of its manifests may be lost.
     """
-    entries = {"query": query_id, "attempt": attempt, **({"shared": True} if shared else {})}
-    return json.dumps(entries, sort_keys=True)
+    marks = {name: True for name, is_so in ((_SHARED, shared), (_SPANS, spans)) if is_so}
+    return json.dumps({"query": query_id, "attempt": attempt, **marks}, sort_keys=True)
 
 
 def is_of_several(owner: str) -> bool:
     """Whether an owner entry is that of one of several writers; see `owner_text`."""
+    return _is_marked(owner, _SHARED)
+
+
+def takes_several_batches(owner: str) -> bool:
+    """Whether an owner entry is that of an instant of several micro-batches; see `owner_text`."""
+    return _is_marked(owner, _SPANS)
+
+
+def _is_marked(owner: str, mark: str) -> bool:
     try:
         entries = json.loads(owner)
     except (ValueError, RecursionError):
         return False
-    return isinstance(entries, dict) and entries.get("shared") is True
+    return isinstance(entries, dict) and entries.get(mark) is True

@@ -11,7 +11,7 @@ the order of turns alone. Where a variant has a lock instead, its lease ends whe
 | begin the turn, take the lock | `exclusion.excluding` |
 | the newest turn is n; carry out | `decisions.settle`: `newest_turn`, `_carry_out` |
 | load the timeline | of `commit._decided`: `_is_done`, `_check_not_undone`, `check_groups` |
-| manifest | `_put_whole` |
+| manifest | `_put_manifest` |
 | take turn n, list again | `take_turn` |
 | complete | `_put_completed`, `complete_from_manifest` |
 | finish | the rest of `_finish`: the temporary folder goes |

@@ -47,3 +47,17 @@ def test_overwrites_and_partition_deletes(
     assert ids() == ["a", "k0"]
     write("overwrite")
     assert ids() == []
+
+
+def test_a_batch_without_partitions_does_what_it_is_to_do(spark: Any, tmp_path: Path) -> None:
+    options = {**TRIPS, "path": str(tmp_path / "t")}
+    table = HoodieTable(options["path"], TRIPS)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))
+    name = "hoodie.datasource.write.streaming.checkpoint.identifier"
+    delete = {OPERATION: "delete_partition", "hoodie.datasource.write.partitions.to.delete": "x"}
+    nothing = spark.createDataFrame(
+        spark.sparkContext.emptyRDD(), "id string, city string, ts long, fare double"
+    )
+    assert nothing.rdd.getNumPartitions() == 0
+    hoodie_ds.foreach_batch({**options, **delete, name: "q"})(nothing, 0)
+    assert [row[0] for row in found(table)] == ["b"]

@@ -192,12 +192,12 @@ def test_a_damaged_manifest_of_several_batches_is_refused(storage: Storage) -> N
 
 def test_a_manifest_that_goes_while_it_is_looked_for_is_none(storage: Storage) -> None:
     table = _ours_died_with_manifest(storage)
-    path = manifest_path(FAILED)
+    instant, path = Instant(FAILED, Action.COMMIT, State.INFLIGHT), manifest_path(FAILED)
     missing = FaultyStorage(
         storage, [Fault(Effect.MISSING, kinds=frozenset({Kind.READ}), path=path)]
     )
-    assert newest_manifest(missing, FAILED) is None
-    assert newest_manifest(table.storage, FAILED) == (1, storage.read(path))
+    assert newest_manifest(missing, instant) is None
+    assert newest_manifest(table.storage, instant) == (1, storage.read(path))
 
 
 def test_a_whole_manifest_counts_although_the_inflight_file_is_damaged(storage: Storage) -> None:

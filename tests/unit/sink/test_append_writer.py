@@ -83,3 +83,28 @@ def test_an_upsert_without_keys_is_refused(tmp_path: Path) -> None:
     HoodieTable(str(tmp_path), OPTIONS).insert(events(1))
     with pytest.raises(OptionError, match="without record keys"):
         HoodieTable(str(tmp_path)).upsert(events(1))
+
+
+def test_chunks_of_one_task_share_a_file_in_each_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1)
+    coordinator = writer(tmp_path)
+    batch = coordinator.begin(events(1).schema)
+    message = write_task(batch, TaskId(), None, events(60).to_batches(10))
+    paths = [status.stat.partition_path for status in message.statuses]
+    assert sorted(paths) == ["d0", "d1", "d2"]
+    coordinator.commit([message])
+    assert sorted(HoodieTable(str(tmp_path)).read()["n"].to_pylist()) == list(range(60))
+
+
+def test_row_groups_of_all_open_files_together_keep_to_the_cap_of_a_task(tmp_path: Path) -> None:
+    cap = 100_000
+    coordinator = writer(tmp_path, **{"write.task.max.size": f"{cap}b"})
+    rows = events(20_000).set_column(1, "day", pa.array([f"d{n % 20}" for n in range(20_000)]))
+    batch = coordinator.begin(rows.schema)
+    message = write_task(batch, TaskId(), None, rows.to_batches(200))
+    assert len(message.statuses) == 20
+    assert 0 < message.metrics.max_buffered_bytes <= cap
+    coordinator.commit([message])
+    assert sorted(HoodieTable(str(tmp_path)).read()["n"].to_pylist()) == list(range(20_000))

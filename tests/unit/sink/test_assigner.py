@@ -19,6 +19,7 @@ from hoodie_ds.sink.pinned_view import pin_view
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.timeline.timeline import Timeline
 from tests.tables import BUCKETS, TRIPS, coordinator, found, trips
 
 BLOOM = {k: v for k, v in TRIPS.items() if k != BUCKETS} | {"hoodie.index.type": "BLOOM"}
@@ -175,3 +176,35 @@ def test_the_hidden_columns_are_not_stored(tmp_path: Path) -> None:
     batch = writer(tmp_path).begin(assigned.schema)
     writer(tmp_path).commit(write(batch, assigned))
     assert not set(HIDDEN_COLUMNS) & set(HoodieTable(str(tmp_path)).read().column_names)
+
+
+def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> None:
+    table_of(tmp_path, partitions=1, groups=1, keys=1)
+    storage, number = writer(tmp_path).storage, BatchId("q", 3)
+    first: list[Timeline] = []
+
+    def look() -> Timeline:
+        first.append(pin_view(storage, number, writer(tmp_path).view))
+        HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
+        return writer(tmp_path).view()
+
+    assert pin_view(storage, number, look) == first[0]
+    assert len(first[0].commits) == 1
+
+
+def test_rows_of_which_some_were_moved_after_the_shuffle_are_refused(tmp_path: Path) -> None:
+    """A task that has its keys to itself writes one that another left to the commit."""
+    stored = table_of(tmp_path, partitions=1, groups=2, keys=3)
+    rows = trips(*((f"new{i}", "c0", 1, 0.0) for i in range(20)))
+    assigned = FileIdAssigner(writer(tmp_path).preview(stored.schema), 2).assign(rows)
+    owners = assigned.column(TASK_COLUMN).to_numpy()
+    kept, moved = (assigned.filter(pa.array(owners == n)) for n in range(2))
+    batch = writer(tmp_path).begin(assigned.schema)
+    messages = [
+        write_task(batch, TaskId(0, 1, 0), None, kept.to_batches()),
+        write_task(batch, TaskId(5, 1, 5), None, moved.to_batches()),
+    ]
+    before = found(HoodieTable(str(tmp_path)))
+    with pytest.raises(WriteConflictError, match="without another repartition or union"):
+        writer(tmp_path).commit(messages)
+    assert found(HoodieTable(str(tmp_path))) == before

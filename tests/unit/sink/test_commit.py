@@ -12,10 +12,13 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.kinds import TableType
 from hoodie_ds.errors import (
     CommitOutcomeUnknownError,
+    OptionError,
     StorageError,
     TimelineError,
+    UnsupportedTableError,
     WriteConflictError,
 )
 from hoodie_ds.sink.batch import Batch
@@ -26,6 +29,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import TEMP, instant_path
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import TRIPS, coordinator, found, tree, trips
@@ -324,3 +328,47 @@ def test_each_row_is_in_one_slice(writer: Coordinator, table: HoodieTable) -> No
     view = FileSystemView(writer.storage, load_timeline(writer.storage))
     assert view.partition_paths() == ["x"]
     assert len(view.latest_slices("x")) == 2
+
+
+def test_a_batch_of_no_tasks_changes_nothing(
+    writer: Coordinator, table: HoodieTable, tmp_path: Path
+) -> None:
+    writer.begin(TWO.schema)
+    before = tree(tmp_path)
+    writer.commit([])
+    assert tree(tmp_path) == before
+
+
+def test_a_metadata_table_is_dropped_by_the_first_batch_that_keeps_none(
+    writer: Coordinator, table: HoodieTable, tmp_path: Path
+) -> None:
+    path = tmp_path / ".hoodie/hoodie.properties"
+    path.write_text(path.read_text() + "\nhoodie.table.metadata.partitions=files\n")
+    writer.storage.put_if_absent(".hoodie/metadata/files/x", b"x")
+    before = tree(tmp_path)
+    with pytest.raises(OptionError, match="has a metadata table"):
+        writer.begin(TWO.schema)
+    assert tree(tmp_path) == before
+    without = coordinator(tmp_path, hoodie__metadata__enable="false")
+    batch = without.begin(TWO.schema)
+    assert not (tmp_path / ".hoodie/metadata").exists()
+    assert batch.table.properties.metadata_partitions == ()
+    without.commit([write(batch)])
+    writer.begin(TWO.schema)  # no option is needed any more
+    assert found(table) == AFTER_TWO
+
+
+def test_beside_a_pending_compaction_no_log_file_is_written(
+    writer: Coordinator, table: HoodieTable, tmp_path: Path
+) -> None:
+    """Those of the writes after it have other names in table version 6; base files have not."""
+    compaction = Instant(_FAR, Action.COMPACTION, State.REQUESTED)
+    writer.storage.put_if_absent(instant_path(compaction), b"")
+    before = tree(tmp_path)
+    if table.properties.table_type is TableType.MERGE_ON_READ:
+        with pytest.raises(UnsupportedTableError, match=rf"pending compaction \({_FAR}\)"):
+            writer.begin(TWO.schema)
+        assert tree(tmp_path) == before
+    else:
+        writer.commit([write(writer.begin(TWO.schema))])
+        assert found(table) == AFTER_TWO

@@ -86,3 +86,29 @@ def test_a_damaged_entry_names_its_commit(storage: Storage, entry: str) -> None:
     commit(storage, "20250101000000000", **{CHECKPOINT_KEY: entry})
     with pytest.raises(CorruptFileError, match=r"20250101000000000\.commit.*no JSON object"):
         load(storage)
+
+
+def test_a_commit_of_another_engine_that_was_pending_beside_ours_hides_nothing(
+    storage: Storage,
+) -> None:
+    """It is the newest, and ours, which comes before it, names it too."""
+    ours = ReplayGuard().with_batch(BatchId("q", 4), ROWS)
+    commit(storage, "20250101000000000", **{CHECKPOINT_KEY: '{"jvm": "3"}'})
+    commit(
+        storage,
+        "20250102000000000",
+        **{**ours.entries(), PENDING_KEY: "20250101000000000 20250103000000000"},
+    )
+    commit(storage, "20250103000000000", **{CHECKPOINT_KEY: '{"jvm": "2"}'})
+    guard = load(storage)
+    assert guard.committed == {"q": "4", "jvm": "3"}
+    assert guard.digest_of(BatchId("q", 4)) == ROWS
+
+
+def test_commits_that_name_each_other_are_read_to_an_end(storage: Storage) -> None:
+    """As no writer leaves them, but a restored copy may."""
+    times = "20250101000000000", "20250102000000000"
+    for query, time, other in zip("qr", times, reversed(times), strict=True):
+        entries = ReplayGuard().with_batch(BatchId(query, 1), ROWS).entries()
+        commit(storage, time, **{**entries, PENDING_KEY: other})
+    assert load(storage).committed == {"q": "1", "r": "1"}

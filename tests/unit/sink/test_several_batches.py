@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import cast
@@ -17,20 +18,23 @@ from hoodie_ds import HoodieTable, foreach_batch
 from hoodie_ds.config.clock import SystemClock
 from hoodie_ds.config.ids import RandomIds
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError, TimelineError
+from hoodie_ds.errors import CorruptFileError, OptionError, TimelineError, WriteConflictError
 from hoodie_ds.sink.commit_record import ROWS_KEY
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY
+from hoodie_ds.testing import FaultyStorage, Kind, Operation
+from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY, CommitMetadata
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
 from tests.unit.services.failed_tables import DyingStorage, KilledError
+from tests.unit.sink.test_replay import archive
 
 SPAN = "hoodie.streaming.batches.per.commit"
 INDEX = "hoodie.index.type"
@@ -242,3 +246,84 @@ def test_a_stream_may_be_killed_at_any_operation(
         if not died:
             break
     assert operation > 60
+
+
+@pytest.mark.parametrize("key", [ROWS_KEY, METRICS_KEY])
+@pytest.mark.parametrize("text", [None, "no number", "[]"])
+def test_a_manifest_that_does_not_say_what_its_batches_held_is_named(
+    tmp_path: Path, key: str, text: str | None
+) -> None:
+    opts = options("COPY_ON_WRITE", "BUCKET", 3)
+    stream(writer(str(tmp_path), opts), 0, trips(("a", "x", 1, 1.0)))
+    (path,) = tmp_path.rglob("manifest_1.json")
+    whole = path.read_bytes()
+    manifest = CommitMetadata.from_bytes(whole, str(path))
+    extra = {k: v for k, v in manifest.extra.items() if k != key}
+    extra |= {} if text is None else {key: text}
+    path.write_bytes(replace(manifest, extra=extra).to_bytes())
+    read_commit.cache_clear()
+    with pytest.raises(CorruptFileError, match=r"manifest_1\.json does not say what"):
+        stream(writer(str(tmp_path), opts), 1, trips(("b", "x", 1, 1.0)))
+    path.write_bytes(whole)
+    read_commit.cache_clear()
+    for number in (1, 2):
+        stream(writer(str(tmp_path), opts), number, trips(("b", "x", number, 1.0)))
+    assert found(HoodieTable(str(tmp_path))) == [("a", "x", 1, 1.0), ("b", "x", 2, 1.0)]
+
+
+def test_an_instant_that_goes_while_a_batch_begins_is_named(tmp_path: Path) -> None:
+    """Another writer completes it, and its timeline is archived, before the batch looks again."""
+    opts = options("COPY_ON_WRITE", "BUCKET", 3)
+    stream(writer(str(tmp_path), opts), 0, trips(("a", "x", 1, 1.0)))
+    looks: list[str] = []
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.READ and operation.path.endswith(".inflight"):
+            looks.append(operation.path)
+            if len(looks) == 2:
+                HoodieTable(str(tmp_path), TRIPS).upsert(trips(("b", "x", 1, 1.0)))
+                archive(tmp_path, keep=1)
+
+    storage = FaultyStorage(open_storage(str(tmp_path)), before_each=others)
+    with pytest.raises(WriteConflictError, match="finished or undid instant"):
+        writer(str(tmp_path), opts, storage).begin(trips().schema)
+    for number in (1, 2, 3):
+        stream(writer(str(tmp_path), opts), number, trips(("c", "x", number, 1.0)))
+    assert [row[0] for row in found(HoodieTable(str(tmp_path)))] == ["a", "b", "c"]
+
+
+def test_of_two_queries_that_go_on_with_one_instant_the_second_is_told(tmp_path: Path) -> None:
+    opts = options("COPY_ON_WRITE", "BUCKET", 3)
+    stream(writer(str(tmp_path), opts), 0, trips(("a", "x", 1, 1.0)))
+    batches = []
+    for task, (query, row) in enumerate((("q", ("q", "x", 1, 1.0)), ("r", ("r", "y", 1, 1.0)))):
+        sink = writer(str(tmp_path), opts)
+        batch = sink.begin(trips().schema)
+        message = write_task(
+            batch, TaskId(0, task + 7, task + 7), BatchId(query, 1), trips(row).to_batches(), True
+        )
+        batches.append((sink, message))
+    batches[1][0].commit([batches[1][1]])
+    with pytest.raises(WriteConflictError, match=r"another query went on.*run it again"):
+        batches[0][0].commit([batches[0][1]])
+    stream(writer(str(tmp_path), opts), 2, trips(("c", "x", 1, 1.0)))
+    rows = found(HoodieTable(str(tmp_path)))
+    assert rows == [("a", "x", 1, 1.0), ("c", "x", 1, 1.0), ("r", "y", 1, 1.0)]
+
+
+@pytest.mark.parametrize("next_span", [1, 3])
+def test_a_damaged_manifest_of_the_first_of_several_batches_is_refused(
+    tmp_path: Path, next_span: int
+) -> None:
+    opts = options("COPY_ON_WRITE", "BUCKET", 3)
+    stream(writer(str(tmp_path), opts), 0, trips(("a", "x", 1, 1.0)))
+    (path,) = tmp_path.rglob("manifest_1.json")
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"UPSERT"', b'"UPSERS"'))
+    following = options("COPY_ON_WRITE", "BUCKET", next_span)
+    with pytest.raises(CorruptFileError, match=r"manifest_1\.json"):
+        stream(writer(str(tmp_path), following), 1, trips(("b", "x", 1, 1.0)))
+    path.write_bytes(whole)
+    for number in (1, 2):
+        stream(writer(str(tmp_path), opts), number, trips((str(number), "x", 1, 1.0)))
+    assert [row[0] for row in found(HoodieTable(str(tmp_path)))] == ["1", "2", "a"]

@@ -546,3 +546,64 @@ def test_a_manifest_whose_keys_were_not_compared_commits_nothing() -> None:
     place.writer(hoodie__write__concurrency__mode="SINGLE_WRITER").begin(FIRST.schema)
     assert [row[0] for row in place.rows()] == ["a", "b", "k"]
     assert not load_timeline(place.storage).pending
+
+
+def test_a_commit_that_could_not_know_of_an_earlier_instant_is_a_conflict_for_it(
+    town: Town,
+) -> None:
+    """The replay guard would not find a batch that the newest commit does not know of."""
+    later: list[Written] = []
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.endswith("/claim") and not later:
+            later.append(Written(town.writer(), trips(("b", "y", 5, 5.0)), BatchId("other", 0)))
+            later[0].commit()
+
+    rows = trips(("a", "x", 2, 2.0))
+    halted = Written(
+        town.writer(FaultyStorage(town.storage, before_each=others)), rows, BatchId("q", 0)
+    )
+    assert halted.time < later[0].time
+    with pytest.raises(WriteConflictError, match=f"{later[0].time} is later than {halted.time}"):
+        halted.commit()
+    assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 5, 5.0)]
+    town.clock.advance(DEAD_MS)
+    Written(town.writer(), rows, BatchId("q", 0)).commit()
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 5, 5.0)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_one_new_key_in_two_partitions_is_none_where_keys_are_of_a_partition(kind: str) -> None:
+    place = Town({**BLOOM, TYPE: kind})
+    place.put(FIRST)
+    own = {"hoodie__parquet__small__file__limit": "0"}
+    one = Written(place.writer(**own), trips(("k", "x", 1, 1.0)))
+    two = Written(place.writer(**own), trips(("k", "y", 2, 2.0)))
+    one.commit()
+    two.commit()
+    assert [row for row in place.rows() if row[0] == "k"] == [
+        ("k", "x", 1, 1.0),
+        ("k", "y", 2, 2.0),
+    ]
+
+
+def test_tasks_that_open_an_instant_together_take_the_time_of_the_first(town: Town) -> None:
+    """The slower one has seen fewer of the others' instants."""
+    halted: list[str] = []
+    faster: list[TaskCommitMessage] = []
+    rows = [trips(("a", "x", 2, 2.0)), trips(("c", "x", 2, 2.0))]
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and "/start_" in operation.path and not halted:
+            halted.append(operation.path)
+            town.put(trips(("b", "y", 5, 5.0)))
+            faster.append(write_task(batch, TaskId(0, 1, 0), None, rows[0].to_batches()))
+
+    writer = town.writer(FaultyStorage(town.storage, before_each=others))
+    batch = writer.begin(FIRST.schema)
+    slower = write_task(batch, TaskId(1, 1, 1), None, rows[1].to_batches())
+    between = load_timeline(town.storage).commits[-1]
+    assert slower.instant_time is not None
+    assert slower.instant_time > between.time > batch.proposed_time
+    writer.commit([*faster, slower])
+    assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 5, 5.0), ("c", "x", 2, 2.0)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from xxhash import xxh3_128_hexdigest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
@@ -184,3 +185,16 @@ def test_several_tasks_pack_a_table_without_keys(tmp_path: Path) -> None:
     writer.commit([write_task(batch, TaskId(n, 1, n), None, c) for n, c in enumerate(chunks)])
     assert num_rows(tmp_path) == [15, 5, 5]
     assert [row[0] for row in found(HoodieTable(str(tmp_path)))] == [f"k{i:04}" for i in range(25)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_new_file_groups_are_as_large_as_they_may_be(tmp_path: Path, kind: str) -> None:
+    largest = 20_000
+    table = HoodieTable(str(tmp_path), {**BLOOM, TYPE: kind, MAX: str(largest)})
+    # Keys that do not compress, so that a file grows with its rows.
+    keys = [xxh3_128_hexdigest(str(i).encode()) for i in range(5_000)]
+    table.upsert(trips(*((key, "x", 1, float(i)) for i, key in enumerate(keys))))
+    sizes = sorted(found.size for found in slices(tmp_path))
+    assert len(sizes) > 3
+    assert sizes[1] >= largest  # all but the last one are full
+    assert table.read(columns=["id"]).sort_by("id").column(0).to_pylist() == sorted(keys)

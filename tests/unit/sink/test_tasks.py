@@ -22,13 +22,14 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.tables import TRIPS, TYPE, TYPES, coordinator, found, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips
 
 _NONE: Mapping[str, str] = {}
 FIRST = trips(*((f"k{i}", f"c{i % 2}", 5, float(i)) for i in range(40)))
@@ -189,3 +190,92 @@ def test_a_file_group_of_no_bucket_in_the_partition_is_refused(tmp_path: Path) -
     table.upsert(trips(("k1", "y", 1, 1.0)))
     with pytest.raises(UnsupportedTableError, match="3f9c1d22"):
         table.upsert(trips(("k1", "x", 2, 1.0)))
+
+
+def unrecorded(path: Path, rows: pa.Table, kind: str = TYPES[0]) -> HoodieTable:
+    """A table as Hudi's Spark writer leaves it: only options say how many buckets there are."""
+    table = HoodieTable(str(path), {**TRIPS, TYPE: kind})
+    table.upsert(rows)
+    file = path / ".hoodie/hoodie.properties"
+    lines = file.read_text().splitlines()
+    kept = [line for line in lines if not line.startswith(BUCKETS)]
+    assert len(kept) < len(lines)
+    file.write_text("\n".join(kept))
+    return table
+
+
+@pytest.mark.parametrize("table_type", TYPES)
+def test_a_number_of_buckets_other_than_the_writers_before_is_found_out(
+    tmp_path: Path, table_type: str
+) -> None:
+    """Rows would go to other file groups than the stored ones of the same keys."""
+    unrecorded(tmp_path, FIRST, table_type)
+    before = found(HoodieTable(str(tmp_path)))
+    with pytest.raises(UnsupportedTableError, match=f"of 3; .*another {BUCKETS}"):
+        HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "3"}).upsert(SECOND)
+    assert found(HoodieTable(str(tmp_path))) == before
+    HoodieTable(str(tmp_path), TRIPS).upsert(SECOND)
+    assert found(HoodieTable(str(tmp_path))) == expected(FIRST, SECOND)
+
+
+@pytest.mark.parametrize("table_type", TYPES)
+def test_a_bucket_without_stored_rows_takes_new_ones(tmp_path: Path, table_type: str) -> None:
+    """Nothing is left in its base file, or it has a log file of deletes alone."""
+    row = trips(("a", "x", 1, 1.0))
+    stored = row if table_type == "COPY_ON_WRITE" else row.slice(1)
+    table = unrecorded(tmp_path, stored, table_type)
+    table.delete(row.select(["id", "city"]))
+    assert found(table) == []
+    table.upsert(trips(("a", "x", 2, 2.0)))
+    assert found(table) == [("a", "x", 2, 2.0)]
+
+
+@pytest.mark.parametrize("damage", ["torn", "replaced", "empty", "flipped"])
+def test_damaged_staged_rows_are_named_and_commit_nothing(tmp_path: Path, damage: str) -> None:
+    writer = coordinator(tmp_path)
+    batch = writer.begin(FIRST.schema)
+    messages = [
+        write_task(batch, TaskId(n, 1, n), None, part.to_batches())
+        for n, part in enumerate(split(FIRST, 2))
+    ]
+    path = messages[1].staged[0].path
+    body = (tmp_path / path).read_bytes()
+    middle = len(body) // 2
+    flipped = body[:middle] + bytes([body[middle] ^ 1]) + body[middle + 1 :]
+    left = {"torn": body[:middle], "replaced": b"x" * len(body), "empty": b"", "flipped": flipped}
+    (tmp_path / path).write_bytes(left[damage])
+    with pytest.raises(CorruptFileError, match=r"damaged.*; run the batch again") as raised:
+        writer.commit(messages)
+    assert path in str(raised.value)
+    assert HoodieTable(str(tmp_path)).read().num_rows == 0
+    write_tasks(tmp_path, FIRST, 2)
+    assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
+
+
+def test_a_full_log_file_is_followed_by_the_next_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
+    options = {TYPE.replace(".", "__"): "MERGE_ON_READ"}
+    write_tasks(tmp_path, FIRST, 1, options)
+    sizes = {"write__task__max__size": "2k", "hoodie__logfile__max__size": "1b"}
+    write_tasks(tmp_path, SECOND, 1, {**options, **sizes}, chunk=10)
+    storage = coordinator(tmp_path).storage
+    slices = FileSystemView(storage, load_timeline(storage)).latest_slices("c0")
+    versions = [[log.name.version for log in slice_.logs] for slice_ in slices]
+    assert max(map(len, versions)) > 1
+    assert versions == [list(range(1, len(found) + 1)) for found in versions]
+    table = HoodieTable(str(tmp_path))
+    assert found(table) == expected(FIRST, SECOND)
+    assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
+
+
+def test_to_delete_named_partitions_rows_need_no_partition_columns(tmp_path: Path) -> None:
+    """Whatever rows come: an engine that writes has to bring some."""
+    write_tasks(tmp_path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), 1)
+    named = {
+        "hoodie__datasource__write__operation": "delete_partition",
+        "hoodie__datasource__write__partitions__to__delete": "x",
+    }
+    write_tasks(tmp_path, pa.table({"id": ["b"]}), 1, named)
+    assert found(HoodieTable(str(tmp_path))) == [("b", "y", 1, 1.0)]
