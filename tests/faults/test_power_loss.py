@@ -44,6 +44,10 @@ def lose_power(name: str, folder: Path, most: int | None = None) -> int:
     return len(chosen)
 
 
+def test_power_may_be_lost_in_the_first_batch(tmp_path: Path) -> None:
+    assert lose_power("first batch, cow", tmp_path) > SAMPLED
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_power_may_be_lost_at_any_moment(name: str, tmp_path: Path) -> None:

@@ -37,6 +37,11 @@ def test_the_process_may_end_at_every_operation(name: str) -> None:
     tally("scenarios", 1)
 
 
+def test_the_process_that_recovers_may_end_too() -> None:
+    swept = Sweep("upsert, mor")
+    assert sweep_pairs(swept.start, swept.play, swept.recover, swept.check_after_two, 200) > 5
+
+
 PAIRS_SAMPLED = 50
 """One pair of so many is tried where the suite is not the nightly one."""
 
