@@ -234,10 +234,9 @@ def _make_folders(folder: str) -> None:
     parent = os.path.dirname(folder)
     try:
         os.mkdir(folder)
-    except FileExistsError:
-        if os.path.isdir(folder):
-            return
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+    except FileExistsError:  # another process made it just now, and may not have synced it yet
+        if not os.path.isdir(folder):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
     except FileNotFoundError:
         _make_folders(parent)
         with contextlib.suppress(FileExistsError):

@@ -15,6 +15,7 @@ from hoodie_ds.errors import (
     StorageError,
 )
 from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.testing import Disk
 
 
 @pytest.fixture
@@ -235,6 +236,24 @@ def test_a_folder_is_not_replaced_by_a_file(root: Path) -> None:
         storage.replace("a", b"y")
     assert os.listdir(root) == ["a"]
     assert storage.read("a/f") == b"x"
+
+
+def test_a_folder_that_another_process_makes_meanwhile_is_durable_too(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.mkdir()
+    with Disk(str(root)) as disk:
+        mkdir = os.mkdir
+
+        def other_is_faster(path: str) -> None:
+            mkdir(path)
+            mkdir(path)
+
+        monkeypatch.setattr(os, "mkdir", other_is_faster)
+        LocalStorage(str(root)).put_if_absent("p/f", b"x")
+        monkeypatch.undo()
+        disk.reached(1)
+    assert {files.get("p/f") for moment, files in disk.states() if moment == 1} == {b"x"}
 
 
 def test_a_parent_that_is_a_link_to_nothing_is_a_typed_error(root: Path) -> None:
