@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.handles.numbered import numbered
 from hoodie_ds.record.meta_columns import (
     COMMIT_SEQNO,
     COMMIT_TIME,
@@ -60,6 +60,4 @@ def constant(text: str, count: int) -> pa.DictionaryArray:
 
 def _sequence_numbers(context: WriteContext, count: int) -> pa.Array:
     first = context.row_numbers.reserve(count)
-    numbers = pc.cast(pa.array(np.arange(first, first + count)), pa.string())
-    prefix = f"{context.instant_time}_{context.writer}"
-    return pc.binary_join_element_wise(prefix, numbers, "_")
+    return numbered(f"{context.instant_time}_{context.writer}_", first, count)
