@@ -15,8 +15,8 @@ _DIGITS: Final = np.array([list(f"{n:03}".encode()) for n in range(_BLOCK)], np.
 def numbered(prefix: str, first: int, count: int) -> pa.StringArray:
     """Return `prefix` with each of `count` numbers behind it, from `first` on.
 
-    In a quarter of the time that Arrow takes to print the numbers and join them, which is felt where every
-    row of an append gets such a text.
+    In a quarter of the time that Arrow takes to print the numbers and join them, which is felt
+    where every row of an append gets such a text.
     """
     parts = [pa.array([], pa.string())]
     start, end = first, first + count
