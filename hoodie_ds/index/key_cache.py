@@ -9,31 +9,13 @@ read again.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from threading import Lock
 
-from hoodie_ds.index.stored_keys import SliceKeys
-from hoodie_ds.table.file_slice import FileSlice
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What keys were read from.
-
-    Parameters
-    ----------
-    root : str
-        Root of the table's storage.
-    slice : FileSlice
-        The slice.
-    as_of : str
-        The timeline by which log files were read; empty without log files.
-    """
-
-    root: str
-    slice: FileSlice
-    as_of: str
+from hoodie_ds.index.front_filter import FrontFilter
+from hoodie_ds.index.place import Place
+from hoodie_ds.index.stored_keys import KeyQuery, Mask, SliceKeys
 
 
 class KeyCache:
@@ -42,14 +24,20 @@ class KeyCache:
     Parameters
     ----------
     max_bytes : int
-        Bytes of keys and their hashes that are kept at most.
+        Bytes of keys, their hashes and the filter in front of them that are kept at most.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._held_bytes = 0
         self._slices: OrderedDict[Place, SliceKeys] = OrderedDict()
+        self._front = FrontFilter()
         self._lock = Lock()
+
+    @property
+    def front_bytes(self) -> int:
+        """Bytes of the filter in front of the slices."""
+        return self._front.nbytes
 
     def get(self, place: Place) -> SliceKeys | None:
         """Return the keys of a slice; None if they are not kept."""
@@ -65,8 +53,24 @@ class KeyCache:
             self._drop(place)
             self._slices[place] = keys
             self._held_bytes += keys.nbytes
-            while self._held_bytes > self._max_bytes:
-                self._drop(next(iter(self._slices)))
+            self._make_room()
+
+    def ask_front(self, places: Iterable[Place], query: KeyQuery) -> tuple[Set[Place], Mask]:
+        """Return which slices need not be searched for all keys, and for which they need be.
+
+        See `FrontFilter.ask`; of the places those are meant whose keys are kept.
+        """
+        with self._lock:
+            held = {place: self._slices[place] for place in places if place in self._slices}
+            answer = self._front.ask(held, query.hashes)
+            self._make_room()
+            return answer
+
+    def _make_room(self) -> None:
+        while self._slices and self._held_bytes + self._front.nbytes > self._max_bytes:
+            self._drop(next(iter(self._slices)))
+        if not self._slices:
+            self._front = FrontFilter()
 
     def _drop(self, place: Place) -> None:
         keys = self._slices.pop(place, None)

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.formats.base_file_reader import BaseFileReader
-from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.place import Place
 from hoodie_ds.index.stored_keys import KeyQuery, Mask, SliceKeys
 from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
@@ -89,11 +90,15 @@ class KeyLookup:
         query, order = KeyQuery.of(encoded.dictionary)
         found = np.full(len(order), -1, dtype=np.int64)
         deleted = found.copy()
-        for number, slice_ in enumerate(slices):
-            missing = np.flatnonzero(found < 0)
+        places = [Place(self._storage.root, s, self._as_of if s.logs else "") for s in slices]
+        fronted, may = self._cache.ask_front(places, query)
+        every, passed = np.arange(len(found)), np.flatnonzero(may)
+        for number, place in enumerate(places):
+            asked = passed if place in fronted else every
+            missing = asked[found[asked] < 0]
             if not len(missing):
-                break
-            live, dead = self._holds(slice_, query.only(missing))
+                continue
+            live, dead = self._holds(place, query.only(missing))
             found[missing[live]] = number
             deleted[missing[dead]] = number
         by_key = np.empty_like(found)
@@ -101,10 +106,9 @@ class KeyLookup:
         result: Numbers = by_key[encoded.indices.to_numpy(zero_copy_only=False)]
         return result
 
-    def _holds(self, slice_: FileSlice, query: KeyQuery) -> tuple[Mask, Mask]:
+    def _holds(self, place: Place, query: KeyQuery) -> tuple[Mask, Mask]:
         """Which keys are those of rows, and which those of deleted ones."""
-        place = Place(self._storage.root, slice_, self._as_of if slice_.logs else "")
-        stored = self._cache.get(place)
+        slice_, stored = place.slice, self._cache.get(place)
         if stored is not None:
             return stored.live.search(query), stored.dead.search(query)
         if slice_.logs or slice_.base is None:

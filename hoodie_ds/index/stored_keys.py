@@ -67,6 +67,11 @@ class StoredKeys:
         """Bytes in memory, those of the hashes counted before they are there."""
         return int(self.keys.nbytes) + 8 * len(self.keys)
 
+    @property
+    def hashes(self) -> UInts:
+        """The hashes (uint32) of the keys, ascending."""
+        return (self._by_hash >> _HASH_BITS).astype(np.uint32)
+
     def scan(self, query: KeyQuery) -> Mask:
         """Which keys are stored, by one pass over all: what is cheapest for a first query."""
         return _are_in(query.keys, self.keys)
@@ -113,6 +118,11 @@ class SliceKeys:
     def of(cls, live: pa.Array, dead: pa.Array | None = None) -> SliceKeys:
         """Arrange keys (string)."""
         return cls(StoredKeys(live), StoredKeys(live.slice(0, 0) if dead is None else dead))
+
+    @property
+    def num_keys(self) -> int:
+        """How many there are."""
+        return len(self.live.keys) + len(self.dead.keys)
 
     @property
     def nbytes(self) -> int:

@@ -401,6 +401,23 @@ RECOVERIES = [
 
 READS = [
     Mutant(
+        "the filter in front of the state forgets deleted keys",
+        "index/front_filter.py",
+        "keys.live.hashes.tolist(), keys.dead.hashes.tolist()",
+        "keys.live.hashes.tolist()",
+        "tests/unit/index/test_front_filter.py"
+        "::test_stored_keys_pass_deleted_ones_too_and_of_new_ones_few_do",
+        "P8: what comes after a delete begins another file group",
+    ),
+    Mutant(
+        "the filter in front of the state is asked about slices that it was not told of",
+        "index/front_filter.py",
+        "if place not in self._places}",
+        "if not self._places}",
+        "tests/unit/index/test_front_filter.py::test_a_full_filter_is_made_anew_of_what_there_is",
+        "P8: a stored key is inserted again",
+    ),
+    Mutant(
         "a reader believes the folder instead of the commit",
         "table/fs_view.py",
         "        return instant is None or path in _named_files(self.storage, instant)\n",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hoodie_ds.index.key_cache import KeyCache, Place
+from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.place import Place
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
