@@ -20,18 +20,29 @@ _SIZE = 50_000
 _CONTENDER = """
 import json
 import sys
-from hoodie_ds.errors import AlreadyExistsError
+import time
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.connect import open_storage
 
 root, letter, size = sys.argv[1:4]
 storage = open_storage(root, json.loads(sys.stdin.readline()))
+
+def read(path):
+    # versitygw says that a name is taken a moment before it shows what is there.
+    for _ in range(100):
+        try:
+            return storage.read(path)
+        except NotFoundError:
+            time.sleep(0.05)
+    return b"nothing"
+
 for line in sys.stdin:
     path = line.strip()
     try:
         storage.put_if_absent(path, letter.encode() * int(size))
         print("won", letter, size, flush=True)
     except AlreadyExistsError:
-        content = storage.read(path).decode()
+        content = read(path).decode()
         print("lost", content[:1], len(content), flush=True)
 """
 
