@@ -11,7 +11,6 @@ COUNTS: Counter[str] = Counter()
 GOALS: Final = {
     "scenarios": (14, "streams that are killed, each with something of its own"),
     "crash points": (2_500, "ends of a process before, after or within a storage operation"),
-    "pairs of crashes": (750, "a process ends, and the one that recovers from it does too"),
     "power losses": (
         500,
         "disks of a machine that stopped: what was synced, and part of the rest",
@@ -31,7 +30,7 @@ GOALS: Final = {
     "races, versitygw": (500, "the same on versitygw, where Go is"),
     "Spark drivers killed": (8, "SIGKILL of the driver of a real stream at a named point"),
     "mutants": (30, "bugs planted one at a time, each found by the test that is named for it"),
-    "pairs of crashes, nightly": (40_000, "all of them"),
+    "pairs of crashes, nightly": (40_000, "a process ends, and the one that recovers does too"),
     "power losses, nightly": (5_500, "all of them"),
     "seeds, nightly": (5_000, "more of the same"),
     "schedules, nightly": (7_392, "further pairs of processes"),

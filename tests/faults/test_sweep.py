@@ -42,20 +42,6 @@ def test_the_process_that_recovers_may_end_too() -> None:
     assert sweep_pairs(swept.start, swept.play, swept.recover, swept.check_after_two, 200) > 5
 
 
-PAIRS_SAMPLED = 50
-"""One pair of so many is tried where the suite is not the nightly one."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_next_process_may_end_while_it_recovers(name: str) -> None:
-    swept = Sweep(name)
-    tried = sweep_pairs(
-        swept.start, swept.play, swept.recover, swept.check_after_two, PAIRS_SAMPLED
-    )
-    tally("pairs of crashes", tried)
-
-
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -81,7 +67,7 @@ def test_every_operation_may_fail(name: str) -> None:
 def test_enough_was_tried() -> None:
     """Counted in this very run, if all of it ran."""
     if COUNTS["scenarios"] == len(SCENARIOS):
-        reached("crash points", "scenarios", "pairs of crashes")
+        reached("crash points", "scenarios")
 
 
 @pytest.mark.slow

@@ -646,7 +646,7 @@ LOCKS_AND_TURNS = [
         "sink/exclusion.py",
         "        known = None if self.batch.options.concurrency.is_shared else timeline\n",
         "        known = timeline\n",
-        "tests/unit/sink/test_several_writers.py::test_a_conflict_with_a_decided_commit_is_seen",
+        f"{WRITERS}::test_a_commit_of_another_engine_while_the_lock_is_waited_for_is_a_conflict",
         "P3: an update in between is lost",
     ),
     Mutant(

@@ -41,7 +41,7 @@ from hoodie_ds.testing import (
 )
 from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import FILE_LOCK, TURNS, heartbeat_path
+from hoodie_ds.timeline.paths import FILE_LOCK, LEASES, TURNS, heartbeat_path, numbered_path
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
@@ -218,6 +218,29 @@ def test_a_conflict_with_a_decided_commit_is_seen(town: Town) -> None:
     with pytest.raises(WriteConflictError, match="changed file group"):
         rival.commit()
     assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 1, 1.0)]
+
+
+def test_a_commit_of_another_engine_while_the_lock_is_waited_for_is_a_conflict(town: Town) -> None:
+    """Other engines take the lock, and no turn."""
+    rival = Written(town.writer(), trips(("a", "x", 3, 3.0)))
+
+    def other_is_faster(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.startswith(LEASES) and not seen:
+            seen.append(operation.path)
+            rival.commit()
+            turn = newest_turn(town.storage)
+            assert turn is not None
+            town.storage.delete(numbered_path(TURNS, turn.number))
+
+    seen: list[str] = []
+    slower = Written(
+        town.writer(FaultyStorage(town.storage, before_each=other_is_faster)),
+        trips(("a", "x", 2, 2.0)),
+    )
+    with pytest.raises(WriteConflictError, match="changed file group"):
+        slower.commit()
+    assert seen
+    assert town.rows() == [("a", "x", 3, 3.0), ("b", "y", 1, 1.0)]
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same group", "other group"])
