@@ -96,6 +96,10 @@ class KeyLookup:
         for number, place in enumerate(places):
             asked = passed if place in fronted else every
             missing = asked[found[asked] < 0]
+            if place in fronted:  # what is found by now need not be looked at again
+                passed = missing
+            else:
+                every = missing
             if not len(missing):
                 continue
             live, dead = self._holds(place, query.only(missing))

@@ -195,12 +195,7 @@ class Coordinator:
             guard=ReplayGuard(),
             proposed_time="",
             attempt=attempt,
-            owner=owner_text(
-                query_id,
-                attempt,
-                self.options.concurrency.is_shared,
-                self.options.batches_per_commit > 1,
-            ),
+            owner=self._owner(query_id, attempt),
             creation_ms=self.clock.now_ms() if table is None else None,
         )
 
@@ -266,6 +261,10 @@ class Coordinator:
             if message and message.instant_time is not None and not is_complete(message):
                 give_up(message)
                 return
+
+    def _owner(self, query_id: str, attempt: str) -> str:
+        shared, spans = self.options.concurrency.is_shared, self.options.batches_per_commit > 1
+        return owner_text(query_id, attempt, shared, spans)
 
     def _open(self, folder: str) -> Storage:
         """Open a folder near the table for reading."""

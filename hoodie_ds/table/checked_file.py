@@ -95,6 +95,6 @@ def _xxh64(source: BinaryIO) -> str:
 def _compare(path: str, expected: str, found: str, remedy: str = _REMEDY) -> None:
     if found != expected:
         raise CorruptFileError(
-            f"{path} was damaged: its xxh64 is {found}, and {expected} when it was written; "
-            f"{remedy}"
+            f"{path} was damaged: its xxh64 is {found}, and {expected} when it was "
+            f"written; {remedy}"
         )

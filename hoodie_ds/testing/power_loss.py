@@ -88,7 +88,8 @@ class Disk:
     def __exit__(self, *_: object) -> None:
         self._patches.close()
         for path, number in self._names.items():
-            self._see(path, number)
+            if number != _FOLDER:
+                self._see(path, number)
 
     def reached(self, moment: int) -> None:
         """Note that what comes now may count on more, such as a commit that has returned."""
@@ -180,9 +181,8 @@ class Disk:
 
     def _see(self, path: str, number: int) -> bytes:
         """Read what a file holds by now: that, or some of it, may be there before it is synced."""
-        if number != _FOLDER and number not in self._contents:
-            self._unsynced[number] = Path(path).read_bytes()
-        return self._unsynced.get(number, b"")
+        self._unsynced[number] = Path(path).read_bytes()
+        return self._unsynced[number]
 
     def _link(self, source: str, target: str) -> None:
         _REAL["link"](source, target)
