@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
+from hoodie_ds.config.kinds import Operation
 from hoodie_ds.config.table_keys import CREATE_SCHEMA
-from hoodie_ds.errors import AlreadyExistsError, WriteConflictError
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
+from hoodie_ds.sink.batch import Batch, write_action
 from hoodie_ds.table.hashing_config import put_hashing_config
 from hoodie_ds.table.heartbeat import beat
 from hoodie_ds.table.opened import create_table
@@ -45,8 +46,7 @@ def open_instant(batch: Batch) -> str:
             beat(storage, time)  # first: nobody is to take the instant for a dead writer's
         instant = Instant(time, batch.action, State.REQUESTED)
         # A claim is let go once its instant is on the timeline, so look there after it.
-        claimed = claim(storage, time, batch.owner)
-        if not claimed or (shared and load_timeline(storage).has_other(instant)):
+        if not claim(storage, time, batch.owner) or _is_anothers(batch, instant):
             time = following(time)
             continue
         with suppress(AlreadyExistsError):
@@ -59,6 +59,23 @@ def open_instant(batch: Batch) -> str:
                 time = following(time)
                 continue
         return time
+
+
+def _is_anothers(batch: Batch, instant: Instant) -> bool:
+    """Whether another action has the time of an instant.
+
+    Beside other engines it may be any. Of writers like ours that know of no other, an old driver
+    among them, it is the other one of the two that write; asked for by name, as the timeline grows.
+    """
+    storage = batch.table.storage
+    if batch.options.concurrency.is_shared:
+        return load_timeline(storage).has_other(instant)
+    usual = write_action(batch.table.properties, Operation.UPSERT)
+    other = usual if batch.operation.replaces else Action.REPLACE_COMMIT
+    with suppress(NotFoundError):
+        storage.read(instant_path(replace(instant, action=other)))
+        return True
+    return False
 
 
 def go_on(batch: Batch, prepared: Instant) -> Batch:

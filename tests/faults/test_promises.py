@@ -34,6 +34,7 @@ from hoodie_ds.testing import (
     SimulatedCrash,
     one_thread,
 )
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant_time import following
 from tests.faults.pairs import DEAD_MS, SEVERAL
 from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, SPAN, TWO
@@ -198,15 +199,17 @@ def test_what_came_into_a_replaced_partition_is_a_conflict() -> None:
         replaces([written(overwrite, TWO, 2)])
 
 
-def test_another_action_that_completed_under_the_same_time_is_no_success(
+def test_what_another_engine_completed_under_the_same_time_is_no_success(
     table: MemoryStorage,
 ) -> None:
-    """Two single writers beside one another, against the rules."""
-    overwrite, replaces = begun(table, "a", **{OPERATION: "insert_overwrite"})
-    other, commit = begun(table, "b")
-    commit([written(other, trips(("z", "x", 1, 1.0)), 1)])
+    """It takes times without a claim, and its action has a name of its own on the timeline."""
+    batch, commit = begun(table, "a")
+    message = written(batch, TWO)
+    body = CommitMetadata((), "INSERT_OVERWRITE", {}, {}).to_bytes()
+    for state in (".requested", ".inflight", ""):
+        table.put_if_absent(f".hoodie/{message.instant_time}.replacecommit{state}", body)
     with pytest.raises(TimelineError, match="run it again"):
-        replaces([written(overwrite, TWO, 2)])
+        commit([message])
 
 
 def test_a_rollback_takes_no_time_that_was_used_meanwhile(table: MemoryStorage) -> None:

@@ -77,6 +77,14 @@ TIMES_AND_NAMES = [
         "P5: two actions at one time",
     ),
     Mutant(
+        "a batch opens its instant at a time that another action has",
+        "sink/open_instant.py",
+        " or _is_anothers(batch, instant):\n",
+        ":\n",
+        "tests/faults/regressions/test_regressions.py::test_two_processes_may_meet",
+        "P5: two actions at one time; who rolls one back deletes the files of the other",
+    ),
+    Mutant(
         "instant times come from the clock alone",
         "timeline/instant_time.py",
         "return now if latest is None or now > padded(latest) else following(latest)",
@@ -702,7 +710,7 @@ LOCKS_AND_TURNS = [
         "services/rollback.py",
         "if ours else ()",
         "if False else ()",
-        "tests/faults/test_schedules.py::test_a_task_may_write_on_while_its_instant_is_undone",
+        "tests/faults/regressions/test_regressions.py::test_two_processes_may_meet",
         "P11: a file that no rollback finds",
     ),
 ]
