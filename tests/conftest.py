@@ -10,6 +10,10 @@ from hypothesis import settings
 
 from tests.s3_server import MISSING, S3Server, find_versitygw, running, running_versitygw
 
+# Every JVM that a test starts lives for seconds: the second compiler and parallel collectors cost
+# them more than they bring, a quarter of the time of a Spark application of five batches.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
