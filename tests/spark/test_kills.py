@@ -93,6 +93,9 @@ def test_a_driver_killed_within_foreach_batch(job: Job) -> None:
 @pytest.mark.parametrize("name", KILLS)
 @pytest.mark.parametrize("job", ["".join(kind) for kind in KINDS], indirect=True)
 def test_every_point_and_kind(job: Job, name: str) -> None:
+    if "data file rolled back" in KILLS[name]:
+        # without it the tasks of a copy-on-write table stage rows, and leave no data file
+        job.extra = {"shuffle": "yes"}
     kill(job, name)
 
 
