@@ -18,7 +18,11 @@ GOALS: Final = {
     "crash points on S3": (40, "ends of a process after a change to a table on an S3 server"),
     "schedules": (2_772, "orders in which the phases of two processes follow one another"),
     "seeds": (150, "simulated streams with random tasks, retries, aborts and faults"),
-    "model steps": (12_000, "steps of random streams, writers and crashes against a dictionary"),
+    "stateful examples": (
+        1_200,
+        "random streams, 200 for each table type and each of three indexes",
+    ),
+    "model steps": (30_000, "their steps, up to 40 each, against a dictionary"),
     "unsafe variants": (36, "protocols with a rule left out; each way to the damage is found"),
     "model states": (2_000_000, "states of protocols in which every promise holds"),
     "malformed files": (4_000, "damaged or forged inputs of fourteen formats"),
