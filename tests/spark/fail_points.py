@@ -166,7 +166,9 @@ def _reach(call: str, when: str, path: str = "") -> None:
 
 
 def _committed(folder: Path) -> int:
-    return len(list((folder.parent / "checkpoint" / "commits").glob("[0-9]*")))
+    # Spark keeps the last hundred.
+    commits = (folder.parent / "checkpoint" / "commits").glob("[0-9]*")
+    return 1 + max((int(file.name) for file in commits), default=-1)
 
 
 def _attempt() -> int:
