@@ -19,7 +19,7 @@ from hoodie_ds.record.merger import Merger
 from hoodie_ds.record.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.fs_view import FileSystemView, partitions_of
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.named_files import check_nothing_is_missing
 from hoodie_ds.table.opened import Table, open_table
 from hoodie_ds.table.table_schema import table_schema
@@ -98,9 +98,8 @@ class Snapshot:
         view = self._view
         files = view.data_files()
         if self.verify:
-            check_nothing_is_missing(view.storage, view.timeline, set(files))
-        for partition_path in partitions_of(files):
-            yield from view.latest_slices(partition_path)
+            check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
+        yield from view.slices_among(files)
 
     @property
     def _view(self) -> FileSystemView:

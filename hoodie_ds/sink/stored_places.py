@@ -36,8 +36,7 @@ class StoredPlaces:
         self.view = batch.view
         self.slices: list[FileSlice] = []
         if batch.looks_up and batch.timeline.commits:
-            for path in self.view.partition_paths():
-                self.slices += self.view.latest_slices(path)
+            self.slices += self.view.slices_among(self.view.data_files())
 
     def find(self, keys: pa.Array) -> Numbers:
         """Return the position in `slices` of each key (string); -1 for one that is in none.

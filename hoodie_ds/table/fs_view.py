@@ -10,7 +10,7 @@ known only from its blocks; they are checked where they are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -55,15 +55,29 @@ class FileSystemView:
 
         Read from storage, as other writers may have archived the commits that made them.
         """
-        return partitions_of(self.data_files())
+        return sorted({_folder(status) for status in self.data_files()})
 
-    def data_files(self) -> list[str]:
-        """Paths of all data files, visible or not."""
+    def data_files(self) -> list[FileStatus]:
+        """All data files, visible or not, by one listing of the table."""
         return [
-            status.path
+            status
             for status in self.storage.list("", recursive=True)
             if not status.path.startswith(f"{HOODIE}/") and _data_file("", status) is not None
         ]
+
+    def slices_among(self, files: Iterable[FileStatus]) -> Iterator[FileSlice]:
+        """Latest visible slice of each file group of listed files, partition by partition.
+
+        Raises
+        ------
+        CorruptFileError
+            As in `latest_slices`.
+        """
+        by_partition: dict[str, list[FileStatus]] = {}
+        for status in files:
+            by_partition.setdefault(_folder(status), []).append(status)
+        for partition_path, listed in sorted(by_partition.items()):
+            yield from self._slices_of(partition_path, listed)
 
     def latest_slices(self, partition_path: str) -> list[FileSlice]:
         """Latest visible slice of each file group of a partition, by file id.
@@ -236,9 +250,8 @@ class PartitionFiles:
         return self._view._slices_of(self._path, self._by_prefix.get(prefix, ()))
 
 
-def partitions_of(files: Iterable[str]) -> list[str]:
-    """Partition paths of data files, sorted."""
-    return sorted({path.rpartition("/")[0] for path in files})
+def _folder(status: FileStatus) -> str:
+    return status.path.rpartition("/")[0]
 
 
 def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:
