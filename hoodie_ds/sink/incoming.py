@@ -8,22 +8,26 @@ the survivors then pass through memory piece by piece.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import split, to_records
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.checked_file import check_once
+from hoodie_ds.table.checked_file import open_checked
 
 POSITION: Final = "_hoodie_ds_position"
 """Column that says where a compared row is among all of them."""
+
+_REMEDY: Final = "run the batch again"
 
 
 class Incoming:
@@ -134,13 +138,26 @@ def _read(
     if isinstance(part, pa.Table):
         yield part.select([n for n in part.column_names if wanted is None or n in wanted])
         return
-    check_once(storage, part.path, part.checksum, "run the batch again")
-    with storage.open_input(part.path) as source:
-        file = pa.ipc.open_file(source)
-        if wanted is not None:
-            fields = [n for n, name in enumerate(file.schema.names) if name in wanted]
-            options = pa.ipc.IpcReadOptions(included_fields=fields)
-            file = pa.ipc.open_file(source, options=options)
+    with open_checked(storage, part.path, part.checksum, _REMEDY) as source:
+        with _reading(part):
+            file = pa.ipc.open_file(source)
+            if wanted is not None:
+                fields = [n for n, name in enumerate(file.schema.names) if name in wanted]
+                options = pa.ipc.IpcReadOptions(included_fields=fields)
+                file = pa.ipc.open_file(source, options=options)
         every = range(file.num_record_batches)
         for number in every if part.batches is None else part.batches:
-            yield pa.Table.from_batches([file.get_batch(number)])
+            with _reading(part):
+                rows = pa.Table.from_batches([file.get_batch(number)])
+            yield rows
+
+
+@contextmanager
+def _reading(part: StagedRows) -> Iterator[None]:
+    """Say which file it is that cannot be read, though it was whole when it was compared."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFileError(
+            f"{part.path} cannot be read as it was written ({str(error)[:200]}); {_REMEDY}"
+        ) from error

@@ -32,6 +32,11 @@ def open_instant(batch: Batch) -> str:
     -------
     str
         The instant's time.
+
+    Raises
+    ------
+    WriteConflictError
+        The instant holds earlier micro-batches, and is not to be had any more.
     """
     ensure_table(batch)
     storage = batch.table.storage
@@ -47,7 +52,7 @@ def open_instant(batch: Batch) -> str:
         instant = Instant(time, batch.action, State.REQUESTED)
         # A claim is let go once its instant is on the timeline, so look there after it.
         if not claim(storage, time, batch.owner) or _is_anothers(batch, instant):
-            time = following(time)
+            time = _next(batch, time)
             continue
         with suppress(AlreadyExistsError):
             storage.put_if_absent(instant_path(instant), plan)
@@ -56,9 +61,19 @@ def open_instant(batch: Batch) -> str:
             storage.put_if_absent(instant_path(inflight), body)
         except AlreadyExistsError:
             if owner_of(storage, inflight) != batch.owner:
-                time = following(time)
+                time = _next(batch, time)
                 continue
         return time
+
+
+def _next(batch: Batch, time: str) -> str:
+    """Return the time to try after one that is taken."""
+    if batch.timeline.prepared is not None:
+        raise WriteConflictError(
+            f"{batch.table.storage.root}: instant {time}, which holds earlier micro-batches of "
+            "this query, is another writer's now; run the batch again"
+        )
+    return following(time)
 
 
 def _is_anothers(batch: Batch, instant: Instant) -> bool:

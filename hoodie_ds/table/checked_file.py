@@ -21,6 +21,7 @@ from hoodie_ds.timeline.commit_metadata import WriteStat
 
 _REMEDY: Final = "restore it from a copy, or roll back the commit that wrote it"
 _CHUNK_BYTES: Final = 1 << 20
+_SMALL_BYTES: Final = 1 << 20
 _HELD_BYTES: Final = 32 << 20
 """Files up to this size are read once and held; larger ones are read twice."""
 
@@ -47,11 +48,33 @@ def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
             yield source
 
 
+@contextmanager
+def open_checked(storage: Storage, path: str, checksum: str, remedy: str) -> Iterator[BinaryIO]:
+    """Open a file that may be opened again and again.
+
+    A small one is compared with its checksum every time, a larger one as `check_once` does.
+
+    Raises
+    ------
+    CorruptFileError
+        Its bytes are not as written; names the file and the remedy.
+    """
+    with storage.open_input(path) as source:
+        content = source.read(_SMALL_BYTES + 1)
+        if len(content) <= _SMALL_BYTES:
+            _compare(path, checksum, xxhash.xxh64_hexdigest(content), remedy)
+            yield io.BytesIO(content)
+            return
+        check_once(storage, path, checksum, remedy)
+        source.seek(0)
+        yield source
+
+
 @lru_cache(maxsize=4096)
 def check_once(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY) -> None:
     """Compare a file's bytes, the first time that this process asks for it.
 
-    For files that are opened again and again, of which little is read each time.
+    For large files, of which little is read each time.
 
     Raises
     ------

@@ -14,15 +14,15 @@ fails, and for its own suite. Needs no test framework.
 """
 
 from hoodie_ds.testing.checker import check_table
-from hoodie_ds.testing.faulty_storage import (
+from hoodie_ds.testing.fault import (
+    ANOMALIES,
     MUTATING,
     Effect,
     Fault,
-    FaultyStorage,
     Kind,
     Operation,
-    Recorder,
 )
+from hoodie_ds.testing.faulty_storage import FaultyStorage, Recorder
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.testing.power_loss import Disk
 from hoodie_ds.testing.schedules import Actor, Phase, ScheduleError, explore, play, schedules
@@ -44,6 +44,7 @@ from hoodie_ds.testing.sweep import (
 )
 
 __all__ = [
+    "ANOMALIES",
     "CRASHES",
     "ERRORS",
     "MUTATING",

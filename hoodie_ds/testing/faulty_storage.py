@@ -1,148 +1,27 @@
 """A storage that records every operation and fails, or ends the process, where it is told to.
 
-The faults are those of an object store or a disk as a writer sees them. A process is one
-`FaultyStorage`: after a crash all of its operations crash, whatever handlers still run, and only
-what the wrapped storage holds survives.
+A process is one `FaultyStorage`: after a crash all of its operations crash, whatever handlers still
+run, and only what the wrapped storage holds survives.
 """
 
 from __future__ import annotations
 
 import builtins
 import hashlib
+import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import Enum
-from fnmatch import fnmatchcase
-from typing import BinaryIO, Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import BinaryIO, TypeVar, cast
 
-from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.testing.fault import OF_CONTENT, Effect, Fault, Kind, Operation
 from hoodie_ds.testing.memory import KeptBuffer
 from hoodie_ds.testing.simulated import SimulatedCrash
 
 _Result = TypeVar("_Result")
-
-
-class Kind(str, Enum):
-    """What an operation does; a file written in parts is a ``CREATE`` and a ``WRITE``."""
-
-    READ = "read"
-    OPEN = "open"
-    CREATE = "create"
-    WRITE = "write"
-    PUT = "put"
-    REPLACE = "replace"
-    LIST = "list"
-    DELETE = "delete"
-
-
-MUTATING: Final = frozenset({Kind.WRITE, Kind.PUT, Kind.REPLACE, Kind.DELETE})
-"""Kinds of operations that change what is stored."""
-
-
-class Effect(str, Enum):
-    """What goes wrong with an operation.
-
-    The last four break the promise of `Storage`: a storage that does so is not supported, and
-    they show what happens on one.
-    """
-
-    CRASH_BEFORE = "crash before"
-    """The process ends before the operation takes effect (F1; of a driver F15, of a task F12)."""
-    CRASH_AFTER = "crash after"
-    """The process ends after it took effect (F2, F15)."""
-    TORN = "torn"
-    """The process ends while a file is written in parts: a prefix of it is visible (F3)."""
-    LOST_ANSWER = "lost answer"
-    """It takes effect and raises `StorageError` (F2)."""
-    FAILED = "failed"
-    """It has no effect and raises `StorageError` (F6, F7)."""
-    REPEATED = "repeated"
-    """The transport sends a put twice: the second answers that the file is there (F5)."""
-    MISSING = "missing"
-    """A file is not found although it is there (F9)."""
-    LAGGING = "lagging"
-    """A listing leaves out the files that were made last (F8)."""
-    DELAYED = "delayed"
-    """It raises `StorageError`, and takes effect some operations later (F2)."""
-    FLIPPED = "flipped"
-    """A bit of what is read is another (F10)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation as it was asked for.
-
-    Parameters
-    ----------
-    number : int
-        Counts from 1.
-    kind : Kind
-        What it does.
-    path : str
-        To which file or folder.
-    size : int
-        Bytes given.
-    digest : str
-        Of the bytes given.
-    """
-
-    number: int
-    kind: Kind
-    path: str
-    size: int = 0
-    digest: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.number} {self.kind.value} {self.path} {self.size} {self.digest}"
-
-
-@dataclass(slots=True)
-class Fault:
-    """A rule by which operations go wrong; conditions left out hold for all operations.
-
-    Parameters
-    ----------
-    effect : Effect
-        What goes wrong.
-    at : int, optional
-        Number of the operation.
-    kinds : frozenset of Kind, optional
-        Kinds of operations.
-    path : str
-        Shell pattern of the path, in which ``*`` takes in ``/`` too.
-    skip : int
-        How many operations pass first although the rule applies to them.
-    times : int
-        How often the rule strikes.
-    keep : int
-        ``TORN``: how many bytes are visible. ``LAGGING``: how many files are not. ``DELAYED``:
-        after how many operations it takes effect.
-    """
-
-    effect: Effect
-    at: int | None = None
-    kinds: frozenset[Kind] | None = None
-    path: str = "*"
-    skip: int = 0
-    times: int = 1
-    keep: int = 1
-
-    def strikes(self, operation: Operation) -> bool:
-        """Whether the rule applies; counts it if so."""
-        applies = (
-            self.times > 0
-            and self.at in (None, operation.number)
-            and (self.kinds is None or operation.kind in self.kinds)
-            and fnmatchcase(operation.path, self.path)
-        )
-        if applies and self.skip > 0:
-            self.skip -= 1
-            return False
-        self.times -= applies
-        return applies
 
 
 @dataclass
@@ -195,6 +74,7 @@ class FaultyStorage:
         self._lock = threading.Lock()
         self._number = 0
         self._made: builtins.list[str] = []
+        self._deleted: builtins.list[FileStatus] = []
         self._delayed: builtins.list[tuple[int, Callable[[], object]]] = []
         self.recorder = recorder or Recorder()
         self.crashed = False
@@ -237,6 +117,9 @@ class FaultyStorage:
 
     def delete(self, path: str) -> None:
         """Delete a file or a folder."""
+        if any(fault.effect is Effect.STALE for fault in self._faults):
+            there = self._inner.list("", recursive=True)
+            self._deleted += [s for s in there if f"{s.path}/".startswith(f"{path}/")]
         self._do(Kind.DELETE, path, lambda: self._inner.delete(path))
 
     def _do(self, kind: Kind, path: str, work: Callable[[], _Result], data: bytes = b"") -> _Result:
@@ -279,26 +162,64 @@ class FaultyStorage:
                 _write(self._inner, operation.path, data[: fault.keep])
                 self._end(operation)
             case Effect.FAILED:
-                raise StorageError(f"{what} failed (simulated)")
+                raise fault.error(f"{what} failed (simulated)")
             case Effect.LOST_ANSWER:
                 work()
-                raise StorageError(f"{what}: the answer was lost (simulated)")
+                raise fault.error(f"{what}: the answer was lost (simulated)")
             case Effect.DELAYED:
                 self._delayed.append((operation.number + fault.keep, work))
-                raise StorageError(f"{what} timed out (simulated)")
+                raise fault.error(f"{what} timed out (simulated)")
             case Effect.MISSING:
                 raise NotFoundError(f"{what}: not found (simulated)")
         result = work()
         if fault.effect is Effect.REPEATED:
             raise AlreadyExistsError(f"{what}: it is there (simulated)")
-        if fault.effect is Effect.LAGGING and isinstance(result, builtins.list):
-            hidden = set(self._made[-fault.keep :])
-            result[:] = [status for status in result if status.path not in hidden]
-        if fault.effect is Effect.FLIPPED and isinstance(result, bytes) and result:
-            middle = len(result) // 2
-            flipped = bytes([result[middle] ^ 1])
-            return result[:middle] + flipped + result[middle + 1 :]  # type: ignore[return-value]
-        return result
+        answer: object = result
+        if operation.kind is Kind.LIST and isinstance(result, builtins.list):
+            answer = self._listed(fault, operation, result)
+        elif operation.kind is Kind.READ and isinstance(result, bytes):
+            answer = self._content(fault, operation, result)
+        elif operation.kind is Kind.OPEN and fault.effect in OF_CONTENT:
+            answer = io.BytesIO(self._content(fault, operation, self._inner.read(operation.path)))
+        return cast(_Result, answer)
+
+    def _listed(
+        self, fault: Fault, operation: Operation, statuses: builtins.list[FileStatus]
+    ) -> builtins.list[FileStatus]:
+        """What a listing that went wrong shows."""
+        match fault.effect:
+            case Effect.LAGGING:
+                own = [path for path in self._made if path in {s.path for s in statuses}]
+                by_age = [s.path for s in sorted(statuses, key=lambda s: s.modified_ms)]
+                hidden = set((own or by_age)[-fault.keep :])
+                return [status for status in statuses if status.path not in hidden]
+            case Effect.STALE:
+                here = [s for s in self._deleted if s.path.rpartition("/")[0] == operation.path]
+                return [*statuses, *here[-fault.keep :]]
+            case Effect.DOUBLED:
+                return [*statuses, *statuses]
+            case Effect.MISSIZED:
+                return [replace(s, size=max(0, s.size - fault.keep)) for s in statuses]
+        return statuses
+
+    def _content(self, fault: Fault, operation: Operation, data: bytes) -> bytes:
+        """What a read that went wrong returns."""
+        middle = len(data) // 2
+        match fault.effect:
+            case Effect.FLIPPED if data:
+                return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+            case Effect.SHORT:
+                return data[: fault.keep]
+            case Effect.EXTENDED:
+                return data + bytes(fault.keep)
+            case Effect.ZEROED:
+                zeros = data[middle : middle + fault.keep]
+                return data[:middle] + bytes(len(zeros)) + data[middle + len(zeros) :]
+            case Effect.SWAPPED:
+                for status in self._inner.list("", recursive=True):
+                    if status.size == len(data) and status.path != operation.path:
+                        return self._inner.read(status.path)
+        return data
 
     def _end(self, operation: Operation) -> None:
         self.crashed = True

@@ -15,7 +15,8 @@ from itertools import combinations
 from threading import Semaphore
 
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.testing.faulty_storage import FaultyStorage, Kind, Operation
+from hoodie_ds.testing.fault import Kind, Operation
+from hoodie_ds.testing.faulty_storage import FaultyStorage
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.testing.simulated import SimulatedCrash, forget_process
 

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.testing.faulty_storage import (
+from hoodie_ds.testing.fault import (
     MUTATING,
+    OF_CONTENT,
+    OF_LISTINGS,
     Effect,
     Fault,
-    FaultyStorage,
     Kind,
     Operation,
 )
+from hoodie_ds.testing.faulty_storage import FaultyStorage
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.testing.simulated import SimulatedCrash, forget_process
 
@@ -26,11 +28,16 @@ CRASHES: Final = frozenset({Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.TORN
 ERRORS: Final = frozenset({Effect.LOST_ANSWER, Effect.FAILED, Effect.REPEATED})
 """The process goes on with an error."""
 
+_READS: Final = frozenset({Kind.READ, Kind.OPEN})
 _KINDS: Final = {
     Effect.TORN: frozenset({Kind.WRITE}),
     Effect.LOST_ANSWER: MUTATING,
     Effect.REPEATED: frozenset({Kind.PUT}),
+    Effect.MISSING: _READS,
+    **dict.fromkeys(OF_CONTENT, _READS),
+    **dict.fromkeys(OF_LISTINGS, frozenset({Kind.LIST})),
 }
+_KEEPS: Final = {Effect.SHORT: (0, 1, 100), Effect.ZEROED: (1, 4096), Effect.LAGGING: (1, 3)}
 
 
 class SweepError(AssertionError):
@@ -55,7 +62,8 @@ def fault_points(
             if operation.kind not in _KINDS.get(effect, frozenset(Kind)):
                 continue
             size = operation.size
-            keeps = (0, 1, size // 2, size - 1) if effect is Effect.TORN else (1,)
+            torn = (0, 1, size // 2, size - 1)
+            keeps = torn if effect is Effect.TORN else _KEEPS.get(effect, (1,))
             for keep in sorted(set(keeps)):
                 yield operation, Fault(effect, at=operation.number, keep=keep)
 

@@ -85,6 +85,14 @@ TIMES_AND_NAMES = [
         "P5: two actions at one time; who rolls one back deletes the files of the other",
     ),
     Mutant(
+        "a micro-batch leaves the open instant of those before it",
+        "sink/open_instant.py",
+        "    if batch.timeline.prepared is not None:\n",
+        "    if False:\n",
+        "tests/faults/regressions/test_regressions.py::test_a_batch_may_fail",
+        "P3: rows of earlier micro-batches are not committed",
+    ),
+    Mutant(
         "instant times come from the clock alone",
         "timeline/instant_time.py",
         "return now if latest is None or now > padded(latest) else following(latest)",
@@ -432,6 +440,15 @@ READS = [
         "        return True\n",
         f"{COMMIT}::test_a_file_of_a_late_task_is_invisible",
         "P16: late files are read",
+    ),
+    Mutant(
+        "a reader lists folders again after it has seen that no file is missing",
+        "reader/snapshot.py",
+        "        yield from view.slices_among(files)\n",
+        "        for path in view.partition_paths():\n"
+        "            yield from view.latest_slices(path)\n",
+        "tests/faults/test_anomalies.py::test_a_reader_gives_the_rows_or_an_error",
+        "P17: fewer rows, and no error",
     ),
     Mutant(
         "blocks of instants that are not committed are read",

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, HoodieError
 from hoodie_ds.testing import (
     Effect,
     Fault,
@@ -26,6 +26,8 @@ from tests.faults.swept import Sweep
 
 LOG = frozenset({Kind.WRITE})
 GONE = frozenset({Kind.DELETE})
+READ = frozenset({Kind.READ})
+OPEN = frozenset({Kind.OPEN})
 
 ENDS = {
     "a torn log file stopped every reader until the next batch": (
@@ -46,6 +48,18 @@ FAILURES = {
     ),
 }
 """Of an operation, after which the batch is in the table all the same."""
+
+REFUSALS = {
+    "a micro-batch left its open instant for another one over a claim that it misread": (
+        "two batches in an instant, cow",
+        Fault(Effect.FLIPPED, kinds=READ, path="*/claim"),
+    ),
+    "staged rows were compared with their checksum when first opened, and then believed": (
+        "bloom, small files, cow",
+        Fault(Effect.SWAPPED, kinds=OPEN, path="*/staged/*", skip=5),
+    ),
+}
+"""Of an answer that is not what is stored, for which the batch is refused, and comes again."""
 
 ORDERS = {
     "a manifest that had lost its turn was completed over the winner's rows": (
@@ -80,12 +94,12 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("what", ENDS)
-def test_a_process_may_end(what: str) -> None:
-    name, fault = ENDS[what]
+@pytest.mark.parametrize("what", {**ENDS, **REFUSALS})
+def test_a_batch_may_fail(what: str) -> None:
+    name, fault = {**ENDS, **REFUSALS}[what]
     swept = Sweep(name)
     left = swept.start.copy()
-    with pytest.raises(SimulatedCrash) as raised:
+    with pytest.raises((SimulatedCrash, HoodieError)) as raised:
         swept.play(FaultyStorage(left, [replace(fault)]))
     swept.check(left, raised.value)
 

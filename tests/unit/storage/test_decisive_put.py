@@ -6,8 +6,7 @@ import pytest
 
 from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError, UnavailableError
 from hoodie_ds.storage.decisive_put import put_decisively
-from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage
-from hoodie_ds.testing.faulty_storage import Operation
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, Operation
 
 PUT = frozenset({Kind.PUT})
 

@@ -1,0 +1,118 @@
+"""A storage whose answers are not what is stored, at every operation that reads (F8 to F10).
+
+Readers give the right rows or an error of ours; writers too, and leave nothing that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hoodie_ds.errors import CorruptFileError, HoodieError
+from hoodie_ds.testing import (
+    ANOMALIES,
+    Effect,
+    Fault,
+    FaultyStorage,
+    Kind,
+    MemoryStorage,
+    SimClock,
+    fault_points,
+    forget_process,
+    one_thread,
+)
+from tests.faults.scenarios import BLOOM, BOTH, COW, MANY, MOR, ONE, SCENARIOS, TIPS, TWO
+from tests.faults.stream import Step, begin, found, run
+from tests.faults.swept import Sweep
+from tests.faults.tally import COUNTS, reached, tally
+from tests.tables import TRIPS, trips
+
+KINDS = {"cow": COW, "mor": MOR, "cow, bloom": {**COW, **BLOOM}, "mor, bloom": {**MOR, **BLOOM}}
+STEPS = (Step(ONE), Step(BOTH), Step(TWO, "delete"), Step(MANY, "insert_overwrite"), Step(TIPS))
+WHOLE = {"hoodie.streaming.batches.per.commit": "1"}
+QUICK = ("upsert, cow", "state, mor")
+WRITERS = [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SCENARIOS
+]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+def written(kind: str) -> tuple[MemoryStorage, list[object]]:
+    """A table, and what it read as after each batch."""
+    options = {k: v for k, v in {**TRIPS, **KINDS[kind]}.items() if v}
+    clock = SimClock()
+    table, history = MemoryStorage(clock=clock), []
+    for number, step in enumerate(STEPS):
+        clock.advance(1000)
+        run(table, options, number, step, number, clock=clock)
+        history.append(found(table))
+    return table, history
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reader_gives_the_rows_or_an_error(kind: str) -> None:
+    table, history = written(kind)
+    whole = FaultyStorage(table)
+    assert found(whole) == history[-1]
+    seen = set()
+    for operation, fault in fault_points(whole.recorder.operations, ANOMALIES):
+        # A timeline that lags is that of a moment before.
+        lags = fault.effect is Effect.LAGGING and operation.path == ".hoodie"
+        try:
+            rows = found(FaultyStorage(table, [fault]))
+        except HoodieError:
+            seen.add(fault.effect)
+        else:
+            assert rows in (history if lags else history[-1:]), (operation, fault)
+        tally("odd answers", 1)
+    assert seen >= {Effect.LAGGING, Effect.MISSIZED, Effect.MISSING, Effect.FLIPPED, Effect.SHORT}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_writer_leaves_nothing_wrong(name: str) -> None:
+    swept = Sweep(name)
+    whole = FaultyStorage(swept.start.copy())
+    swept.play(whole)
+    # A storage whose listings lag is not supported: a file group looks new.
+    tried = ANOMALIES - {Effect.LAGGING}
+    for _, fault in fault_points(whole.recorder.operations, tried):
+        left = swept.start.copy()
+        raised = None
+        forget_process()
+        try:
+            swept.play(FaultyStorage(left, [fault]))
+        except HoodieError as error:
+            raised = error
+        if swept.spans and raised is None:
+            # Where the second batch found no open instant, it waits in one of its own.
+            begin(left, {**swept.opts, **WHOLE}, trips().schema, "another")
+        swept.check(left, raised)
+        tally("odd answers", 1)
+    tally("scenarios of odd answers", 1)
+
+
+def test_large_staged_rows_that_cannot_be_read_again_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are compared with their checksum when they are first opened."""
+    monkeypatch.setattr("hoodie_ds.table.checked_file._SMALL_BYTES", 0)
+    swept = Sweep("bloom, small files, cow")
+    left = swept.start.copy()
+    opened = frozenset({Kind.OPEN})
+    fault = Fault(Effect.SHORT, kinds=opened, path="*/staged/*", skip=2, keep=100)
+    with pytest.raises(CorruptFileError, match=r"staged/.* cannot be read as it was") as raised:
+        swept.play(FaultyStorage(left, [fault]))
+    swept.check(left, raised.value)
+
+
+@pytest.mark.slow
+def test_enough_was_tried() -> None:
+    """Counted in this very run, if all of it ran."""
+    if COUNTS["scenarios of odd answers"] == len(SCENARIOS):
+        reached("odd answers")
