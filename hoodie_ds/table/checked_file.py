@@ -22,6 +22,7 @@ from hoodie_ds.timeline.commit_metadata import WriteStat
 _REMEDY: Final = "restore it from a copy, or roll back the commit that wrote it"
 _CHUNK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 20
+"""Files up to this size cost so little to compare that it is done at every look."""
 _HELD_BYTES: Final = 32 << 20
 """Files up to this size are read once and held; larger ones are read twice."""
 

@@ -74,6 +74,7 @@ class Effect(str, Enum):
 
 
 OF_LISTINGS: Final = frozenset({Effect.LAGGING, Effect.STALE, Effect.DOUBLED, Effect.MISSIZED})
+"""Answers of a listing that are not what is stored."""
 OF_CONTENT: Final = frozenset(
     {Effect.FLIPPED, Effect.SHORT, Effect.EXTENDED, Effect.ZEROED, Effect.SWAPPED}
 )

@@ -218,4 +218,7 @@ def test_a_stream_in_all_its_states(kind: dict[str, str], index: str) -> None:
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
 def test_a_stream_in_more_of_its_states(kind: dict[str, str], index: str) -> None:
+    before = COUNTS["model steps"]
     explored(kind, index, NIGHTLY, STEPS)
+    # hypothesis cuts some examples short
+    assert COUNTS["model steps"] - before >= NIGHTLY * STEPS // 2
