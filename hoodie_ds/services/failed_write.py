@@ -69,14 +69,12 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
     if not is_ours(table, instant):
         # Another engine's marker may name a log file that has other instants' blocks too.
         whole = {path for path in whole if BaseFileName.parse(path.rpartition("/")[2])}
-        view = FileSystemView(table.storage, timeline)
-        for partition in view.partition_paths():
-            for status in table.storage.list(partition):
-                share = _share(table, status.path, instant)
-                if share is Share.ALL:
-                    whole.add(status.path)
-                elif share is Share.PART:
-                    mixed[status.path] = status.size
+        for status in FileSystemView(table.storage, timeline).data_files():
+            share = _share(table, status.path, instant)
+            if share is Share.ALL:
+                whole.add(status.path)
+            elif share is Share.PART:
+                mixed[status.path] = status.size
     by_folder: dict[str, tuple[list[str], dict[str, int]]] = {}
     for path in sorted(whole):
         by_folder.setdefault(path.rpartition("/")[0], ([], {}))[0].append(path)

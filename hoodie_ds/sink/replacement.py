@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import chain, groupby
 
 from hoodie_ds.config.kinds import Operation
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.file_slice import FileSlice
 
 
 def replaced_groups(batch: Batch, partitions: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -25,27 +26,24 @@ def replaced_groups(batch: Batch, partitions: Collection[str]) -> dict[str, tupl
     dict of str to tuple of str
         File ids by partition path, as a replace commit names them.
     """
-    if not batch.operation.replaces:
+    if not batch.operation.replaces or not batch.timeline.commits:
         return {}
-    view = batch.view
-    chosen = sorted(path for path in _known(batch, view) if _is_chosen(batch, path, partitions))
-    found = {path: tuple(s.group.file_id for s in view.latest_slices(path)) for path in chosen}
-    return {path: ids for path, ids in found.items() if ids}
+    groups = (replaced.group for replaced in _replaced_slices(batch, partitions))
+    by_partition = groupby(groups, key=lambda group: group.partition_path)
+    return {path: tuple(group.file_id for group in found) for path, found in by_partition}
 
 
-def _known(batch: Batch, view: FileSystemView) -> list[str]:
-    return view.partition_paths() if batch.timeline.commits else []
-
-
-def _is_chosen(batch: Batch, path: str, partitions: Collection[str]) -> bool:
-    patterns = batch.options.partitions_to_delete
+def _replaced_slices(batch: Batch, partitions: Collection[str]) -> Iterable[FileSlice]:
+    view, patterns = batch.view, batch.options.partitions_to_delete
     if batch.operation is Operation.INSERT_OVERWRITE_TABLE:
-        return True
+        return view.slices_among(view.data_files())
     if batch.operation is Operation.DELETE_PARTITION and patterns is not None:
-        return any(_matches(pattern, path) for pattern in patterns)
-    return path in partitions
+        chosen = _any_of(patterns)
+        return view.slices_among(s for s in view.data_files() if chosen.fullmatch(s.folder))
+    return chain.from_iterable(map(view.latest_slices, sorted(partitions)))
 
 
-def _matches(pattern: str, path: str) -> bool:
-    """Whether a path is what a pattern says, in which ``*`` stands for any text."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), path, re.DOTALL) is not None
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """What matches any of some patterns, in which ``*`` stands for any text."""
+    parts = (".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns)
+    return re.compile("|".join(parts), re.DOTALL)

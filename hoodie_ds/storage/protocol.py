@@ -36,6 +36,11 @@ class FileStatus:
     size: int
     modified_ms: int = field(default=0, compare=False)
 
+    @property
+    def folder(self) -> str:
+        """Path of the folder that holds the file, empty for the root."""
+        return self.path.rpartition("/")[0]
+
 
 class Storage(Protocol):
     """What the layers above may do to the files of one table.

@@ -50,15 +50,11 @@ class FileSystemView:
     timeline: Timeline
     verify: bool = True
 
-    def partition_paths(self) -> list[str]:
-        """All folders that hold data files, as partition paths, sorted.
-
-        Read from storage, as other writers may have archived the commits that made them.
-        """
-        return sorted({_folder(status) for status in self.data_files()})
-
     def data_files(self) -> list[FileStatus]:
-        """All data files, visible or not, by one listing of the table."""
+        """All data files, visible or not, by one listing of the table.
+
+        Commits would not tell all partitions: other writers may have archived those that made them.
+        """
         return [
             status
             for status in self.storage.list("", recursive=True)
@@ -75,7 +71,7 @@ class FileSystemView:
         """
         by_partition: dict[str, list[FileStatus]] = {}
         for status in files:
-            by_partition.setdefault(_folder(status), []).append(status)
+            by_partition.setdefault(status.folder, []).append(status)
         for partition_path, listed in sorted(by_partition.items()):
             yield from self._slices_of(partition_path, listed)
 
@@ -248,10 +244,6 @@ class PartitionFiles:
     def latest_slices(self, prefix: str) -> list[FileSlice]:
         """Latest slices of the file groups whose id begins with `PREFIX_LENGTH` characters."""
         return self._view._slices_of(self._path, self._by_prefix.get(prefix, ()))
-
-
-def _folder(status: FileStatus) -> str:
-    return status.path.rpartition("/")[0]
 
 
 def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:

@@ -194,7 +194,7 @@ class FaultyStorage:
                 hidden = set((own or by_age)[-fault.keep :])
                 return [status for status in statuses if status.path not in hidden]
             case Effect.STALE:
-                here = [s for s in self._deleted if s.path.rpartition("/")[0] == operation.path]
+                here = [s for s in self._deleted if s.folder == operation.path]
                 return [*statuses, *here[-fault.keep :]]
             case Effect.DOUBLED:
                 return [*statuses, *statuses]
