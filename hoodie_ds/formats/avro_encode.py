@@ -7,6 +7,7 @@ branch) is null in Arrow until the union is encoded.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -19,9 +20,7 @@ from hoodie_ds.formats.avro_schema import decimal_bytes
 from hoodie_ds.formats.avro_tree import AvroType, Kind
 
 _BINARY: Final = pa.large_binary()
-_EMPTY: Final = pa.scalar(b"", _BINARY)
-_NULL: Final = pa.scalar(None, _BINARY)
-_END_OF_BLOCKS: Final = pa.scalar(b"\0", _BINARY)
+_END_OF_BLOCKS: Final = b"\0"
 _DECIMAL_BYTES: Final = 16
 
 
@@ -91,9 +90,19 @@ def zigzag(numbers: npt.NDArray[np.int64]) -> pa.Array:
     return _binary(offsets, data)
 
 
+@cache
+def as_scalar(value: bytes | None) -> pa.Scalar:
+    """Return a value that `join` takes for every row.
+
+    Not made at import: the first scalar of a process makes Arrow import pandas, and most processes
+    of a Spark application need neither.
+    """
+    return pa.scalar(value, _BINARY)
+
+
 def join(*parts: pa.Array | pa.Scalar) -> pa.Array:
     """Return the row-wise concatenation of binary columns; null where any part is null."""
-    return pc.binary_join_element_wise(*parts, _EMPTY)
+    return pc.binary_join_element_wise(*parts, as_scalar(b""))
 
 
 def joined_bytes(encoded: pa.Array) -> memoryview:
@@ -119,7 +128,7 @@ def _rows(matrix: npt.NDArray[np.uint8], array: pa.Array) -> pa.Array:
 
 
 def _nulls_of(array: pa.Array, encoded: pa.Array) -> pa.Array:
-    return pc.if_else(array.is_valid(), encoded, _NULL) if array.null_count else encoded
+    return pc.if_else(array.is_valid(), encoded, as_scalar(None)) if array.null_count else encoded
 
 
 def _required(encoded: pa.Array, path: str) -> pa.Array:
@@ -161,8 +170,8 @@ def _encode_list(lists: pa.Array, elements: pa.Array) -> pa.Array:
     ends = np.frombuffer(elements.buffers()[1], np.int64)[elements.offset :]
     data = elements.buffers()[2] or pa.py_buffer(b"")
     items = _binary(ends[_offsets(counts)], data)
-    blocks = join(zigzag(counts), items, _END_OF_BLOCKS)
-    return _nulls_of(lists, pc.if_else(pa.array(counts > 0), blocks, _END_OF_BLOCKS))
+    blocks = join(zigzag(counts), items, as_scalar(_END_OF_BLOCKS))
+    return _nulls_of(lists, pc.if_else(pa.array(counts > 0), blocks, as_scalar(_END_OF_BLOCKS)))
 
 
 def _encode_map(array: pa.MapArray, node: AvroType, path: str) -> pa.Array:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro_decode import DatumReader, arrow_from_raw
-from hoodie_ds.formats.avro_encode import encode_avro, join, joined_bytes, zigzag
+from hoodie_ds.formats.avro_encode import as_scalar, encode_avro, join, joined_bytes, zigzag
 from hoodie_ds.formats.avro_schema import UTC_MICROS, normalise_schema
 from hoodie_ds.formats.avro_tree import AvroType, Kind
 from hoodie_ds.formats.conform import conform_column
@@ -52,8 +52,8 @@ _MOST_FIELDS: Final = 1000
 _ENCODED_WRAPPERS: Final = (1, _INT_WRAPPER, 3, 4, 5, 7, 9)
 """Those that Hudi's readers can compare with a row's value; not bytes, for one."""
 _INTEGRAL_WRAPPERS: Final = (1, _INT_WRAPPER, 3)
-_UNCONDITIONAL: Final = pa.scalar(b"\4\0", pa.large_binary())  # branch 2, value 0
-_END_OF_ITEMS: Final = pa.scalar(b"\0", pa.large_binary())
+_UNCONDITIONAL: Final = b"\4\0"  # branch 2, value 0
+_END_OF_ITEMS: Final = b"\0"
 
 
 def _wrapper(branch: int, value: AvroType) -> AvroType:
@@ -163,7 +163,7 @@ def _encode_list(
     columns = [
         encode_avro(_as_type(keys, pa.string(), "record key"), _OPTIONAL_STRING, ""),
         encode_avro(_as_type(partition_paths, pa.string(), "partition path"), _OPTIONAL_STRING, ""),
-        _UNCONDITIONAL if ordering is None else _encode_ordering(ordering),
+        as_scalar(_UNCONDITIONAL) if ordering is None else _encode_ordering(ordering),
     ]
     count = joined_bytes(zigzag(pa.array([len(keys)]).to_numpy()))
     return b"".join([count, joined_bytes(join(*columns)), b"\0"])
@@ -171,13 +171,15 @@ def _encode_list(
 
 def _encode_ordering(ordering: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not pa.types.is_struct(ordering.type):
-        return pc.fill_null(_wrap(ordering)[1], _UNCONDITIONAL)
+        return pc.fill_null(_wrap(ordering)[1], as_scalar(_UNCONDITIONAL))
     chunked = isinstance(ordering, pa.ChunkedArray)
     structs = ordering.combine_chunks() if chunked else ordering
     values = [_fill(*_wrap(column)) for column in structs.flatten()]
     count = joined_bytes(zigzag(np.array([len(values)]))).tobytes()
-    head = pa.scalar(bytes([2 * _ARRAY_WRAPPER, 2]) + count, pa.large_binary())
-    return pc.if_else(structs.is_valid(), join(head, *values, _END_OF_ITEMS), _UNCONDITIONAL)
+    head = as_scalar(bytes([2 * _ARRAY_WRAPPER, 2]) + count)
+    return pc.if_else(
+        structs.is_valid(), join(head, *values, as_scalar(_END_OF_ITEMS)), as_scalar(_UNCONDITIONAL)
+    )
 
 
 def _fill(branch: int, wrapped: pa.Array) -> pa.Array:
