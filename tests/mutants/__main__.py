@@ -6,8 +6,6 @@ names hold one of them.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,27 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.mutants.planted import MUTANTS, Mutant
-
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "hoodie_ds"
-PASSED, FAILED = 0, 1
-"""pytest's exit codes; others tell that no test ran, or that none could be collected."""
-
-
-def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
-    """Run tests with the package of a folder; return pytest's exit code and its output."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=short"]
-    command += ["-p", "no:cacheprovider", "-o", f"pythonpath={copy} ."]
-    done = subprocess.run(
-        [*command, *tests], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def copied(folder: Path) -> Path:
-    """Copy the package into a folder."""
-    shutil.copytree(PACKAGE, folder / "hoodie_ds", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+from tests.mutants.runs import FAILED, PASSED, copied, run_tests
 
 
 def survives(mutant: Mutant) -> str:

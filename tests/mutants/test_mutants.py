@@ -7,8 +7,9 @@ import re
 import pytest
 
 from tests.faults.tally import reached, tally
-from tests.mutants.__main__ import PACKAGE, ROOT, check
+from tests.mutants.__main__ import check
 from tests.mutants.planted import MUTANTS, Mutant
+from tests.mutants.runs import PACKAGE, ROOT
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
