@@ -9,10 +9,10 @@ import pytest
 from hypothesis import settings
 
 from tests.s3_server import MISSING, S3Server, find_versitygw, running, running_versitygw
+from tests.spark import quick_start
 
-# Every JVM that a test starts lives for seconds: the second compiler and parallel collectors cost
-# them more than they bring, a quarter of the time of a Spark application of five batches.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+for variable, value in quick_start.environment().items():
+    os.environ.setdefault(variable, value)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
