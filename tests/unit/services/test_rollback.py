@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,20 @@ def test_another_engines_files_are_found_without_markers(storage: Storage) -> No
     done = _metadata(table)["partitionMetadata"]["p"]
     assert done["rollbackLogFiles"] == {f"{storage.root}/{command}": len(storage.read(command))}
     assert list(done["logFilesFromFailedCommit"]) == [f"{storage.root}/{MIXED_LOG}"]
+
+
+def test_log_files_of_later_slices_are_not_looked_into(storage: Storage) -> None:
+    """Their names tell that they were begun when the write had failed."""
+    table = new_table(storage, hoodie__datasource__write__table__type="MERGE_ON_READ")
+    later = PURE_LOG.replace(DONE, "20250103000000000")
+    put_file(table, later)
+    put_file(table, MIXED_LOG)
+    pending = begin(table, FAILED, Action.DELTA_COMMIT, ours=False)
+    asked = FaultyStorage(storage)
+    roll_back(replace(table, storage=asked), pending, _CLOCK)
+    read = {done.path for done in asked.recorder.operations if done.kind is Kind.READ}
+    assert MIXED_LOG in read
+    assert later not in read
 
 
 def test_a_marker_of_another_engine_may_name_a_base_file_of_another_commit(
