@@ -94,8 +94,8 @@ def zigzag(numbers: npt.NDArray[np.int64]) -> pa.Array:
 def as_scalar(value: bytes | None) -> pa.Scalar:
     """Return a value that `join` takes for every row.
 
-    Not made at import: the first scalar of a process makes Arrow import pandas, and most processes
-    of a Spark application need neither.
+    Not made at import: the first scalar of a process makes Arrow import pandas, and those processes
+    of a Spark application that handle no rows need neither.
     """
     return pa.scalar(value, _BINARY)
 
