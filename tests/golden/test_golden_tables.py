@@ -10,12 +10,9 @@ from tests.golden.golden_tables import (
     assert_rows_equal,
     expected_rows,
     golden_names,
-    needs_golden,
     unzip_table,
 )
 from tests.interop.hudi_rs import read_with_hudi_rs
-
-pytestmark = needs_golden
 
 
 @pytest.mark.parametrize("name", golden_names("_v6_"))

@@ -14,11 +14,8 @@ from tests.golden.golden_tables import (
     assert_rows_equal,
     expected_rows,
     golden_names,
-    needs_golden,
     unzip_table,
 )
-
-pytestmark = needs_golden
 
 VERSION_6 = [name for name in golden_names() if "_v6_" in name]
 LATER = [name for name in golden_names() if "_v6_" not in name]

@@ -3,7 +3,6 @@ import pickle
 import zipfile
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,16 +11,13 @@ from hoodie_ds.config.kinds import IndexType, KeyGeneratorType, MergeMode, Table
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
+from tests.golden.golden_tables import FOLDER
 
-_GOLDEN = Path(__file__).parents[3].parent / "shared" / "golden"
 _PATH = ".hoodie/hoodie.properties"
 
 
 def _golden(name: str) -> TableProperties:
-    file = _GOLDEN / f"{name}.zip"
-    if not file.exists():
-        pytest.skip(f"the golden tables are not at {_GOLDEN}")
-    with zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
         member = next(
             member
             for member in archive.namelist()

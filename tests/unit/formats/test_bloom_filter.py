@@ -28,7 +28,7 @@ from hoodie_ds.formats.bloom_filter import (
     BloomParams,
 )
 from hoodie_ds.formats.murmur import Murmur
-from tests.golden.golden_tables import golden_names, needs_golden, unzip_table
+from tests.golden.golden_tables import golden_names, unzip_table
 
 DYNAMIC, SIMPLE = BloomFilterType.DYNAMIC_V0, BloomFilterType.SIMPLE
 DEFAULT = BloomParams(60_000, 1e-9, DYNAMIC, 100_000)
@@ -161,7 +161,6 @@ def test_the_usual_sizes() -> None:
     assert (DEFAULT.num_bits, DEFAULT.num_hashes) == (2_587_966, 30)
 
 
-@needs_golden
 @pytest.mark.parametrize("name", golden_names())
 def test_footers_of_apache_hudi_byte_for_byte(name: str, tmp_path: Path) -> None:
     compared = 0

@@ -4,7 +4,6 @@ import io
 import json
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -21,6 +20,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import TEMP, instant_path, marker_path
 from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, plan_to_bytes
 from hoodie_ds.timeline.timeline import load_timeline
+from tests.golden.golden_tables import FOLDER
 from tests.unit.services.failed_tables import (
     DONE,
     FAILED,
@@ -39,13 +39,11 @@ from tests.unit.services.failed_tables import (
     put_file,
 )
 
-_GOLDEN = Path(__file__).parents[4] / "shared/golden/mor_parquet_v6_nonpartitioned_rollback.zip"
+_GOLDEN = FOLDER / "mor_parquet_v6_nonpartitioned_rollback.zip"
 _CLOCK = FixedClock()
 
 
 def _golden(ending: str) -> bytes:
-    if not _GOLDEN.exists():
-        pytest.skip(f"no golden table at {_GOLDEN}")
     with zipfile.ZipFile(_GOLDEN) as archive:
         names = [n for n in archive.namelist() if n.endswith(ending) and "__MACOSX" not in n]
         assert len(names) == 1
