@@ -5,7 +5,7 @@ It takes the same way as the Spark sink: the same coordinator, task writer, hand
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,7 +16,9 @@ from hoodie_ds.config.ids import IdSource, RandomIds
 from hoodie_ds.config.kinds import Operation
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.record.merge_hook import MergeHook
 from hoodie_ds.sink.coordinator import Coordinator
@@ -28,7 +30,6 @@ from hoodie_ds.table.opened import open_table
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _OPERATION = "hoodie.datasource.write.operation"
-_PARTITIONS = "hoodie.datasource.write.partitions.to.delete"
 
 
 class HoodieTable:
@@ -128,22 +129,35 @@ class HoodieTable:
         self._write(rows, operation, options)
 
     def delete_partitions(
-        self, partitions: Sequence[str], options: Mapping[str, str] | None = None
+        self,
+        partitions: str | Iterable[str],
+        options: Mapping[str, str] | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
         """Delete whole partitions.
 
         Parameters
         ----------
-        partitions : sequence of str
-            Partition paths, in which ``*`` stands for any text; one that is not there is passed
-            over.
+        partitions : str or iterable of str
+            Partition paths, taken letter by letter, with commas and blanks; but ``*`` stands for
+            any text. A path that is not there is passed over.
         options : mapping of str to str, optional
             Further options of this write.
+        exact : bool
+            Whether ``*`` stands for itself, as in the path of a partition that holds one.
+
+        Raises
+        ------
+        OptionError
+            No partition is given, or something that is no text.
         """
-        chosen = {_PARTITIONS: ",".join(partitions)}
-        self._write(
-            self.schema.empty_table(), Operation.DELETE_PARTITION, {**(options or {}), **chosen}
-        )
+        paths = texts("partitions", partitions)
+        if not paths:
+            raise OptionError("partitions", None, "name the partitions to delete")
+        empty = self.schema.empty_table()
+        # Not by way of the option, whose text knows no comma within a path and no outer blank.
+        self._write(empty, Operation.DELETE_PARTITION, options, (paths, exact))
 
     def delete(self, keys: pa.Table, options: Mapping[str, str] | None = None) -> None:
         """Delete rows by record key.
@@ -160,14 +174,14 @@ class HoodieTable:
 
     def read(
         self,
-        columns: Sequence[str] | None = None,
+        columns: str | Iterable[str] | None = None,
         filter: pc.Expression | None = None,
     ) -> pa.Table:
         """Return the latest rows.
 
         Parameters
         ----------
-        columns : sequence of str, optional
+        columns : str or iterable of str, optional
             Columns to return; all, the five ``_hoodie_*`` columns first, if None.
         filter : pyarrow.compute.Expression, optional
             Which rows to return.
@@ -190,12 +204,19 @@ class HoodieTable:
         return load_timeline(open_table(self._open(for_write=False)).storage)
 
     def _write(
-        self, rows: pa.Table, operation: Operation, options: Mapping[str, str] | None
+        self,
+        rows: pa.Table,
+        operation: Operation,
+        options: Mapping[str, str] | None,
+        partitions: tuple[tuple[str, ...], bool] | None = None,
     ) -> None:
         raw = {_OPERATION: operation.value, **self._options, **(options or {})}
         parsed = WriteOptions.parse(raw)
         if self._merge_hook is not None:
             parsed = replace(parsed, merge_hook=self._merge_hook)
+        if partitions is not None:
+            paths, exact = partitions
+            parsed = replace(parsed, partitions_to_delete=paths, exact_partitions=exact)
         coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
         batch = coordinator.begin(rows.schema)
         message = write_task(

@@ -96,9 +96,9 @@ OPERATION: Final = Option(
 )
 PARTITIONS_TO_DELETE: Final = Option(
     "hoodie.datasource.write.partitions.to.delete",
-    ONE_OR_MORE_NAMES,
+    Kind("a comma-separated list of different partition paths", ONE_OR_MORE_NAMES.parse),
     "Partition paths that delete_partition removes; * stands for any text. Without it, those of "
-    "the rows.",
+    "the rows, which is the way for a path that holds a comma, a star or an outer blank.",
 )
 COMBINE_BEFORE_INSERT: Final = Option(
     "hoodie.combine.before.insert",

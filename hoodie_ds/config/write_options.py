@@ -51,6 +51,8 @@ class WriteOptions:
     ----------
     base_path : str
         The table's folder; never holds credentials.
+    partitions_to_delete, exact_partitions
+        Partition paths, and whether ``*`` in them stands for itself rather than for any text.
     partition_fields : tuple of str
         Column names; with the CUSTOM key generator ``column:SIMPLE`` or ``column:TIMESTAMP``.
     key_generator_options : mapping of str to str
@@ -81,6 +83,7 @@ class WriteOptions:
     table_type: TableType | None = None
     operation: Operation | None = None
     partitions_to_delete: tuple[str, ...] | None = None
+    exact_partitions: bool = False
     combine_before_insert: bool = False
     duplicate_policy: DuplicatePolicy = DuplicatePolicy.NONE
     sort_mode: SortMode = SortMode.NONE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.config.kinds import MergeMode, TableType
+from hoodie_ds.config.texts import texts
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.hook_merger import merger_of
@@ -118,13 +119,13 @@ class Snapshot:
         )
 
     def read(
-        self, columns: Sequence[str] | None = None, row_filter: pc.Expression | None = None
+        self, columns: str | Iterable[str] | None = None, row_filter: pc.Expression | None = None
     ) -> pa.Table:
         """Read the rows.
 
         Parameters
         ----------
-        columns : sequence of str, optional
+        columns : str or iterable of str, optional
             Columns to return, meta columns among them if wanted; all if None.
         row_filter : pyarrow.compute.Expression, optional
             Rows to return; may use columns that are not returned.
@@ -138,7 +139,7 @@ class Snapshot:
         SchemaError
             A column does not exist.
         """
-        wanted = self.schema.names if columns is None else list(columns)
+        wanted = self.schema.names if columns is None else list(texts("columns", columns))
         for name in wanted:
             if name not in self.schema.names:
                 raise SchemaError(

@@ -38,6 +38,8 @@ def _replaced_slices(batch: Batch, partitions: Collection[str]) -> Iterable[File
     if batch.operation is Operation.INSERT_OVERWRITE_TABLE:
         return view.slices_among(view.data_files())
     if batch.operation is Operation.DELETE_PARTITION and patterns is not None:
+        if batch.options.exact_partitions:
+            return view.slices_among(s for s in view.data_files() if s.folder in patterns)
         chosen = _any_of(patterns)
         return view.slices_among(s for s in view.data_files() if chosen.fullmatch(s.folder))
     return chain.from_iterable(map(view.latest_slices, sorted(partitions)))

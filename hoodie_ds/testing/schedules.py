@@ -89,7 +89,7 @@ def explore(
     fresh: Callable[[], MemoryStorage],
     actors: Sequence[Actor],
     check: Callable[[MemoryStorage, Sequence[BaseException | None]], None],
-    orders: Iterable[str],
+    orders: str | Iterable[str],
 ) -> int:
     """Play schedules, one after another, and check what each leaves.
 
@@ -101,8 +101,8 @@ def explore(
         The processes.
     check : callable
         Given the table afterwards, and for each actor what it raised or None. Asserts.
-    orders : iterable of str
-        What `schedules` yields, or some of it.
+    orders : str or iterable of str
+        What `schedules` yields, some of it, or a single one.
 
     Returns
     -------
@@ -115,6 +115,8 @@ def explore(
         The check failed.
     """
     number = 0
+    # One order is a text, whose letters are no orders.
+    orders = [orders] if isinstance(orders, str) else orders
     for number, order in enumerate(orders, 1):  # noqa: B007
         left = fresh()
         forget_process()

@@ -44,6 +44,7 @@ HOSTILE = (
     *("", " ", "  a", "a ", "=", "a=b", "city=x", ":", "10:30", "%", "%25", "%2F", "C:\\x", "\\"),
     *("x", "X", "a", "a/b", "a/b/c", "é", "e\u0301", "\ufb01", "😀", "日本", "\u202egnp", "\u0000"),
     *("a\0b", "a\nb", "\r", "\t", "\x7f", "\ufeff", "~", "$HOME", "`id`", "$(id)", "*", "?", "[a]"),
+    *(",", "x,a", " x", "x, a", "x*", ".*", "a|x", "(", "\\Q", "x\\E"),
     *("a" * 255, "a" * 256, "é" * 128, "%" * 100, "a/" * 300, DEFAULT, f"{DEFAULT}x", "null"),
     *("x.parquet", "a_0-0-0_20260101000000000.parquet", ".a_1.log.1_0-0-0", "NaN", "-", "'", '"'),
 )
@@ -158,7 +159,18 @@ def try_values(
     if generator in ("SIMPLE", "COMPLEX") and len(values) == 1:
         theirs = read_with_hudi_rs(place.path).to_pylist()
         assert [key_of(row) for row in theirs] == [key_of(row) for row in found]
+    if generator != "NON_PARTITION":
+        check_delete(place, found)
     return False
+
+
+def check_delete(place: Place, found: Sequence[Mapping[str, Any]]) -> None:
+    """Delete a partition by its path: its rows go, and no other."""
+    gone = max(row["_hoodie_partition_path"] for row in found)
+    place.table.delete_partitions([gone], exact=True)
+    kept = [key_of(row) for row in found if row["_hoodie_partition_path"] != gone]
+    assert sorted(key_of(row) for row in place.table.read().to_pylist()) == sorted(kept)
+    place.check_jail()
 
 
 def key_of(row: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ RECOVERY = "tests/unit/services/test_recovery.py"
 ROLLBACK = "tests/unit/services/test_rollback.py"
 SPANS = "tests/unit/sink/test_several_batches.py"
 TASKS = "tests/unit/sink/test_tasks.py"
+LISTS = "tests/faults/regressions/test_texts_and_lists.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
 MERGER = "tests/unit/record/test_merger.py"
 
@@ -733,6 +734,34 @@ LOCKS_AND_TURNS = [
 ]
 """Of several writers: locks, heartbeats, turns."""
 
+TEXTS = [
+    Mutant(
+        "a single text is taken for its letters",
+        "config/texts.py",
+        "    if isinstance(given, str):\n        return (given,)\n",
+        "",
+        f"{LISTS}::test_the_letters_of_a_text_were_taken_for_partitions",
+        "P1: every partition is deleted where one was meant",
+    ),
+    Mutant(
+        "the partitions to delete are divided at their commas",
+        "hoodie_table.py",
+        "partitions_to_delete=paths,",
+        'partitions_to_delete=tuple(part.strip() for path in paths for part in path.split(",")),',
+        f"{LISTS}::test_a_partition_was_deleted_by_the_parts_of_its_name",
+        "P1: other partitions than those named are deleted",
+    ),
+    Mutant(
+        "a star stands for any text though it was said not to",
+        "sink/replacement.py",
+        "        if batch.options.exact_partitions:\n",
+        "        if False:\n",
+        f"{LISTS}::test_a_star_in_a_name_may_stand_for_itself",
+        "P1: other partitions than the one named are deleted",
+    ),
+]
+"""Of what callers hand over."""
+
 MUTANTS = [
     *TIMES_AND_NAMES,
     *COMMITS,
@@ -742,4 +771,5 @@ MUTANTS = [
     *MERGES,
     *STORAGE,
     *LOCKS_AND_TURNS,
+    *TEXTS,
 ]
