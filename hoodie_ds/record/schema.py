@@ -6,17 +6,23 @@ which the table stores them; conversion to and from Avro lies in ``formats``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.meta_columns import META_COLUMNS
 
 _WIDER: Final = {
     pa.int32(): (pa.int64(), pa.float64()),
     pa.float32(): (pa.float64(),),
 }
 """Type changes that lose nothing and that Avro's schema resolution reads from older files."""
+
+_AS_DOUBLE: Final = (pa.int32(), pa.float32())
+"""Types of a batch whose every value is exactly one double."""
 
 
 def evolve(table: pa.Schema, batch: pa.Schema, allow_missing: bool) -> pa.Schema:
@@ -39,6 +45,99 @@ def evolve(table: pa.Schema, batch: pa.Schema, allow_missing: bool) -> pa.Schema
         A column changed its type incompatibly or is missing; names the column.
     """
     return pa.schema(_evolve_fields("", list(table), list(batch), allow_missing))
+
+
+def check_case(table: pa.Schema, batch: pa.Schema) -> None:
+    """Refuse columns that engines which ignore case, Spark and Hive, cannot tell apart.
+
+    Parameters
+    ----------
+    table, batch : pyarrow.Schema
+        User columns of the table and of the batch. What the table has already is no fault of the
+        batch.
+
+    Raises
+    ------
+    SchemaError
+        A column of the batch, or a field of a struct at whatever depth, differs in nothing but
+        case from another, of the batch, of the table or among the meta columns; names both.
+    """
+    held = {*META_COLUMNS, *_paths(list(table), "")}
+    seen = {path.lower(): path for path in held}
+    for path in _paths(list(batch), ""):
+        twin = seen.setdefault(path.lower(), path)
+        if path not in held and twin != path:
+            raise SchemaError(
+                f"columns {twin!r} and {path!r} differ in nothing but case, which Spark and "
+                "Hive do not tell apart; rename one of them"
+            )
+
+
+def check_exact(table: pa.Schema, batch: pa.Schema, fields: Iterable[str], what: str) -> None:
+    """Refuse a batch whose numbers would change what rows are found or ordered by.
+
+    Whole numbers may widen to whole numbers. A change between whole and floating point numbers,
+    or of the width of the latter, writes the same value as another text (``1`` as ``1.0``): keys
+    would be others, partitions and buckets too, and a null would have another rank.
+
+    Parameters
+    ----------
+    table, batch : pyarrow.Schema
+        User columns of the table before the batch, and of the batch.
+    fields : iterable of str
+        Columns, with dots between the levels of structs.
+    what : str
+        What the table needs them for, for the error.
+
+    Raises
+    ------
+    SchemaError
+        Names the column, both types and what to do.
+    """
+    for path in fields:
+        stored, arriving = _type_of(table, path), _type_of(batch, path)
+        if stored == arriving or (stored == pa.float64() and arriving in _AS_DOUBLE):
+            continue
+        if stored is None or arriving is None:
+            continue  # a new column, or one that deletes may do without
+        if pa.types.is_floating(stored) or pa.types.is_floating(arriving):
+            raise SchemaError(
+                f"{what} column {path!r} is {stored} in the table and {arriving} in the batch, "
+                "which would store the same values as others (1 as 1.0, say); cast it to "
+                f"{stored} before the write{_pandas_hint(stored, arriving)}"
+            )
+
+
+def _type_of(schema: pa.Schema, path: str) -> pa.DataType | None:
+    try:
+        return resolve(schema.empty_table(), path).type
+    except SchemaError:
+        return None
+
+
+def _pandas_hint(stored: pa.DataType, arriving: pa.DataType) -> str:
+    if not (pa.types.is_integer(stored) and pa.types.is_floating(arriving)):
+        return ""
+    return (
+        "; pandas makes whole numbers floating point where a column has had a null: use its type "
+        f"'{'Int32' if stored == pa.int32() else 'Int64'}'"
+    )
+
+
+def _paths(fields: list[pa.Field], parent: str) -> Iterator[str]:
+    """Path of every column and of every struct field below it."""
+    for field in fields:
+        yield f"{parent}{field.name}"
+        yield from _inner_paths(field.type, f"{parent}{field.name}")
+
+
+def _inner_paths(kind: pa.DataType, path: str) -> Iterator[str]:
+    if pa.types.is_struct(kind):
+        yield from _paths([kind.field(i) for i in range(kind.num_fields)], f"{path}.")
+    elif pa.types.is_list(kind):
+        yield from _inner_paths(kind.value_type, f"{path}[]")
+    elif pa.types.is_map(kind):
+        yield from _inner_paths(kind.item_type, f"{path}[]")
 
 
 def _evolve_fields(

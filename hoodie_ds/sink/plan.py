@@ -13,7 +13,7 @@ from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro_schema import arrow_to_avro, avro_to_arrow, normalise_schema
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.meta_columns import IS_DELETED, without_meta_columns
-from hoodie_ds.record.schema import evolve
+from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.assignment import HIDDEN_COLUMNS
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -81,13 +81,16 @@ def stored_schema(
         needed += properties.ordering_fields
     check_fields(user, needed)
     _check_delete_mark(user)
-    _check_case(user)
     # Through Avro and back: what small integers become in the table, they become here.
     arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
-    if operation is Operation.DELETE:
-        return arriving if stored is None else stored
+    check_case(pa.schema([]) if stored is None else stored, arriving)
     if stored is None:
         return arriving
+    check_exact(stored, arriving, properties.record_key_fields, "record key")
+    check_exact(stored, arriving, properties.partition_fields, "partition")
+    check_exact(stored, arriving, properties.ordering_fields, "ordering")
+    if operation is Operation.DELETE:
+        return stored
     return evolve(stored, arriving, options.set_null_for_missing_columns)
 
 
@@ -125,15 +128,3 @@ def _check_delete_mark(schema: pa.Schema) -> None:
             f"column {IS_DELETED!r} is {schema.field(IS_DELETED).type}; it marks deletes and "
             "must be boolean"
         )
-
-
-def _check_case(schema: pa.Schema) -> None:
-    """Refuse columns that engines which ignore case, Spark and Hive, cannot tell apart."""
-    seen: dict[str, str] = {}
-    for name in schema.names:
-        twin = seen.setdefault(name.lower(), name)
-        if twin != name:
-            raise SchemaError(
-                f"columns {twin!r} and {name!r} differ in nothing but case, which Spark and Hive "
-                "do not tell apart; rename one of them"
-            )

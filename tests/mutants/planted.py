@@ -44,6 +44,27 @@ class Mutant:
     breaks: str
 
 
+_TYPES = "tests/faults/regressions/test_types_and_schemas.py"
+TYPES = [
+    Mutant(
+        "a key column may become floating point",
+        "sink/plan.py",
+        'check_exact(stored, arriving, properties.record_key_fields, "record key")',
+        "pass",
+        f"{_TYPES}::test_a_key_column_was_widened_and_every_key_another",
+        "P1: key 1 becomes 1.0, and every upsert an insert",
+    ),
+    Mutant(
+        "names are compared within a batch alone",
+        "record/schema.py",
+        'held = {*META_COLUMNS, *_paths(list(table), "")}',
+        "held: set[str] = set()",
+        f"{_TYPES}::test_columns_that_differ_in_case_alone_were_stored",
+        "P13: Spark and Hive cannot read the table",
+    ),
+]
+"""Of the types, names and bytes of columns."""
+
 TIMES_AND_NAMES = [
     Mutant(
         "an instant time is claimed by a put that overwrites",
@@ -763,6 +784,7 @@ TEXTS = [
 """Of what callers hand over."""
 
 MUTANTS = [
+    *TYPES,
     *TIMES_AND_NAMES,
     *COMMITS,
     *REPLAYS,
