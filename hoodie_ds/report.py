@@ -43,7 +43,7 @@ class TimelineReport:
         shown = Table("time", "action", "state", title="Timeline", title_justify="left")
         shown.add_column("rows", justify="right")
         timeline = load_timeline(self.storage)
-        for instant in sorted(timeline.completed + timeline.pending):
+        for instant in sorted(timeline.instants):
             shown.add_row(
                 instant.time, instant.action.value, instant.state.value, self._rows(instant)
             )

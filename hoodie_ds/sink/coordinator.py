@@ -170,7 +170,7 @@ class Coordinator:
                 f"{operation.value} replaces file groups and takes an instant for each batch",
             )
         if timeline is None:
-            timeline = self.view()
+            timeline = self._view(table)
         check_timeline(timeline, properties)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise TableNotFoundError(
@@ -201,13 +201,7 @@ class Coordinator:
 
     def view(self) -> Timeline:
         """Load the timeline as the next batch would see it, with what its instant holds already."""
-        table = find_table(self.storage)
-        if table is None:
-            return Timeline()
-        timeline = load_timeline(self.storage)
-        action = write_action(table.properties, resolve_operation(self.options, table.properties))
-        spanned = self.options.batches_per_commit
-        return timeline.with_prepared(find_prepared(table, timeline, action, spanned))
+        return self._view(find_table(self.storage))
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Make a batch part of the table, in one step.
@@ -261,6 +255,14 @@ class Coordinator:
             if message and message.instant_time is not None and not is_complete(message):
                 give_up(message)
                 return
+
+    def _view(self, table: Table | None) -> Timeline:
+        if table is None:
+            return Timeline()
+        timeline = load_timeline(self.storage)
+        action = write_action(table.properties, resolve_operation(self.options, table.properties))
+        spanned = self.options.batches_per_commit
+        return timeline.with_prepared(find_prepared(table, timeline, action, spanned))
 
     def _owner(self, query_id: str, attempt: str) -> str:
         shared, spans = self.options.concurrency.is_shared, self.options.batches_per_commit > 1

@@ -49,8 +49,7 @@ def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) 
     timeline = look()
     if not timeline.commits:
         return timeline
-    instants = [*timeline.completed, *timeline.pending]
-    body = json.dumps([[i.file_name, i.num_batches] for i in instants]).encode()
+    body = json.dumps([[i.file_name, i.num_batches] for i in timeline.instants]).encode()
     with suppress(AlreadyExistsError):
         storage.put_if_absent(path, body)
         return timeline

@@ -13,7 +13,8 @@ from hoodie_ds.errors import AlreadyExistsError, OptionError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
 
-_FOLDER: Final = ".hoodie/.temp/"
+PROBES: Final = ".hoodie/.temp/probe-"
+"""How the paths of probes begin: files that may lie where there is no table yet."""
 
 
 def check_condition_obeyed(storage: Storage, unique: str) -> None:
@@ -33,7 +34,7 @@ def check_condition_obeyed(storage: Storage, unique: str) -> None:
     """
     if not isinstance(storage, RetryingStorage):
         return
-    path = _FOLDER + "probe-" + unique
+    path = PROBES + unique
     storage.put_if_absent(path, b"first")
     try:
         storage.put_if_absent(path, b"second")

@@ -20,6 +20,7 @@ from hoodie_ds.errors import (
     StorageError,
     TableNotFoundError,
 )
+from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, PROPERTIES, PROPERTIES_BACKUP
 
@@ -49,16 +50,16 @@ def find_table(storage: Storage) -> Table | None:
     CorruptFileError
         ``hoodie.properties`` is damaged, or missing beside other files of a table.
     """
-    properties = _read_properties(storage)
-    if properties is not None:
-        return Table(storage, properties)
-    _check_nothing_began(storage)
-    folders = [found.path for found in storage.list("", folders=True) if found.path != HOODIE]
-    if folders or storage.list(""):
-        raise OptionError(
-            "path", storage.root, "the folder is not empty and holds no Hudi table; name another"
-        )
-    return None
+    table = _opened(storage)
+    if table is None and _has_other_files(storage):
+        table = _opened(storage)  # another writer may have created it since
+        if table is None:
+            raise OptionError(
+                "path",
+                storage.root,
+                "the folder is not empty and holds no Hudi table; name another",
+            )
+    return table
 
 
 def open_table(storage: Storage) -> Table:
@@ -71,14 +72,13 @@ def open_table(storage: Storage) -> Table:
     CorruptFileError
         ``hoodie.properties`` is damaged, or missing beside other files of a table.
     """
-    properties = _read_properties(storage)
-    if properties is None:
-        _check_nothing_began(storage)
+    table = _opened(storage)
+    if table is None:
         raise TableNotFoundError(
             f"{storage.root} holds no Hudi table ({PROPERTIES} is missing); check the path, or "
             "write to it to create the table"
         )
-    return Table(storage, properties)
+    return table
 
 
 def create_table(storage: Storage, properties: TableProperties, now_ms: int) -> Table:
@@ -162,12 +162,29 @@ def drop_metadata_table(table: Table, now_ms: int) -> Table:
     return without
 
 
-def _check_nothing_began(storage: Storage) -> None:
-    if storage.list(HOODIE, recursive=True):
-        raise CorruptFileError(
-            f"{storage.root}/{HOODIE} has files but no hoodie.properties: the creation of a table "
-            "was interrupted, or the file was lost; restore it, or remove the folder"
-        )
+def _opened(storage: Storage) -> Table | None:
+    """Open the table, if there is one; refuse files of a table without its properties."""
+    properties = _read_properties(storage)
+    if properties is None and _has_table_files(storage):
+        # What was listed may be of a table that another writer has created since the first look.
+        properties = _read_properties(storage)
+        if properties is None:
+            raise CorruptFileError(
+                f"{storage.root}/{HOODIE} has files but no hoodie.properties: the creation of a "
+                "table was interrupted, or the file was lost; restore it, or remove the folder"
+            )
+    return None if properties is None else Table(storage, properties)
+
+
+def _has_table_files(storage: Storage) -> bool:
+    """Whether there is anything of a table: probes are put before it is created."""
+    listed = storage.list(HOODIE, recursive=True)
+    return not all(status.path.startswith(PROBES) for status in listed)
+
+
+def _has_other_files(storage: Storage) -> bool:
+    folders = [found.path for found in storage.list("", folders=True) if found.path != HOODIE]
+    return bool(folders or storage.list(""))
 
 
 def _read_properties(storage: Storage) -> TableProperties | None:

@@ -1,4 +1,8 @@
-"""The schema of a table: what its newest commit says, else what it was created with."""
+"""The schema of a table: what its newest commit says, else what it was created with.
+
+Of the commits count those of writes: a compaction or a clustering was planned with the schema of
+an earlier time, and may complete after a write that added a column.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,16 @@ def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     pyarrow.Schema or None
         Without meta columns; None for a table that has no schema yet.
     """
+    rewritten: tuple[str, str] | None = None
     for instant in reversed(timeline.commits):
-        avro = read_commit(table.storage, instant).extra.get(SCHEMA_KEY)
-        if avro:
-            return _user_columns(avro, commit_path(instant))
+        commit, path = read_commit(table.storage, instant), commit_path(instant)
+        avro = commit.extra.get(SCHEMA_KEY)
+        if avro and not commit.is_rewrite:
+            return _user_columns(avro, path)
+        if avro and rewritten is None:
+            rewritten = avro, path
+    if rewritten is not None:  # all commits of writes have been archived
+        return _user_columns(*rewritten)
     created = table.properties.raw.get(CREATE_SCHEMA)
     return _user_columns(created, PROPERTIES) if created else None
 

@@ -9,7 +9,7 @@ import json
 import re
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,12 +20,17 @@ _BASE: Final = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet")
 _LOG: Final = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d+)_(\d+-\d+-\d+)")
 _BUCKET: Final = re.compile(r"\d{8}")
 _WRITES: Final = ("commit", "deltacommit", "replacecommit")
+_SAVEPOINT: Final = "savepoint"
 _MAGIC: Final = b"#HUDI#"
 _TIME: Final = "_hoodie_commit_time"
 
 
 def check_table(
-    files: Mapping[str, bytes], *, settled: bool = False, buckets: bool = False
+    files: Mapping[str, bytes],
+    *,
+    settled: bool = False,
+    buckets: bool = False,
+    archived: Collection[str] = (),
 ) -> list[str]:
     """Return what is wrong with a table; nothing if all is well.
 
@@ -38,6 +43,8 @@ def check_table(
         one that a commit names.
     buckets : bool
         Whether file ids begin with a bucket's number: then each bucket has one live file group.
+    archived : collection of str
+        Times of commits that another engine has archived: of their files nothing is told.
     """
     wrong: list[str] = []
     if any(files) and ".hoodie/hoodie.properties" not in files:
@@ -51,10 +58,20 @@ def check_table(
                 wrong.append(f"{time}.{action} is no JSON")
         elif "completed" not in reached and settled:
             wrong.append(f"{time}.{action} is pending")
-    named = {path for time in commits for path in _check_commit(files, time, commits, wrong)}
+    times = {*commits, *archived}
+    named = {path for time in commits for path in _check_commit(files, time, commits, times, wrong)}
     _check_groups(commits, named, buckets, wrong)
     unnamed = [path for path in files if path[:7] != ".hoodie" and path not in named]
-    return wrong + [f"{p} is named by no commit" for p in unnamed if settled and _data_name(p)]
+    return wrong + [
+        f"{path} is named by no commit"
+        for path in unnamed
+        if settled and _data_name(path) and not _is_archived(path, files[path], archived)
+    ]
+
+
+def _is_archived(path: str, data: bytes, archived: Collection[str]) -> bool:
+    """Whether a commit that was archived wrote a data file; of a log file its blocks tell."""
+    return any(time in path or time.encode() in data for time in archived)
 
 
 def _data_name(path: str) -> re.Match[str] | None:
@@ -67,6 +84,8 @@ def _states(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, tuple[str
     found: dict[str, tuple[str, set[str]]] = {}
     for match in filter(None, map(_INSTANT.fullmatch, files)):
         time, action, state = match.groups()
+        if action == _SAVEPOINT:  # it has the time of the commit that it keeps, and no request
+            continue
         if action == "inflight":
             action, state = "commit", "inflight"
         known, states = found.setdefault(time, (action, set()))
@@ -82,7 +101,11 @@ def _states(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, tuple[str
 
 
 def _check_commit(
-    files: Mapping[str, bytes], time: str, commits: Mapping[str, dict[str, Any]], wrong: list[str]
+    files: Mapping[str, bytes],
+    time: str,
+    commits: Mapping[str, dict[str, Any]],
+    times: Collection[str],
+    wrong: list[str],
 ) -> set[str]:
     named: set[str] = set()
     for partition, stats in (commits[time].get("partitionToWriteStats") or {}).items():
@@ -94,7 +117,7 @@ def _check_commit(
             elif len(data) != stat["fileSizeInBytes"]:
                 wrong.append(f"{path} has {len(data)} bytes, {time} says otherwise")
             elif path.endswith(".parquet"):
-                wrong += _check_base(data, path, stat["numWrites"], set(commits))
+                wrong += _check_base(data, path, stat["numWrites"], times)
             elif not _is_log(data):
                 wrong.append(f"{path} is not a whole log file")
             if path in named:
@@ -107,13 +130,13 @@ def _check_commit(
     return named
 
 
-def _check_base(data: bytes, path: str, num_writes: int, times: set[str]) -> list[str]:
+def _check_base(data: bytes, path: str, num_writes: int, times: Collection[str]) -> list[str]:
     try:
         rows = pq.ParquetFile(pa.BufferReader(data)).read([_TIME], use_threads=False)
     except (pa.ArrowException, OSError) as error:
         return [f"{path} cannot be read: {error}"]
     wrong = [] if rows.num_rows == num_writes else [f"{path} has {rows.num_rows} rows"]
-    unknown = set(rows.column(0).to_pylist()) - times
+    unknown = set(rows.column(0).to_pylist()).difference(times)
     return wrong + [f"{path} has rows of instant {time}, not a commit" for time in unknown]
 
 

@@ -37,6 +37,9 @@ TURN_KEY: Final = "_hoodie_ds_turn"
 DIGEST_KEY: Final = "_hoodie_ds_digest"
 """Key of the extra metadata of what we write: xxh64 of all that the body says."""
 
+_REWRITES: Final = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
+"""Operations whose schema is none of the table (Hudi's ``WriteOperationType.canUpdateSchema``)."""
+
 _OURS: Final = b'"_hoodie_ds_'
 """How the keys above begin in a body; none of them is written without the digest."""
 
@@ -178,6 +181,11 @@ class CommitMetadata:
     extra: Mapping[str, str] = field(default_factory=dict)
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     compacted: bool = False
+
+    @property
+    def is_rewrite(self) -> bool:
+        """Whether the commit brought no rows, but wrote stored ones anew: its schema is no news."""
+        return self.compacted or self.operation_type in _REWRITES
 
     @property
     def file_paths(self) -> frozenset[str]:

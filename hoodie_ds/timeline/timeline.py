@@ -26,24 +26,30 @@ class Timeline:
         Completed instants, by time.
     pending : tuple of Instant
         Requested or inflight instants, by time.
+    savepoints : tuple of Instant
+        Savepoints, by time: each has the time of the commit that it keeps.
     """
 
     completed: tuple[Instant, ...] = ()
     pending: tuple[Instant, ...] = ()
+    savepoints: tuple[Instant, ...] = ()
 
     @classmethod
     def of(cls, instants: Iterable[Instant]) -> Timeline:
         """Fold the steps found on storage into one instant per time."""
-        furthest: dict[str, Instant] = {}
+        furthest: dict[tuple[str, bool], Instant] = {}
         rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
         for instant in instants:
-            known = furthest.get(instant.time)
+            one = (instant.time, instant.action is Action.SAVEPOINT)
+            known = furthest.get(one)
             if known is None or rank[instant.state] > rank[known.state]:
-                furthest[instant.time] = instant
+                furthest[one] = instant
         ordered = sorted(furthest.values(), key=lambda instant: padded(instant.time))
+        others = [i for i in ordered if i.action is not Action.SAVEPOINT]
         return cls(
-            tuple(i for i in ordered if i.state is State.COMPLETED),
-            tuple(i for i in ordered if i.state is not State.COMPLETED),
+            tuple(i for i in others if i.state is State.COMPLETED),
+            tuple(i for i in others if i.state is not State.COMPLETED),
+            tuple(i for i in ordered if i.action is Action.SAVEPOINT),
         )
 
     @cached_property
@@ -66,8 +72,13 @@ class Timeline:
         """Return the timeline as it looks to the writer that goes on with a pending instant."""
         if prepared is None:
             return self
-        rest = (i for i in (*self.completed, *self.pending) if i.time != prepared.time)
+        rest = (i for i in self.instants if i.time != prepared.time)
         return Timeline.of([*rest, prepared])
+
+    @property
+    def instants(self) -> tuple[Instant, ...]:
+        """All instants; what `of` makes the same timeline of."""
+        return (*self.completed, *self.pending, *self.savepoints)
 
     @property
     def latest_time(self) -> str | None:
@@ -85,6 +96,7 @@ class Timeline:
         """32 bits by which timelines that show the same file slices are known (xxh32, signed)."""
         seen = (*self.commits, *self.pending_compactions)
         names = [f"{instant.file_name} {instant.num_batches}" for instant in seen]
+        names += [instant.file_name for instant in self.savepoints]
         return xxhash.xxh32_intdigest("\n".join(names).encode()) - (1 << 31)
 
     @cached_property
@@ -107,14 +119,24 @@ class Timeline:
     def is_committed(self, time: str) -> bool:
         """Whether data written under an instant time is part of the table.
 
-        As in Hudi, a time before the first commit of the active timeline counts as committed:
-        its instant has been archived. A pending instant never does.
+        As in Hudi, a time before the start of the active timeline counts as committed: its instant
+        has been archived. A pending instant never does.
         """
         if time in self._commit_times:
             return True
         if not self.commits or self.is_pending(time):
             return False
-        return padded(time) < padded(self.commits[0].time)
+        return padded(time) < self._start
+
+    @cached_property
+    def _start(self) -> str:
+        """Time of the first commit that no savepoint keeps, as archiving passes over those.
+
+        Where savepoints keep all of them, whatever is missing between them has been archived too.
+        """
+        kept = {savepoint.time for savepoint in self.savepoints}
+        first = next((i for i in self.commits if i.time not in kept), self.commits[-1])
+        return padded(first.time)
 
 
 def load_timeline(storage: Storage) -> Timeline:

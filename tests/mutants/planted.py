@@ -737,6 +737,32 @@ LOCKS_AND_TURNS = [
         "P16: rows that were rolled back are read",
     ),
     Mutant(
+        "the active timeline starts at a commit that a savepoint keeps",
+        "timeline/timeline.py",
+        "first = next((i for i in self.commits if i.time not in kept), self.commits[-1])",
+        "first = self.commits[0] or kept",
+        "tests/property/test_foreign_timelines.py::test_what_is_committed_on_a_foreign_timeline",
+        "P13: rows that others committed vanish, and older ones become the newest",
+    ),
+    Mutant(
+        "the schema of a compaction is the table's",
+        "table/table_schema.py",
+        "if avro and not commit.is_rewrite:",
+        "if avro:",
+        "tests/faults/regressions/test_rewrites_of_others.py"
+        "::test_a_rewrite_with_an_older_schema_hid_a_column",
+        "P12: a column is gone for readers, and its values with the next rewrite",
+    ),
+    Mutant(
+        "files beside missing properties are damage at first sight",
+        "table/opened.py",
+        "        properties = _read_properties(storage)\n        if properties is None:\n",
+        "        if properties is None:\n",
+        "tests/faults/regressions/test_creation_races.py"
+        "::test_a_slower_creator_was_told_that_the_table_is_damaged",
+        "P14: a writer is advised to remove the table that another one has just created",
+    ),
+    Mutant(
         "a manifest counts without a turn",
         "services/recovery.py",
         " and not _is_of_several(table, instant)\n",
