@@ -37,6 +37,9 @@ _NAMES: Final = {
     "ClientConnectionError": UnavailableError,
     "ClientPayloadError": UnavailableError,
 }
+_REFUSED_TOKENS: Final = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+"""S3's codes for temporary credentials that are no good any more; their status is 400."""
+
 _STATUSES: Final = {
     401: AccessDeniedError,
     403: AccessDeniedError,
@@ -65,8 +68,11 @@ def meaning(error: Exception) -> type[StorageError]:
     """Return the error of this library that a foreign one means."""
     chain = list(chained(error))
     # A multipart upload that is gone was aborted, or completed by a try whose answer was lost.
-    if any(_code(link) == "NoSuchUpload" for link in chain):
+    codes = {str(_code(link)) for link in chain}
+    if "NoSuchUpload" in codes:
         return UnavailableError
+    if codes & _REFUSED_TOKENS:
+        return AccessDeniedError
     for link in chain:
         found = _meaning_alone(link)
         if found is not None:

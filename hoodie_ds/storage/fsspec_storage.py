@@ -1,4 +1,4 @@
-"""Storage on any file system that fsspec knows; the only module that imports fsspec.
+"""Storage on any file system that fsspec knows; beside `connections` all that imports fsspec.
 
 Invariant: what the user gave to reach the file system (keys, tokens, passwords) never appears in a
 message or a representation.
@@ -11,13 +11,10 @@ import contextlib
 import errno
 import inspect
 import io
-import json
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
 from glob import has_magic
 from types import TracebackType
 from typing import Any, BinaryIO, Final, cast
@@ -25,14 +22,12 @@ from typing import Any, BinaryIO, Final, cast
 import fsspec
 
 from hoodie_ds.errors import HoodieError, StorageError
+from hoodie_ds.storage import connections
 from hoodie_ds.storage.foreign_errors import chained, meaning
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.secrets import holds_any, masked, secrets_among
 from hoodie_ds.storage.streams import GuardedInput, whole_output
-
-_S3: Final = ("s3", "s3a")
-_LEAST_SECRET: Final = 100_000
-"""Smaller numbers within options are time-outs and sizes, which are part of other texts too."""
 
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
@@ -53,7 +48,7 @@ def has_atomic_put(scheme: str) -> bool:
         system: Any = fsspec.get_filesystem_class(scheme)
     except (ValueError, ImportError) as error:
         raise StorageError(f"no file system for {scheme}://: {error}") from error
-    if scheme in _S3:
+    if scheme in connections.S3:
         return "mode" in inspect.signature(system._pipe_file).parameters
     return scheme == "memory"
 
@@ -153,6 +148,10 @@ class FsspecStorage:
                 system.rm(full, recursive=True)
 
     @property
+    def _scheme(self) -> str:
+        return self.root.split("://", 1)[0]
+
+    @property
     def _in_memory(self) -> bool:
         return self.root.startswith("memory://")
 
@@ -177,22 +176,21 @@ class FsspecStorage:
     ) -> Iterator[tuple[Any, str]]:
         """Yield the file system and the full path; what goes wrong becomes a typed error."""
         check_path(path, root_allowed=root_allowed)
-        arguments = {name: _argument(text) for name, text in self.options.items()}
-        translation = _Translation(f"cannot {verb} {path!r} below {self.root!r}", arguments)
+        translation = _Translation(self, f"cannot {verb} {path!r} below {self.root!r}")
         guard = _MEMORY_LOCK if self._in_memory else contextlib.nullcontext()
         with translation, guard:
-            options = tuple(sorted(self.options.items()))
-            system = _file_system(self.root.split("://", 1)[0], options, os.getpid())
+            system = connections.file_system(self._scheme, self.options)
             root = system._strip_protocol(self.root).rstrip("/")
             yield system, f"{root}/{path}" if path else root
+            connections.worked(self._scheme, self.options)
 
 
 @dataclass(frozen=True, slots=True)
 class _Translation:
     """Turns whatever a file system's library raises into a `StorageError` without secrets."""
 
+    storage: FsspecStorage
     what: str
-    secrets: object
 
     def __enter__(self) -> None:
         return
@@ -205,37 +203,14 @@ class _Translation:
     ) -> None:
         if not isinstance(error, Exception) or isinstance(error, HoodieError):
             return
-        secrets = list(_texts(self.secrets))
-        shown = f"{type(error).__name__}: {error}"
-        for secret in secrets:
-            shown = shown.replace(secret, "***")
+        kind_of_ours, storage = meaning(error), self.storage
+        connections.failed(storage._scheme, storage.options, kind_of_ours)
+        options = {name: connections.argument(text) for name, text in storage.options.items()}
+        secrets = secrets_among(options)
+        shown = masked(f"{type(error).__name__}: {error}", secrets)
         # The original error is chained only if nothing in it holds what the message must not.
-        safe = not any(secret in str(link) for link in chained(error) for secret in secrets)
-        raise meaning(error)(f"{self.what}: {shown}") from (error if safe else None)
-
-
-@lru_cache(maxsize=16)
-def _file_system(scheme: str, options: tuple[tuple[str, str], ...], process: int) -> Any:  # noqa: ANN401
-    """Return the file system of a scheme; after a fork the child makes its own.
-
-    The S3 library's two layers of retries are off: they would repeat a conditional put whose
-    answer was lost, and then report the name as taken by somebody else.
-    """
-    arguments = {name: _argument(text) for name, text in options}
-    if scheme not in _S3:
-        return fsspec.filesystem(scheme, use_listings_cache=False, **arguments)
-    given = arguments.pop("config_kwargs", None)
-    config = {**(given if isinstance(given, dict) else {}), "retries": {"total_max_attempts": 1}}
-    # Not from fsspec's cache: others in this process may use the same file system with retries.
-    system = fsspec.filesystem(
-        scheme,
-        use_listings_cache=False,
-        skip_instance_cache=True,
-        config_kwargs=config,
-        **arguments,
-    )
-    system.retries = 1
-    return system
+        safe = not any(holds_any(str(link), secrets) for link in chained(error))
+        raise kind_of_ours(f"{self.what}: {shown}") from (error if safe else None)
 
 
 def _modified_ms(info: Mapping[str, object]) -> int:
@@ -247,29 +222,3 @@ def _modified_ms(info: Mapping[str, object]) -> int:
         if isinstance(found, (int, float)):
             return int(found * 1000)
     return 0
-
-
-def _argument(text: str) -> object:
-    lower = text.strip().lower()
-    if lower in ("true", "false"):
-        return lower == "true"
-    if lower.startswith("{"):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-    return text
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield the texts within an argument."""
-    if isinstance(value, dict):
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _texts(part)
-    elif isinstance(value, str) and value:
-        yield value
-    elif isinstance(value, int) and abs(value) >= _LEAST_SECRET:
-        yield str(value)

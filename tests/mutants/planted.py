@@ -14,6 +14,7 @@ ROLLBACK = "tests/unit/services/test_rollback.py"
 SPANS = "tests/unit/sink/test_several_batches.py"
 TASKS = "tests/unit/sink/test_tasks.py"
 LISTS = "tests/faults/regressions/test_texts_and_lists.py"
+CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
 MERGER = "tests/unit/record/test_merger.py"
 
@@ -782,6 +783,22 @@ LOCKS_AND_TURNS = [
 """Of several writers: locks, heartbeats, turns."""
 
 TEXTS = [
+    Mutant(
+        "a connection that was refused is used again",
+        "storage/connections.py",
+        "    elif issubclass(error, AccessDeniedError) or key not in _proven:\n",
+        "    elif False:\n",
+        f"{CONNECTIONS}::test_credentials_that_came_after_a_failed_try_were_ignored",
+        "P19: right credentials are refused until the process ends",
+    ),
+    Mutant(
+        "a secret is hidden within words",
+        "storage/secrets.py",
+        "found if len(secret) >= 2 * _LEAST_TEXT else",
+        "found if True else",
+        f"{CONNECTIONS}::test_a_secret_was_cut_out_of_words_and_an_endpoint_hidden",
+        "P19: messages that nobody can read",
+    ),
     Mutant(
         "a single text is taken for its letters",
         "config/texts.py",

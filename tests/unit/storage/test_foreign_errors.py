@@ -10,10 +10,10 @@ from hoodie_ds.errors import AccessDeniedError, OutOfSpaceError, StorageError, U
 from hoodie_ds.storage.foreign_errors import meaning
 
 
-def answered(status: int) -> Exception:
-    """An error of botocore's, for a code that nobody knows."""
+def answered(status: int, code: str = "Odd") -> Exception:
+    """An error of botocore's, by default for a code that nobody knows."""
     botocore = pytest.importorskip("botocore.exceptions")
-    answer = {"Error": {"Code": "Odd"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    answer = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
     error = botocore.ClientError(answer, "PutObject")
     assert isinstance(error, Exception)
     return error
@@ -37,3 +37,9 @@ def test_a_status_counts_also_where_the_library_wraps_it() -> None:
     wrapped = OSError(errno.EIO, "odd")
     wrapped.__cause__ = answered(503)
     assert meaning(wrapped) is UnavailableError
+
+
+def test_credentials_that_have_run_out_are_no_access() -> None:
+    wrapped = OSError(errno.EINVAL, "the provided token is malformed or otherwise invalid")
+    wrapped.__cause__ = answered(400, "InvalidToken")
+    assert meaning(wrapped) is AccessDeniedError

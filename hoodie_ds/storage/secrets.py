@@ -1,0 +1,73 @@
+"""What of a file system's options may not be shown, and how a message is cleared of it.
+
+An option is a secret unless its name says that it is none: an endpoint or a region is what a user
+needs to see in a message that says that nothing answers there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+HIDDEN: Final = "***"
+
+_LEAST_NUMBER: Final = 100_000
+"""Smaller numbers are time-outs and sizes, which are part of other texts too."""
+
+_LEAST_TEXT: Final = 4
+"""Shorter texts cannot be told from words of the message."""
+
+_PLACES: Final = re.compile(
+    r"(^|_)(endpoint|region|bucket|profile|host|port|protocol|scheme|version|anon|ssl|verify|"
+    r"addressing_style|cache_type|acl|project|location)(_|$)",
+    re.IGNORECASE,
+)
+
+
+def secrets_among(options: Mapping[str, object]) -> list[str]:
+    """Return the texts within arguments of a file system that no message may hold.
+
+    Parameters
+    ----------
+    options : mapping of str to object
+        Arguments by name; mappings and lists within them are looked through.
+    """
+    found = {text for name, value in options.items() for text in _texts(name, value)}
+    return sorted(found, key=len, reverse=True)
+
+
+def masked(text: str, secrets: list[str]) -> str:
+    """Return a text with secrets hidden, where they stand as words of their own."""
+    for secret in secrets:
+        text = _word(secret).sub(HIDDEN, text)
+    return text
+
+
+def holds_any(text: str, secrets: list[str]) -> bool:
+    """Whether a text holds one of some secrets."""
+    return any(_word(secret).search(text) for secret in secrets)
+
+
+def _word(secret: str) -> re.Pattern[str]:
+    """What finds a secret, but not a longer word that a short one is part of by chance."""
+    found = re.escape(secret)
+    return re.compile(found if len(secret) >= 2 * _LEAST_TEXT else rf"(?<!\w){found}(?!\w)")
+
+
+def _texts(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _texts(str(key), part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _texts(name, part)
+    elif isinstance(value, int) and abs(value) >= _LEAST_NUMBER:
+        yield str(value)
+    elif isinstance(value, str) and len(value) >= _LEAST_TEXT and not _is_place(name, value):
+        yield value
+
+
+def _is_place(name: str, value: str) -> bool:
+    # A URL may have a password before its host.
+    return "@" not in value and _PLACES.search(name) is not None
