@@ -21,9 +21,14 @@ _PIECE_ROWS: Final = 128 * 1024
 _ROWS_PER_BYTE: Final = 64
 """Rows that a byte of a base file may stand for at most."""
 
-_HARMLESS_BYTES: Final = 32 << 20
-_LEAST_SHARE: Final = 1000
-"""To what part of its size a codec may shrink a column chunk, unless that is harmless anyway."""
+_HARMLESS_BYTES: Final = 128 << 20
+"""Bytes that may come out of a few by a codec without a limit, if nobody vouches for them."""
+
+_CODEC_REACH: Final = {"UNCOMPRESSED": 1, "SNAPPY": 32, "LZ4": 256, "LZ4_RAW": 256, "GZIP": 1100}
+"""Bytes that a codec makes of one at most; those of others are without a useful limit."""
+
+_USUAL_REACH: Final = 1000
+"""Bytes that other codecs make of one, but where a value repeats that is longer than a page."""
 
 _DICTIONARY_BYTES: Final = 3
 """Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
@@ -43,6 +48,9 @@ class BaseFileReader:
     keep_dictionaries : bool
         Whether `pieces` may hand out string columns as the dictionary arrays that they are stored
         as; they are then cheaper to read, to filter and to write again.
+    trusted : bool
+        Whether its bytes are known to be what a writer committed. Of a file that anybody may have
+        made, no more is taken than its bytes can usually stand for.
 
     Raises
     ------
@@ -51,14 +59,19 @@ class BaseFileReader:
     """
 
     def __init__(
-        self, source: BinaryIO, schema: pa.Schema, name: str, keep_dictionaries: bool = False
+        self,
+        source: BinaryIO,
+        schema: pa.Schema,
+        name: str,
+        keep_dictionaries: bool = False,
+        trusted: bool = False,
     ) -> None:
         self.schema = schema
         self._name = name
         self.dictionaries: frozenset[str] = frozenset()
         with self._reading():
             self._file = _open(source)
-            _check_claims(self._file.metadata, source)
+            _check_claims(self._file.metadata, source, trusted)
             if keep_dictionaries:
                 self.dictionaries = _repetitive_strings(self._file.metadata, schema)
                 self._file = _open(source, self.dictionaries, self._file.metadata)
@@ -144,10 +157,14 @@ class BaseFileReader:
 
 
 def read_base_file(
-    source: BinaryIO, schema: pa.Schema, columns: list[str] | None, name: str
+    source: BinaryIO,
+    schema: pa.Schema,
+    columns: list[str] | None,
+    name: str,
+    trusted: bool = False,
 ) -> pa.Table:
     """Read a base file into the table's schema; see `BaseFileReader`."""
-    return BaseFileReader(source, schema, name).read(columns)
+    return BaseFileReader(source, schema, name, trusted=trusted).read(columns)
 
 
 def _open(
@@ -164,12 +181,12 @@ def _open(
     )
 
 
-def _check_claims(metadata: pq.FileMetaData, source: BinaryIO) -> None:
+def _check_claims(metadata: pq.FileMetaData, source: BinaryIO, trusted: bool) -> None:
     """Refuse a footer that claims more than can be in the file, before memory is taken for it.
 
     Each row of a base file has a record key of its own, which no encoding brings below some bits.
-    Values that repeat are encoded as references, so a column that its codec then shrinks so far
-    was made to burst.
+    How far a column shrinks says nothing of a file that a writer committed: one large value over
+    and over does so by any factor.
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     counts = [group.num_rows for group in groups]
@@ -178,13 +195,23 @@ def _check_claims(metadata: pq.FileMetaData, source: BinaryIO) -> None:
     size = source.seek(0, os.SEEK_END)
     if metadata.num_rows > _ROWS_PER_BYTE * size:
         raise ValueError(f"{metadata.num_rows} rows cannot be in {size} bytes")
+    if trusted or sum(group.total_byte_size for group in groups) <= _HARMLESS_BYTES:
+        return
+    unusual = 0
     for group in groups:
-        if group.total_byte_size <= _HARMLESS_BYTES:
-            continue
         for column in map(group.column, range(group.num_columns)):
             encoded, stored = column.total_uncompressed_size, column.total_compressed_size
-            if encoded > _HARMLESS_BYTES and encoded > _LEAST_SHARE * stored:
-                raise ValueError(f"{encoded} bytes of {column.path_in_schema!r} in {stored}")
+            reach = _CODEC_REACH.get(column.compression)
+            if encoded > (reach or _USUAL_REACH) * min(stored, size):
+                if reach:
+                    raise ValueError(f"{encoded} bytes of {column.path_in_schema!r} in {stored}")
+                unusual += encoded
+    if unusual > _HARMLESS_BYTES:
+        raise ValueError(
+            f"{unusual} bytes are claimed to be in {size}, and no commit in sight has the file's "
+            "checksum; where the storage is trusted, 'hoodie.py.read.verify.checksums' false "
+            "reads it"
+        )
 
 
 def _repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:

@@ -7,7 +7,7 @@ two encodings it has, and round trip exactly.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -65,7 +65,9 @@ def encode_avro_block(table: pa.Table, avro_schema: str, instant: str) -> bytes:
     return _data_block(BlockType.AVRO_DATA, avro_schema, instant, content)
 
 
-def decode_data_block(block: LogBlock, name: str) -> pa.Table:
+def decode_data_block(
+    block: LogBlock, name: str, trusted: Callable[[], bool] = lambda: False
+) -> pa.Table:
     """Return the rows of a data block, in the types of the block's own schema.
 
     Parameters
@@ -74,6 +76,8 @@ def decode_data_block(block: LogBlock, name: str) -> pa.Table:
         A block of type ``AVRO_DATA`` or ``PARQUET_DATA``.
     name : str
         The log file's path, for errors.
+    trusted : callable
+        Whether the block is known to be as it was committed; see `BaseFileReader`.
 
     Raises
     ------
@@ -92,7 +96,7 @@ def decode_data_block(block: LogBlock, name: str) -> pa.Table:
             return decode_rows(_split_records(memoryview(block.content), name), node, name)
         case BlockType.PARQUET_DATA:
             source = pa.BufferReader(pa.py_buffer(block.content))
-            return read_base_file(source, arrow_schema_of(node, name), None, name)
+            return read_base_file(source, arrow_schema_of(node, name), None, name, trusted())
     raise UnsupportedTableError(
         f"{name}: a {block.block_type.name} block does not hold rows that this release reads; "
         "compact the table with Hudi on the JVM first"

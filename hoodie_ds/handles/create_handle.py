@@ -71,7 +71,9 @@ class CreateHandle:
         schema = self._context.schema
         others = [name for name in schema.names if name != FILE_NAME]
         with open_base_file(self._context.storage, base) as source:
-            for rows in BaseFileReader(source, schema, base.path).pieces(others):
+            for rows in BaseFileReader(source, schema, base.path, trusted=base.trusted).pieces(
+                others
+            ):
                 self._num_copied += rows.num_rows
                 name = constant(self._name, rows.num_rows)
                 self._writer.write(rows.append_column(FILE_NAME, name))

@@ -61,7 +61,7 @@ def merge_base_file(
         None if no record changes the file; it then stays the latest version.
     """
     with open_base_file(context.storage, base) as source:
-        stored = BaseFileReader(source, context.schema, base.path, keep_dictionaries=True)
+        stored = BaseFileReader(source, context.schema, base.path, True, base.trusted)
         compared = stored.read(_compared(context.schema, ordering_fields))
         merge = merger.over(records)
         if merger.needs_whole_rows:

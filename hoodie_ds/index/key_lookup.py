@@ -121,7 +121,9 @@ class KeyLookup:
             if slice_.base.checksum is not None:
                 check_once(self._storage, slice_.base.path, slice_.base.checksum)
             with self._storage.open_input(slice_.base.path) as source:
-                reader = BaseFileReader(source, _KEYS, slice_.base.path)
+                reader = BaseFileReader(
+                    source, _KEYS, slice_.base.path, trusted=slice_.base.trusted
+                )
                 may = _in_range(query.keys, reader.key_range())
                 bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
                 if bloom is not None:

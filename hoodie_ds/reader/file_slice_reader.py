@@ -85,4 +85,6 @@ class FileSliceReader:
         if slice_.base is None:
             return
         with open_base_file(self.view.storage, slice_.base) as source:
-            yield from BaseFileReader(source, self.schema, slice_.base.path).pieces(list(columns))
+            base = slice_.base
+            reader = BaseFileReader(source, self.schema, base.path, trusted=base.trusted)
+            yield from reader.pieces(list(columns))

@@ -8,6 +8,7 @@ that a rollback command names do not count either (Hudi tech spec, "log format")
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -102,7 +103,8 @@ class LogReader:
                 f"{log.path} holds a block of kind {block.block_type}, which this release does "
                 "not read; compact the table with the engine that wrote it"
             )
-        rows = decode_data_block(block, log.path)
+        trusted = partial(self.view.vouches_for, _instant(log, block), log.path)
+        rows = decode_data_block(block, log.path, trusted)
         deleted = np.zeros(rows.num_rows, dtype=np.bool_)
         if IS_DELETED in rows.column_names:
             deleted = pc.fill_null(rows.column(IS_DELETED), False).to_numpy()

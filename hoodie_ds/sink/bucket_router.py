@@ -81,6 +81,9 @@ class BucketRouter:
             return
         key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
         with open_base_file(self._batch.table.storage, latest.base) as source:
-            rows = next(BaseFileReader(source, key_column, latest.base.path).pieces(), None)
+            reader = BaseFileReader(
+                source, key_column, latest.base.path, trusted=latest.base.trusted
+            )
+            rows = next(reader.pieces(), None)
             if rows is not None:
                 self._layout.check(latest, rows.column(RECORD_KEY).slice(0, 1000))

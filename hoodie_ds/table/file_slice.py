@@ -33,12 +33,16 @@ class BaseFile:
         Bytes.
     checksum : str or None
         xxh64 that its commit gives it; None if that is not known, or not to be compared.
+    trusted : bool
+        Whether its bytes, once compared with the checksum, are what a writer committed; also where
+        the user has them not compared.
     """
 
     partition_path: str
     name: BaseFileName
     size: int
     checksum: str | None = None
+    trusted: bool = False
 
     @property
     def path(self) -> str:

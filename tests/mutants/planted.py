@@ -45,6 +45,7 @@ class Mutant:
     breaks: str
 
 
+_BOMBS = "tests/hostile/test_bombs.py"
 _TYPES = "tests/faults/regressions/test_types_and_schemas.py"
 TYPES = [
     Mutant(
@@ -53,7 +54,7 @@ TYPES = [
         'check_exact(stored, arriving, properties.record_key_fields, "record key")',
         "pass",
         f"{_TYPES}::test_a_key_column_was_widened_and_every_key_another",
-        "P1: key 1 becomes 1.0, and every upsert an insert",
+        "P8: key 1 becomes 1.0, and every upsert an insert",
     ),
     Mutant(
         "names are compared within a batch alone",
@@ -61,7 +62,31 @@ TYPES = [
         'held = {*META_COLUMNS, *_paths(list(table), "")}',
         "held: set[str] = set()",
         f"{_TYPES}::test_columns_that_differ_in_case_alone_were_stored",
-        "P13: Spark and Hive cannot read the table",
+        "P24: Spark and Hive cannot read the table",
+    ),
+    Mutant(
+        "a committed base file is not trusted",
+        "table/fs_view.py",
+        "replace(base, checksum=known, trusted=True)",
+        "replace(base, checksum=known)",
+        f"{_BOMBS}::test_what_shrinks_a_thousandfold_is_read_and_written",
+        "P3: committed rows that cannot be read any more",
+    ),
+    Mutant(
+        "a committed log block is not trusted",
+        "table/fs_view.py",
+        "return known or not self.verify",
+        "return False",
+        f"{_BOMBS}::test_what_shrinks_a_thousandfold_is_read_and_written",
+        "P3: committed rows that cannot be read any more",
+    ),
+    Mutant(
+        "whatever a footer claims is believed",
+        "formats/base_file_reader.py",
+        "if trusted or sum(",
+        "if not trusted or sum(",
+        f"{_BOMBS}::test_a_bomb_is_refused_before_it_bursts",
+        "P22: a small file that takes all memory",
     ),
 ]
 """Of the types, names and bytes of columns."""
