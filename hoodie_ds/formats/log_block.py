@@ -132,6 +132,20 @@ def read_blocks(data: Bytes, name: str, *, lenient: bool = False) -> Iterator[Lo
         start = end
 
 
+def first_instant(data: Bytes, name: str) -> str | None:
+    """Return the instant time of a log file's first block; None where that is damaged or missing.
+
+    Parameters
+    ----------
+    data : bytes or memoryview
+        The whole file.
+    name : str
+        Its path, for errors.
+    """
+    first = next(read_blocks(data, name, lenient=True), None)
+    return None if first is None else first.header.get(HeaderKey.INSTANT_TIME)
+
+
 def _next_magic(view: memoryview, start: int) -> int:
     found = _MAGIC_PATTERN.search(view, start)  # a pattern, since views have no find
     return found.start() if found else len(view)

@@ -10,22 +10,26 @@ known only from its blocks; they are checked where they are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.log_block import first_instant
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checked_file import check_log_bytes, check_size
+from hoodie_ds.table.commit_files import (
+    CommitFiles,
+    commit_files,
+    newest_commit_naming,
+    replaced_ids,
+)
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
-from hoodie_ds.timeline.commit_metadata import WriteStat
-from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import HOODIE, in_partition
+from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 PREFIX_LENGTH: Final = 8
 """Characters of a file id that name a bucket."""
@@ -117,7 +121,7 @@ class FileSystemView:
     def names(self, instant_time: str, path: str) -> bool:
         """Whether the commit of an instant names a file; an archived one names all of its own."""
         instant = self.timeline.commit_at(instant_time)
-        return instant is None or path in _named_files(self.storage, instant)
+        return instant is None or path in commit_files(self.storage, instant).named
 
     def read_log(self, log: LogFile) -> bytes:
         """Return the content of a log file.
@@ -128,14 +132,10 @@ class FileSystemView:
             It is not what the newest commit that names it has written.
         """
         data = self.storage.read(log.path)
-        for instant in reversed(self.timeline.commits):
-            if padded(instant.time) < padded(log.name.base_instant):
-                break
-            stat = _stats(self.storage, instant).get(log.path)
-            if stat is not None:
-                sums = read_commit(self.storage, instant).checksums if self.verify else {}
-                check_log_bytes(log, data, stat, sums.get(log.path))
-                break
+        commit = self._commit_of(log, data)
+        if commit is not None and log.path in commit.stats:
+            checksum = commit.checksums.get(log.path) if self.verify else None
+            check_log_bytes(log, data, commit.stats[log.path], checksum)
         return data
 
     def vouches_for(self, instant_time: str, path: str) -> bool:
@@ -144,16 +144,28 @@ class FileSystemView:
         So they are where its commit has a checksum of the file, and where none is to be compared.
         """
         instant = self.timeline.commit_at(instant_time)
-        known = instant is not None and path in read_commit(self.storage, instant).checksums
+        known = instant is not None and path in commit_files(self.storage, instant).checksums
         return known or not self.verify
+
+    def _commit_of(self, log: LogFile, data: bytes) -> CommitFiles | None:
+        """The newest commit that wrote to a log file: its blocks name it, or all are looked at.
+
+        A log file that one of our commits wrote is whole, and nobody appends to it. Others may
+        append to theirs, and what tells that the end is lost is then a later commit than its
+        blocks name.
+        """
+        time = first_instant(data, log.path)
+        instant = None if time is None else self.timeline.commit_at(time)
+        if instant is not None:
+            commit = commit_files(self.storage, instant)
+            if log.path in commit.checksums:
+                return commit
+        return newest_commit_naming(self.storage, self.timeline, log.path, log.name.base_instant)
 
     def replaced_ids(self, partition_path: str) -> frozenset[str]:
         """File ids of a partition that replace commits of the active timeline have hidden."""
-        return frozenset(
-            file_id
-            for instant in self.timeline.commits
-            if instant.action is Action.REPLACE_COMMIT
-            for file_id in read_commit(self.storage, instant).replaced.get(partition_path, ())
+        return replaced_ids(self.storage, self.timeline.replace_commits).get(
+            partition_path, frozenset()
         )
 
     def _latest_slice(
@@ -210,18 +222,20 @@ class FileSystemView:
         if not self.verify:
             base = replace(base, trusted=True)
         instant = self.timeline.commit_at(base.name.instant_time)
-        if instant is None or base.path not in (stats := _stats(self.storage, instant)):
+        if instant is None:
             return base
-        check_size(base.path, base.size, stats[base.path])
-        checksums = read_commit(self.storage, instant).checksums if self.verify else {}
-        known = checksums.get(base.path)
+        commit = commit_files(self.storage, instant)
+        if base.path not in commit.stats:
+            return base
+        check_size(base.path, base.size, commit.stats[base.path])
+        known = commit.checksums.get(base.path) if self.verify else None
         return base if known is None else replace(base, checksum=known, trusted=True)
 
     def _check_base_is_there(self, latest: FileSlice) -> None:
         instant = self.timeline.commit_at(latest.base_instant)
         if latest.base is not None or instant is None:
             return
-        for stat in read_commit(self.storage, instant).stats:
+        for stat in commit_files(self.storage, instant).stats.values():
             if stat.log is None and FileGroupId(stat.partition_path, stat.file_id) == latest.group:
                 raise CorruptFileError(
                     f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "
@@ -269,18 +283,3 @@ def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | 
 
 def _age(log: LogFile) -> tuple[int, str]:
     return log.name.version, log.name.write_token
-
-
-@lru_cache(maxsize=512)
-def _named_files(storage: Storage, instant: Instant) -> frozenset[str]:
-    named = set()
-    for stat in read_commit(storage, instant).stats:
-        named.add(stat.path)
-        if stat.log is not None:
-            named |= {in_partition(stat.partition_path, name) for name in stat.log.log_files}
-    return frozenset(named)
-
-
-@lru_cache(maxsize=512)
-def _stats(storage: Storage, instant: Instant) -> Mapping[str, WriteStat]:
-    return {stat.path: stat for stat in read_commit(storage, instant).stats}

@@ -40,6 +40,6 @@ def _kept_target(storage: Storage, rollback: Instant) -> str | None:
     return target_of(storage, rollback)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1 << 14)
 def _target_of_completed(storage: Storage, rollback: Instant) -> str | None:
     return target_of(storage, rollback)

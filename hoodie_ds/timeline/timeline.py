@@ -58,6 +58,11 @@ class Timeline:
         return tuple(i for i in self.completed if i.action in WRITE_ACTIONS)
 
     @cached_property
+    def replace_commits(self) -> tuple[Instant, ...]:
+        """Those of `commits` that take file groups away too."""
+        return tuple(i for i in self.commits if i.action is Action.REPLACE_COMMIT)
+
+    @cached_property
     def rollbacks(self) -> tuple[Instant, ...]:
         """Rollbacks, completed and pending."""
         found = (*self.completed, *self.pending)

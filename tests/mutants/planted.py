@@ -484,10 +484,38 @@ READS = [
     Mutant(
         "a reader believes the folder instead of the commit",
         "table/fs_view.py",
-        "        return instant is None or path in _named_files(self.storage, instant)\n",
+        "        return instant is None or path in commit_files(self.storage, instant).named\n",
         "        return True\n",
         f"{COMMIT}::test_a_file_of_a_late_task_is_invisible",
         "P16: late files are read",
+    ),
+    Mutant(
+        "what a process knows of commits outlives their rollback",
+        "table/named_files.py",
+        "        live = _LiveFiles()\n",
+        "        pass\n",
+        "tests/unit/table/test_named_files.py"
+        "::test_what_was_rolled_back_or_archived_meanwhile_is_not_asked_for",
+        "P14: a healthy table is refused",
+    ),
+    Mutant(
+        "a replacement hides file groups after it was archived",
+        "table/named_files.py",
+        "            if any(padded(i.time) >= first for i in self._replaced.get(group, ())):\n",
+        "            if group in self._replaced:\n",
+        "tests/unit/table/test_named_files.py"
+        "::test_a_file_group_whose_replacement_was_archived_may_begin_anew",
+        "P14: a lost file is not missed",
+    ),
+    Mutant(
+        "a log file whose blocks name no commit is not compared",
+        "table/fs_view.py",
+        "        return newest_commit_naming(self.storage, self.timeline, log.path, "
+        "log.name.base_instant)\n",
+        "        return None\n",
+        "tests/faults/regressions/test_growth.py"
+        "::test_a_damaged_log_file_is_looked_for_in_all_commits",
+        "P13: damage is told as something else, or passes",
     ),
     Mutant(
         "a reader lists folders again after it has seen that no file is missing",

@@ -9,9 +9,10 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.table.named_files import check_nothing_is_missing
-from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import instant_path
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
-from tests.unit.table.test_fs_view import Timeline, base, log, table
+from tests.unit.table.test_fs_view import T, Timeline, base, log, table
 
 __all__ = ["table"]  # a fixture
 
@@ -93,3 +94,57 @@ def test_logs_on_a_pending_compaction_belong_to_the_slice_before(table: Timeline
 def test_replaced_groups_and_writes_without_a_file_are_passed_over(table: Timeline) -> None:
     table.commit(1, base(1), "").commit(2, base(2, "h"), action=Action.REPLACE_COMMIT, replaced="g")
     missing(table, base(2, "h"))
+
+
+def test_what_was_rolled_back_or_archived_meanwhile_is_not_asked_for(
+    table: Timeline,
+) -> None:
+    table.commit(1, base(1)).commit(2, base(2), base(2, group="h"))
+    missing(table, base(2), base(2, group="h"))
+    table.storage.delete(instant_path(Instant(T[2], Action.COMMIT, State.COMPLETED)))
+    missing(table, base(1))  # as another engine does that rolls a commit back
+    with pytest.raises(CorruptFileError, match=base(1)):
+        missing(table, base(2))
+    table.commit(3, base(3, group="k")).commit(4, base(4, group="h"))
+    missing(table, base(1), base(3, group="k"), base(4, group="h"))
+    table.storage.delete(instant_path(Instant(T[1], Action.COMMIT, State.COMPLETED)))
+    missing(table, base(3, group="k"), base(4, group="h"))  # as an archiver does
+
+
+def test_a_file_group_whose_replacement_was_archived_may_begin_anew(table: Timeline) -> None:
+    table.commit(1, base(1)).commit(2, action=Action.REPLACE_COMMIT, replaced=["g"])
+    missing(table)
+    table.commit(3, base(3)).commit(4, base(4, group="h")).commit(5, base(5, group="h"))
+    missing(table, base(5, group="h"))
+    for time, action in ((1, Action.COMMIT), (2, Action.REPLACE_COMMIT)):
+        table.storage.delete(instant_path(Instant(T[time], action, State.COMPLETED)))
+    with pytest.raises(CorruptFileError, match=base(3)):
+        missing(table, base(5, group="h"))
+
+
+def test_an_older_timeline_is_asked_for_its_own_files(table: Timeline) -> None:
+    table.commit(1, base(1))
+    before = table.view().timeline
+    table.commit(2, base(2))
+    missing(table, base(2))
+    with pytest.raises(CorruptFileError, match=base(1)):
+        check_nothing_is_missing(table.storage, before, [base(2)])
+
+
+def test_what_is_known_of_archived_commits_does_not_grow(table: Timeline) -> None:
+    for time in range(1, 6):
+        table.commit(time, base(time, group=f"g{time}"))
+        missing(table, *(base(t, group=f"g{t}") for t in range(1, time + 1)))
+        if time > 1:
+            gone = Instant(T[time - 1], Action.COMMIT, State.COMPLETED)
+            table.storage.delete(instant_path(gone))
+    missing(table, base(5, group="g5"))
+
+
+def test_a_late_file_of_an_older_slice_is_not_asked_for(table: Timeline) -> None:
+    table.commit(1, base(1)).commit(3, base(3))
+    missing(table, base(3))
+    table.commit(2, log(1, 1), action=Action.DELTA_COMMIT)
+    missing(table, base(3))
+    with pytest.raises(CorruptFileError, match=base(3)):
+        missing(table, base(1), log(1, 1))

@@ -1,0 +1,114 @@
+"""What a read, a begin and a commit cost does not grow with the commits on the timeline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.testing.simulated import SimClock, SimIds
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
+
+OPTIONS = {
+    "path": "/table",
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.bucket.index.num.buckets": "2",
+}
+
+
+class Table:
+    """A table in memory that is written to again and again."""
+
+    def __init__(self, table_type: str, **more: str) -> None:
+        self.storage = MemoryStorage()
+        self.clock = SimClock()
+        self.options = {**OPTIONS, "hoodie.datasource.write.table.type": table_type, **more}
+        self.written = 0
+
+    def write(self) -> None:
+        options = WriteOptions.parse(self.options)
+        rows = pa.record_batch({"id": ["a", "b", "c"], "ts": [self.written] * 3})
+        coordinator = Coordinator(options, self.storage, self.clock, SimIds(self.written))
+        batch = coordinator.begin(rows.schema)
+        coordinator.commit([write_task(batch, TaskId(), None, [rows], sole_writer=True)])
+        self.clock.advance(1000)
+        self.written += 1
+
+    def grow(self, count: int) -> None:
+        """Put commits without files on the timeline, as another engine could."""
+        newest = load_timeline(self.storage).commits[-1]
+        body = replace(read_commit(self.storage, newest), stats=()).to_bytes()
+        for number in range(count):
+            instant = replace(newest, time=str(int(newest.time) + 1 + number))
+            self.storage.put_if_absent(instant_path(instant), body)
+            self.storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), b"")
+            self.storage.put_if_absent(instant_path(instant.at(State.REQUESTED)), b"")
+
+    def reread(self) -> list[int]:
+        """Read what a process would that knows nothing of the table."""
+        self.storage = self.storage.copy()
+        return self.read()
+
+    def read(self) -> list[int]:
+        rows = Snapshot.latest(self.storage).read(["ts"])
+        return [int(ts) for ts in rows.column("ts").to_pylist()]
+
+
+def commits_parsed(work: Callable[[], object]) -> Counter[str]:
+    """How often the metadata of each commit is parsed while something is done."""
+    seen: Counter[str] = Counter()
+    parse = CommitMetadata.from_bytes.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type[CommitMetadata], data: bytes, path: str) -> CommitMetadata:
+        seen[path] += 1
+        found = parse(cls, data, path)
+        assert isinstance(found, CommitMetadata)
+        return found
+
+    with patch.object(CommitMetadata, "from_bytes", classmethod(counted)):
+        work()
+    return seen
+
+
+def test_a_log_file_was_looked_for_in_all_commits_since_its_slice_began() -> None:
+    """Past 512 commits, which were remembered, every log file had each of them parsed again."""
+    table = Table("MERGE_ON_READ")
+    for _ in range(2):
+        table.write()
+    table.grow(520)
+    for _ in range(2):
+        table.write()
+    rows: list[int] = []
+    parsed = commits_parsed(lambda: rows.extend(table.reread()))
+    assert rows == [3] * 3
+    assert len(parsed) >= 520
+    assert max(parsed.values()) <= 2, parsed.most_common(3)
+    parsed = commits_parsed(table.read)
+    assert sum(parsed.values()) <= 2, parsed
+
+
+def test_a_damaged_log_file_is_looked_for_in_all_commits() -> None:
+    """Its blocks do not say which one wrote it."""
+    table = Table("MERGE_ON_READ")
+    for _ in range(3):
+        table.write()
+    log = next(path for path in table.storage.files if ".log.2" in path)
+    table.storage.replace(log, b"x" + table.storage.read(log)[1:])
+    with pytest.raises(CorruptFileError, match=r"log\.2_.* was damaged"):
+        table.read()
