@@ -1,7 +1,7 @@
 """How many buckets a partition has, by rules over its path (RFC-89).
 
 The invariant: a rule decides here as it decides in Hudi, whose regular expressions are Java's. So
-only what Java and Python mean alike is accepted; anything else would part one key's rows.
+only what means the same here is accepted; anything else would part one key's rows.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from hoodie_ds.config.linear_pattern import is_found, is_linear
 from hoodie_ds.errors import RecordKeyError
 
 BUCKETS_MAX: Final = 99_999_999
@@ -19,20 +20,6 @@ RULE_TYPE: Final = "regex"
 """The only type of rules that Hudi has."""
 
 _BLANKS: Final = "".join(map(chr, range(33)))  # what Java's trim takes off
-_ESCAPE: Final = r"\\[dDwWsS!-/:-@\[-`{-~]"
-# Left out: flags but for a leading (?i), Unicode classes, back references, \b and named groups,
-# nested and intersected classes, commas and semicolons, which part rules.
-_SHARED: Final = re.compile(
-    rf"""(?:\(\?i\))?
-    (?: [^\\\[\](){{}}.*+?^$|,;\x00-\x1f\x7f-\x9f]
-      | [.^$|)*+?]
-      | \{{[0-9]{{1,4}}\}}
-      | \((?:\?(?::|=|!|<=|<!)|(?!\?))
-      | {_ESCAPE}
-      | \[\^?(?:(?!--)[^\\\[\]&~|,;\x00-\x1f\x7f-\x9f]|{_ESCAPE})+\]
-    )*""",
-    re.VERBOSE,
-)
 _LINE_ENDS: Final = re.compile("[\n\r\x85\u2028\u2029]")
 
 
@@ -72,8 +59,7 @@ class BucketRules:
                 f"partition path {partition_path[:200]!r} has a line end, which a table whose "
                 "number of buckets depends on the path cannot have; format the value without it"
             )
-        # Compiled once per process: `re` remembers patterns.
-        matching = (n for p, n in self.rules if re.search(p, partition_path, re.ASCII))
+        matching = (n for p, n in self.rules if is_found(p, partition_path))
         return next(matching, None)
 
 
@@ -81,14 +67,4 @@ def _rule(text: str) -> tuple[str, int] | None:
     pattern, _, number = (part.strip(_BLANKS) for part in text.partition(","))
     if not re.fullmatch(r"\+?[0-9]{1,8}", number) or not 0 < int(number) <= BUCKETS_MAX:
         return None
-    return (pattern, int(number)) if _is_shared(pattern) else None
-
-
-def _is_shared(pattern: str) -> bool:
-    if not pattern or not _SHARED.fullmatch(pattern):
-        return False
-    try:
-        re.compile(pattern, re.ASCII)
-    except (re.error, OverflowError, RecursionError):
-        return False
-    return True
+    return (pattern, int(number)) if is_linear(pattern) else None

@@ -44,7 +44,7 @@ NUM_BUCKETS: Final = Option(
 PARTITION_BUCKETS: Final = Option(
     "hoodie.bucket.index.partition.expressions",
     Kind(
-        "regex,number;regex,number, each regular expression one that Java and Python read alike",
+        "regex,number;regex,number, each regular expression without look-around",
         BucketRules.parse,
     ),
     "Buckets of the partitions in whose path an expression is found, the first one counting; "

@@ -178,8 +178,9 @@ def _stored_rules(expressions: str) -> BucketRules:
     rules = BucketRules.parse(expressions)
     if rules is None:
         raise UnsupportedTableError(
-            f"the table has {_EXPRESSIONS} = {expressions[:200]!r}, of which Java and Python may "
-            "think differently; it can be read here, and upserted into by the engine that wrote it"
+            f"the table has {_EXPRESSIONS} = {expressions[:200]!r}, which is not read here as Java "
+            "reads it, or not in bounded time (look-around, back references); the table can be "
+            "read here, and upserted into by the engine that wrote it"
         )
     return rules
 

@@ -490,6 +490,17 @@ READS = [
         "P16: late files are read",
     ),
     Mutant(
+        "letter case of bucket rules is left to the engine",
+        "config/linear_pattern.py",
+        "        elif ignoring_case and other in ascii_letters:\n"
+        '            yield f"[{other}{other.swapcase()}]"\n',
+        "        elif ignoring_case:\n"
+        '            yield f"(?i:{other})" if other.isalpha() else other\n',
+        "tests/unit/config/test_bucket_rules.py"
+        "::test_a_partition_has_the_number_of_buckets_that_hudi_gives_it",
+        "P21: a key's rows in two buckets",
+    ),
+    Mutant(
         "what a process knows of commits outlives their rollback",
         "table/named_files.py",
         "        live = _LiveFiles()\n",

@@ -140,7 +140,7 @@ def test_stored_rules_beyond_what_both_languages_share_are_refused(tmp_path: Pat
     text = r'{"expressions":"\\p{L},2","defaultBucketNumber":2,"rule":"regex","version":1}'
     (tmp_path / CONFIG).parent.mkdir(parents=True)
     (tmp_path / CONFIG).write_text(text)
-    with pytest.raises(UnsupportedTableError, match="it can be read here"):
+    with pytest.raises(UnsupportedTableError, match="the table can be read here"):
         HoodieTable(str(tmp_path)).upsert(SIX_ROWS)
     assert len(found(HoodieTable(str(tmp_path)))) == 6
 
