@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from hoodie_ds.reader.declared import as_declared
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.table.file_slice import FileSlice
 
@@ -18,9 +19,9 @@ _BATCH_ROWS: Final = 10_000
 
 @dataclass
 class SliceSplit(InputPartition):
-    """One file slice to read."""
+    """One file slice to read; None where a table has none, as Spark wants one split at least."""
 
-    slice: FileSlice
+    slice: FileSlice | None
 
 
 class HoodieReader(DataSourceReader):
@@ -30,18 +31,24 @@ class HoodieReader(DataSourceReader):
     ----------
     snapshot : Snapshot
         The table at that moment.
+    columns : pyarrow.Schema
+        What to return, in the types that Spark expects.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         self._snapshot = snapshot
+        self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
         """Return the splits (driver)."""
-        return [SliceSplit(found) for found in self._snapshot.slices()]
+        found: list[FileSlice | None] = [*self._snapshot.slices()]
+        return [SliceSplit(slice) for slice in found or [None]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one split (executor)."""
         assert isinstance(partition, SliceSplit)
-        names = self._snapshot.schema.names
-        for rows in self._snapshot.reader().read(partition.slice, names):
-            yield from rows.to_batches(max_chunksize=_BATCH_ROWS)
+        if partition.slice is None:
+            return
+        for rows in self._snapshot.reader().read(partition.slice, self._columns.names):
+            declared = as_declared(rows, self._columns)
+            yield from declared.to_batches(max_chunksize=_BATCH_ROWS)

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote
 
 from hoodie_ds.datasource.arrow_settings import prefer_large_arrow_batches
 from hoodie_ds.datasource.source import HoodieDataSource
+from hoodie_ds.datasource.spark_errors import end_with_our_sentence
+from hoodie_ds.datasource.triggers import refuse_continuous
+
+_REGISTERED: Final = "spark.hoodie_ds.registered"
 
 
 def register(spark: SparkSession) -> None:
-    """Register the data source ``hoodie_py`` with a session, once per session.
+    """Register the data source ``hoodie_py`` with a session; a second time does nothing.
 
     Also lifts Spark's byte limit on Arrow batches where the user has not chosen one: with the
     limit on, Spark adds up the size of the whole batch after every row, which dominates the cost
-    of handing rows to Python. See `prefer_large_arrow_batches`.
+    of handing rows to Python. See `prefer_large_arrow_batches`. And PySpark's exceptions end with
+    the error of this library that they tell of, which Spark itself buries; see
+    `end_with_our_sentence`. A stream into the data source with ``trigger(continuous=...)``, of
+    which Spark would write nothing, is refused when it starts.
     """
-    spark.dataSource.register(HoodieDataSource)
+    end_with_our_sentence()
+    refuse_continuous(DataStreamWriter, HoodieDataSource.name())
+    if is_remote():
+        from pyspark.sql.connect.streaming import readwriter
+
+        refuse_continuous(readwriter.DataStreamWriter, HoodieDataSource.name())
+    if spark.conf.get(_REGISTERED, "") != HoodieDataSource.name():
+        spark.dataSource.register(HoodieDataSource)
+        spark.conf.set(_REGISTERED, HoodieDataSource.name())
     prefer_large_arrow_batches(spark)

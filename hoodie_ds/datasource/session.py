@@ -21,12 +21,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
+from hoodie_ds.datasource.spark_errors import our_sentence
 from hoodie_ds.errors import HoodieError, OptionError
 
 AVAILABLE_NOW: Final = "available-now"
 """Trigger that takes what the source has, in batches as it says, and ends."""
 
-_OURS: Final = re.compile(r"hoodie_ds\.errors\.\w+: (.+)")
 _JAVA: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)", re.MULTILINE)
 
 
@@ -206,5 +206,7 @@ def _one_line() -> Iterator[None]:
 
 def summary(text: str) -> str:
     """Return the one line of an error of Spark that a user needs: ours, if it wraps one of ours."""
-    found = _OURS.findall(text) or _JAVA.findall(text)
-    return str(found[-1] if found else text.strip().partition("\n")[0]).strip()
+    found = our_sentence(text)
+    if found is None:
+        found = (_JAVA.findall(text) or text.strip().splitlines()[:1] or [""])[-1]
+    return str(found).strip()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -22,8 +24,20 @@ from hoodie_ds.datasource.reader import HoodieReader
 from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
 from hoodie_ds.datasource.task import refuse_number
 from hoodie_ds.errors import OptionError
+from hoodie_ds.reader.declared import check_declared
 from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.storage.connect import open_storage
+
+_OF_CATALOG: Final = {"owner", "provider"}
+"""Options that Spark's catalog adds when a table is created."""
+
+_NO_CATALOG: Final = "Spark's catalog does not hand a table's location to a Python data source"
+
+_WHAT_WORKS: Final = (
+    "what works is load(path), save(path), option('path', path), and in SQL CREATE TEMPORARY VIEW "
+    "name USING hoodie_py OPTIONS (path '...')"
+)
 
 
 class HoodieDataSource(DataSource):
@@ -33,18 +47,37 @@ class HoodieDataSource(DataSource):
     in the README.
     """
 
+    _was_pickled = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Remember that this one was made by another process."""
+        self.__dict__.update(state, _was_pickled=True)
+
     @classmethod
     def name(cls) -> str:
         """Return the name to give to ``format``."""
         return "hoodie_py"
 
     def schema(self) -> StructType:
-        """Return the table's columns, the five ``_hoodie_*`` meta columns first."""
+        """Return the table's columns, the five ``_hoodie_*`` meta columns first.
+
+        Raises
+        ------
+        OptionError
+            Spark's catalog asks, for a table that no query could read.
+        """
+        if {key.lower() for key in self.options} >= _OF_CATALOG:
+            raise OptionError(
+                "CREATE TABLE", f"USING {self.name()}", f"{_NO_CATALOG}; {_WHAT_WORKS}"
+            )
         return from_arrow_schema(self._snapshot().schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a snapshot query."""
-        return HoodieReader(self._snapshot())
+        """Return the reader of a snapshot query, of the columns that the user declared."""
+        snapshot = self._snapshot()
+        declared = arrow_schema(schema)
+        check_declared(arrow_schema(from_arrow_schema(snapshot.schema)), declared)
+        return HoodieReader(snapshot, declared)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of ``df.write``; mode ``overwrite`` is ``insert_overwrite_table``."""
@@ -61,13 +94,27 @@ class HoodieDataSource(DataSource):
             raise OptionError("outputMode", "complete", "a stream is written in mode append")
         options = self._write_options()
         refuse_number(options)
-        return HoodieStreamWriter(options, arrow_schema(schema))
+        # Spark makes a data source to plan the tasks of a micro-batch, and sends one that was made
+        # when the query started to where the batch is committed. Only the first begins a batch,
+        # and here: what is raised while Spark pickles the writer becomes a PicklingError.
+        if self._was_pickled:
+            return HoodieStreamWriter(options)
+        return HoodieStreamWriter(options, Coordinator.of(options).begin(arrow_schema(schema)))
 
     def _write_options(self) -> WriteOptions:
-        return WriteOptions.parse(self.options)
+        return WriteOptions.parse(self._given())
+
+    def _given(self) -> Mapping[str, str]:
+        """The options, the location of a table as the path where Spark hands it over."""
+        given = {key.lower(): value for key, value in self.options.items()}
+        if given.get("path") is None:
+            if "location" not in given:
+                raise OptionError("path", None, f"give the table's folder; {_WHAT_WORKS}")
+            return {**self.options, "path": given["location"]}
+        return self.options
 
     def _snapshot(self) -> Snapshot:
-        options = ReadOptions.parse(self.options)
+        options = ReadOptions.parse(self._given())
         storage = open_storage(
             options.base_path,
             options.storage_options,

@@ -1,20 +1,19 @@
 """``df.writeStream.format("hoodie_py")``: the adapter between Spark's calls and the coordinator.
 
 Spark makes a new writer twice in every micro-batch, in two driver processes: one is pickled for
-the tasks, the other is asked to commit. Only the first may begin a batch, and being pickled is the
-one event that tells them apart.
+the tasks, the other is asked to commit. Only the first has begun a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.task import run_task, unwrap
+from hoodie_ds.datasource.triggers import continuous_error
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
@@ -27,20 +26,13 @@ class HoodieStreamWriter(DataSourceStreamArrowWriter):
     ----------
     options : WriteOptions
         How to write.
-    schema : pyarrow.Schema
-        Columns of the stream.
+    batch : Batch, optional
+        The batch that tasks write; None for the writer that commits it.
     """
 
-    def __init__(self, options: WriteOptions, schema: pa.Schema) -> None:
+    def __init__(self, options: WriteOptions, batch: Batch | None = None) -> None:
         self._options = options
-        self._schema = schema
-        self._batch: Batch | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Begin the batch: the writer is on its way to the tasks."""
-        if self._batch is None:
-            self._batch = Coordinator.of(self._options).begin(self._schema)
-        return self.__dict__
+        self._batch = batch
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one partition (executor, once per attempt)."""
@@ -50,7 +42,11 @@ class HoodieStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Complete the instant (driver, maybe again for the same batch)."""
-        Coordinator.of(self._options).commit(unwrap(messages))
+        found = unwrap(messages)
+        if found and all(message is None for message in found):
+            # In continuous mode Spark commits epochs whose rows it never hands to Python.
+            raise continuous_error(batchId)
+        Coordinator.of(self._options).commit(found)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Give the batch up (driver); tasks may still be writing."""

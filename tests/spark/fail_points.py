@@ -112,7 +112,7 @@ class Source(HoodieDataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
         real = super().streamWriter(schema, overwrite)
         assert isinstance(real, HoodieStreamWriter)
-        return Writer(real._options, real._schema)
+        return Writer(real._options, real._batch)
 
 
 class Writer(HoodieStreamWriter):

@@ -1,0 +1,65 @@
+"""A schema that the user declares for a read: a choice of columns by name, in types of theirs."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.record.schema import evolve
+
+
+def check_declared(stored: pa.Schema, declared: pa.Schema) -> None:
+    """Raise unless every declared column is in the table, in a type that holds its values.
+
+    Parameters
+    ----------
+    stored : pyarrow.Schema
+        The table's columns.
+    declared : pyarrow.Schema
+        Any of them, in any order; a type may be wider than the table's.
+
+    Raises
+    ------
+    SchemaError
+        A column is missing or of another type, or no column is declared.
+    """
+    if not declared.names:
+        raise SchemaError("the declared schema has no column; name one, or leave the schema out")
+    for field in declared:
+        if field.name not in stored.names:
+            raise SchemaError(
+                f"column {field.name!r} of the declared schema is not in the table; its columns "
+                f"are {', '.join(stored.names)}"
+            )
+        own = stored.field(field.name)
+        if not _holds(own, field):
+            raise SchemaError(
+                f"column {field.name!r} is {own.type} in the table and {field.type} in the "
+                "declared schema; declare the table's type, and cast the column afterwards"
+            )
+
+
+def as_declared(rows: pa.Table, declared: pa.Schema) -> pa.Table:
+    """Return rows of a table in the types of a schema that `check_declared` lets pass.
+
+    Raises
+    ------
+    SchemaError
+        A column that is declared without nulls has one.
+    """
+    for field in declared:
+        if not field.nullable and rows.column(field.name).null_count:
+            raise SchemaError(
+                f"column {field.name!r} is declared NOT NULL and has nulls; leave NOT NULL out"
+            )
+    return rows.select(declared.names).cast(declared)
+
+
+def _holds(stored: pa.Field, declared: pa.Field) -> bool:
+    if stored.type == declared.type:
+        return True
+    try:
+        wider = evolve(pa.schema([stored]), pa.schema([declared]), allow_missing=False)
+    except SchemaError:
+        return False
+    return bool(wider.field(0).type == declared.type)

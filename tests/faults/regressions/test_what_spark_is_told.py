@@ -1,0 +1,196 @@
+"""What a new user of Spark met: errors that were buried, triggers and tables that did nothing."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.types import StructType
+
+from hoodie_ds import HoodieDataSource, HoodieTable, errors
+from hoodie_ds.datasource.spark_errors import end_with_our_sentence, our_sentence
+from hoodie_ds.datasource.triggers import refuse_continuous
+from hoodie_ds.errors import HoodieError, OptionError, SchemaError, TableNotFoundError
+from tests.tables import BUCKETS, TRIPS, tree, trips
+
+ROWS = trips(("a", "x", 1, 1.5), ("b", "y", 2, 2.5))
+KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+
+
+def columns(*pairs: tuple[str, str], nullable: bool = True) -> StructType:
+    fields = [
+        {"name": name, "type": kind, "nullable": nullable, "metadata": {}} for name, kind in pairs
+    ]
+    return StructType.fromJson({"type": "struct", "fields": fields})
+
+
+TABLE = columns(("id", "string"), ("city", "string"), ("ts", "long"), ("fare", "double"))
+
+
+def source(path: Path, **options: str) -> HoodieDataSource:
+    return HoodieDataSource({**TRIPS, "path": str(path), **options})
+
+
+def read(path: Path, schema: StructType) -> pa.Table:
+    reader = source(path).reader(schema)
+    batches = [batch for split in reader.partitions() for batch in reader.read(split)]
+    return pa.Table.from_batches(batches) if batches else pa.table({})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_an_error_that_lost_its_words_on_the_way_from_a_task(kind: type[HoodieError]) -> None:
+    error = kind("some.key", 7, "do this") if kind is OptionError else kind("it is so")
+    for copy in (pickle.loads(pickle.dumps(error)), cloudpickle.loads(cloudpickle.dumps(error))):
+        assert type(copy) is kind
+        assert (str(copy), vars(copy)) == (str(error), vars(error))
+
+
+def test_an_error_at_begin_became_a_pickling_error(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
+    with pytest.raises(OptionError, match="'7' is refused: table 'trips' has '2'"):
+        source(tmp_path, **{BUCKETS: "7"}).streamWriter(TABLE, overwrite=False)
+
+
+def test_only_the_writer_that_goes_to_the_tasks_begins_a_batch(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
+    begun = source(tmp_path).streamWriter(TABLE, overwrite=False)
+    assert pickle.loads(pickle.dumps(begun))._batch.proposed_time > ""
+    # The one that commits is made by a data source that came from another process: at the commit
+    # of a query whose options are refused by now, it is the batch that says so.
+    other = source(tmp_path, **{BUCKETS: "7"})
+    sent = pickle.loads(pickle.dumps(other))
+    assert sent.streamWriter(TABLE, overwrite=False)._batch is None
+
+
+def test_epochs_of_a_continuous_query_were_committed_without_their_rows(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
+    before = tree(tmp_path)
+    writer = source(tmp_path).streamWriter(TABLE, overwrite=False)
+    with pytest.raises(OptionError, match="use trigger\\(processingTime"):
+        writer.commit([None, None], 3)
+    assert tree(tmp_path) == before
+    writer.commit([], 4)  # a micro-batch without partitions
+    assert tree(tmp_path) == before
+
+
+def test_a_continuous_query_was_started(tmp_path: Path) -> None:
+    class Writer:
+        def __init__(self) -> None:
+            self.started = 0
+
+        def format(self, source: str) -> Writer:
+            return self
+
+        def trigger(self, *, processingTime: str = "", continuous: str = "") -> Writer:  # noqa: N803
+            return self
+
+        def start(self, path: str = "", format: str | None = None) -> None:
+            self.started += 1
+
+        def toTable(self, tableName: str, format: str | None = None) -> None:  # noqa: N802, N803
+            self.started += 1
+
+    for _ in range(2):
+        refuse_continuous(Writer, "hoodie_py")
+    refused = [
+        lambda: Writer().format("hoodie_py").trigger(continuous="1 second").start(),
+        lambda: Writer().trigger(continuous="1 second").format(source="hoodie_py").start("/t"),
+        lambda: Writer().trigger(continuous="1 second").start("/t", "hoodie_py"),
+        lambda: Writer().trigger(continuous="1 second").toTable("t", format="hoodie_py"),
+    ]
+    for start in refused:
+        with pytest.raises(OptionError, match="no rows in continuous mode"):
+            start()
+    passing = [
+        Writer().format("kafka").trigger(continuous="1 second"),
+        Writer().format("hoodie_py").trigger(processingTime="1 second"),
+        Writer(),
+    ]
+    for writer in passing:
+        writer.start()
+        assert writer.started == 1
+
+
+def test_a_table_without_file_slices_could_not_be_read(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ROWS)
+    table.delete_partitions(["x", "y"])
+    whole = source(tmp_path).schema()
+    assert whole.names[5:] == ["id", "city", "ts", "fare"]
+    reader = source(tmp_path).reader(whole)
+    (split,) = reader.partitions()
+    assert list(reader.read(split)) == []
+
+
+def test_a_read_where_no_table_is_yet_says_so(tmp_path: Path) -> None:
+    with pytest.raises(TableNotFoundError, match="write to it to create the table"):
+        source(tmp_path).schema()
+
+
+def test_a_declared_schema_was_refused(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
+    rows = read(tmp_path, columns(("fare", "double"), ("id", "string"))).sort_by("id")
+    assert rows.to_pydict() == {"fare": [1.5, 2.5], "id": ["a", "b"]}
+    assert rows.column_names == ["fare", "id"]
+    assert read(tmp_path, columns(("ts", "long"), nullable=False)).num_rows == 2
+
+
+def test_a_declared_type_may_be_wider(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a"], "n": pa.array([7], pa.int32()), "f": pa.array([1.5], "float")})
+    HoodieTable(str(tmp_path), {"hoodie.table.name": "t"}).insert(rows)
+    found = read(tmp_path, columns(("n", "long"), ("f", "double"), ("id", "string")))
+    assert found.schema.types == [pa.int64(), pa.float64(), pa.string()]
+    assert found.to_pylist() == [{"n": 7, "f": 1.5, "id": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        (columns(("faer", "double")), "'faer' of the declared schema is not in the table"),
+        (columns(("ts", "integer")), "'ts' is int64 in the table and int32"),
+        (columns(("id", "long")), "'id' is string in the table and int64"),
+        (columns(), "no column"),
+    ],
+)
+def test_a_declared_schema_that_does_not_fit(
+    tmp_path: Path, declared: StructType, words: str
+) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
+    with pytest.raises(SchemaError, match=words):
+        source(tmp_path).reader(declared)
+
+
+def test_nulls_in_a_column_declared_without_them(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(trips(("a", "x", 1, None)))  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="'fare' is declared NOT NULL and has nulls"):
+        read(tmp_path, columns(("fare", "double"), nullable=False))
+
+
+def test_a_catalog_table_was_created_that_nothing_could_read(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
+    given = {"path": str(tmp_path), "location": str(tmp_path), "owner": "me"}
+    with pytest.raises(OptionError, match="CREATE TEMPORARY VIEW"):
+        HoodieDataSource({**given, "provider": "hoodie_py"}).schema()
+    for made in (HoodieDataSource({}), HoodieDataSource(TRIPS)):
+        with pytest.raises(OptionError, match=r"'path' is not set: .*CREATE TEMPORARY VIEW"):
+            made.writer(TABLE, overwrite=False)
+    assert "id" in HoodieDataSource({"Location": str(tmp_path)}).schema().names
+
+
+def test_our_sentence_was_not_the_last_line() -> None:
+    from pyspark.errors import AnalysisException, PySparkException
+
+    ours = "hoodie_ds.errors.SchemaError: column 'x' is missing; add it"
+    text = f"[STREAM_FAILED] Query\nTraceback:\n  File x\n{ours}\n SQLSTATE: 1\n=== Plan ===\nId: 1"
+    for _ in range(2):
+        end_with_our_sentence()
+    assert str(PySparkException(text)).splitlines()[-1] == ours
+    assert str(AnalysisException(text)) == f"{text}\n\n{ours}"
+    assert str(PySparkException(f"before\n{ours}")) == f"before\n{ours}"
+    assert str(PySparkException("of Spark alone\n\n")) == "of Spark alone\n\n"
+    assert our_sentence(text) == "column 'x' is missing; add it"
+    assert our_sentence("of Spark alone") is None
