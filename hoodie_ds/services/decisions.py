@@ -18,9 +18,10 @@ from hoodie_ds.table.opened import Table
 from hoodie_ds.table.turns import Decision, Turn, following_turn, newest_turn, take_turn
 from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import manifest_path, temp_folder
-from hoodie_ds.timeline.rollbacks import is_undone, target_of
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 
 _RECOVERY: Final = "recovery"
 """Who takes the turns of recoveries: several that decide the same at once may all go on."""
@@ -49,6 +50,8 @@ def settle(
     ------
     CorruptFileError
         An instant is to be completed whose manifest is lost.
+    TimelineError
+        There is something to carry out, and another engine's restore is pending.
     """
     turn = newest_turn(table.storage)
     if known is not None and (turn is None or known.commit_at(turn.instant.time)):
@@ -56,6 +59,7 @@ def settle(
     timeline = load_timeline(table.storage)
     if turn is None or not timeline.is_pending(turn.instant.time):
         return turn, timeline
+    refuse_restore(table.storage.root, timeline)
     _carry_out(table, turn, clock)
     return turn, load_timeline(table.storage)
 
@@ -81,7 +85,7 @@ def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: bool =
             return
         turn = following_turn(before, Decision.ROLL_BACK, instant, _RECOVERY)
         if may_complete and not is_undone(table.storage, timeline, instant.time):
-            turn = _completing(table, turn)
+            turn = _completing(table, turn, timeline)
         if take_turn(table.storage, turn):
             _carry_out(table, turn, clock)
             return
@@ -103,7 +107,7 @@ def _carry_out(table: Table, turn: Turn, clock: Clock) -> None:
     heartbeat.stop(table.storage, time)
 
 
-def _completing(table: Table, turn: Turn) -> Turn:
+def _completing(table: Table, turn: Turn, timeline: Timeline) -> Turn:
     """Turn a decision against an instant into one for it, where its manifest allows that.
 
     One of several micro-batches says no turn: Spark has moved past those, so they stay.
@@ -114,9 +118,20 @@ def _completing(table: Table, turn: Turn) -> Turn:
     number, body = found
     commit = CommitMetadata.from_bytes(body, manifest_path(turn.instant.time, number))
     looked_after = commit.extra.get(TURN_KEY)
-    if looked_after is not None and looked_after != str(turn.number - 1):
+    if looked_after is not None and (
+        looked_after != str(turn.number - 1) or _foreign_later(table, timeline, turn.instant)
+    ):
         return turn
     return replace(turn, decision=Decision.COMPLETE, carried=commit.guard_entries)
+
+
+def _foreign_later(table: Table, timeline: Timeline, instant: Instant) -> bool:
+    """Whether another engine, which takes no turns, committed under a later time than an instant.
+
+    It may have rewritten the same file groups or changed the schema since the manifest was put.
+    """
+    later = (i for i in timeline.commits if padded(i.time) > padded(instant.time))
+    return any(TURN_KEY not in read_commit(table.storage, i).extra for i in later)
 
 
 def _undo(table: Table, instant: Instant, clock: Clock) -> None:

@@ -18,7 +18,7 @@ from hoodie_ds.table.heartbeat import ages_ms, stop
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.instant_time import format_time
-from hoodie_ds.timeline.rollbacks import target_of
+from hoodie_ds.timeline.rollbacks import refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 
@@ -49,12 +49,13 @@ def recover_lazily(
     Raises
     ------
     TimelineError
-        A clustering is pending, which only the engine that began it can undo.
+        A clustering or a restore is pending, which only the engine that began it can end.
     LockTimeoutError
         Others held the lock all the time.
     """
     found = left_over(table)
     _, timeline = settle(table, clock)
+    refuse_restore(table.storage.root, timeline)
     refuse_clustering(table, timeline)
     unfinished = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
     # Looked at after the timeline: a writer's heart beats before its instant is there.

@@ -22,6 +22,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.owner import is_of_several, owner_of
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
+from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 
@@ -51,7 +52,7 @@ def recover(
     Raises
     ------
     TimelineError
-        A clustering is pending, which only the engine that began it can undo.
+        A clustering or a restore is pending, which only the engine that began it can end.
     WriteConflictError
         A pending write is that of one of several writers, and its heart beats.
     """
@@ -59,6 +60,7 @@ def recover(
     timeline = load_timeline(table.storage)
     timeline = timeline.with_prepared(prepared)
     pending = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
+    refuse_restore(table.storage.root, timeline)
     refuse_clustering(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)
     for instant in pending:

@@ -26,12 +26,13 @@ from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
-from hoodie_ds.sink.conflicts import check_groups
+from hoodie_ds.sink.conflicts import check_based, check_groups
 from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay
 from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.sink.schema_conflicts import schema_beside
 from hoodie_ds.sink.staged_merge import merge_all_staged
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
@@ -183,12 +184,14 @@ def _record(
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
     replaced = replaced_groups(batch, partitions)
+    check_based(batch, timeline)
     check_groups(batch, instant.time, timeline, statuses, replaced)
+    schema = schema_beside(batch, instant.time, timeline)
     before = batch.timeline.prepared
     guard = ReplayGuard.load(storage, timeline.with_prepared(before))
     writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)
     others = [time for time in writes if time != instant.time]
-    record = commit_record(batch, messages, statuses, guard, others, replaced)
+    record = commit_record(batch, messages, statuses, guard, others, replaced, schema)
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     if batch.options.batches_per_commit == 1:  # else whoever finds the manifest completes it

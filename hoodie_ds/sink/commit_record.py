@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import pyarrow as pa
+
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.avro_schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage
@@ -33,6 +36,7 @@ def commit_record(
     guard: ReplayGuard,
     pending: Sequence[str],
     replaced: Mapping[str, tuple[str, ...]],
+    schema: pa.Schema,
 ) -> CommitMetadata:
     """Return what a batch did.
 
@@ -50,6 +54,8 @@ def commit_record(
         Times of the other write instants that are pending.
     replaced : mapping of str to tuple of str
         File ids that make way, by partition path.
+    schema : pyarrow.Schema
+        The table's user columns from now on.
     """
     batch_id = messages[0].batch_id
     identity = {}
@@ -60,7 +66,7 @@ def commit_record(
     extra = {
         **batch.options.extra_metadata,
         **identity,
-        SCHEMA_KEY: batch.avro_schema,
+        SCHEMA_KEY: arrow_to_avro(schema, batch.table.properties.name),
         CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
         METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
         ROWS_KEY: str(sum(message.num_rows for message in messages)),

@@ -11,16 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from hoodie_ds.errors import WriteConflictError
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError, WriteConflictError
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.duplicates import stored_keys
 from hoodie_ds.sink.replay_guard import PENDING_KEY
 from hoodie_ds.sink.stored_places import key_lookup
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.planned import planned_groups
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 
@@ -51,7 +53,8 @@ def check_groups(
     Raises
     ------
     WriteConflictError
-        There is such a commit, or one that could not know of this instant and comes after it.
+        There is such a commit, or one that could not know of this instant and comes after it; or
+        a compaction or clustering of such file groups was planned, which will not have the rows.
     """
     touched = {status.group for status in statuses}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
@@ -66,6 +69,58 @@ def check_groups(
         if padded(time) < padded(instant.time) and not knows:
             # The replay guard is read from the newest commit and from those it names.
             raise _conflict(batch, instant, f"is later than {time} and does not know of it")
+    _check_services(batch, timeline, touched, replaced)
+
+
+def check_based(batch: Batch, timeline: Timeline) -> None:
+    """Refuse if what a batch was made from is not in the table any more.
+
+    Other engines take commits back: by a restore to a savepoint, or by rolling back the newest.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    timeline : Timeline
+        As it is now.
+
+    Raises
+    ------
+    TimelineError
+        A restore is pending.
+    WriteConflictError
+        A commit that the batch has seen is gone, or there was a restore.
+    """
+    refuse_restore(batch.table.storage.root, timeline)
+    seen = {instant.time for instant in batch.timeline.completed}
+    for instant in timeline.completed:
+        if instant.action is Action.RESTORE and instant.time not in seen:
+            raise _conflict(batch, instant, "restored the table to an earlier state", "restore")
+    for instant in batch.timeline.commits:
+        if not instant.num_batches and not timeline.is_committed(instant.time):
+            raise _conflict(batch, instant, "was taken back")
+
+
+def _check_services(
+    batch: Batch,
+    timeline: Timeline,
+    touched: set[FileGroupId],
+    replaced: Mapping[str, Sequence[str]],
+) -> None:
+    seen = {instant.time for instant in batch.timeline.pending}
+    for instant in timeline.pending:
+        if instant.time in seen:
+            continue
+        what = "clustering" if instant.action is Action.REPLACE_COMMIT else instant.action.value
+        try:
+            planned = planned_groups(batch.table.storage, instant)
+        except (CorruptFileError, UnsupportedTableError) as error:
+            raise _conflict(
+                batch, instant, f"has a plan that tells nothing ({error})", what
+            ) from error
+        common = sorted(touched & planned) or [g for g in planned if g.partition_path in replaced]
+        if common:
+            raise _conflict(batch, instant, f"was planned for file group {common[0]}", what)
 
 
 def check_new_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
@@ -128,8 +183,10 @@ def _slices(batch: Batch, groups: set[FileGroupId]) -> list[FileSlice]:
     return [s for path in paths for s in batch.view.latest_slices(path) if s.group in groups]
 
 
-def _conflict(batch: Batch, instant: Instant, what: str) -> WriteConflictError:
+def _conflict(
+    batch: Batch, instant: Instant, what: str, action: str = "commit"
+) -> WriteConflictError:
     return WriteConflictError(
-        f"{batch.table.storage.root}: commit {instant.time} {what} while this batch was written; "
+        f"{batch.table.storage.root}: {action} {instant.time} {what} while this batch was written; "
         "the batch is not committed and can be run again"
     )

@@ -56,6 +56,7 @@ from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.owner import owner_text
+from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _BATCHES_PER_COMMIT: Final = "hoodie.streaming.batches.per.commit"
@@ -171,6 +172,7 @@ class Coordinator:
             )
         if timeline is None:
             timeline = self._view(table)
+        refuse_restore(self.storage.root, timeline)
         check_timeline(timeline, properties)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise TableNotFoundError(

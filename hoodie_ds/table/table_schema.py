@@ -16,6 +16,7 @@ from hoodie_ds.formats.avro_schema import avro_to_arrow
 from hoodie_ds.record.meta_columns import without_meta_columns
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
@@ -28,18 +29,28 @@ def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     pyarrow.Schema or None
         Without meta columns; None for a table that has no schema yet.
     """
-    rewritten: tuple[str, str] | None = None
-    for instant in reversed(timeline.commits):
-        commit, path = read_commit(table.storage, instant), commit_path(instant)
-        avro = commit.extra.get(SCHEMA_KEY)
-        if avro and not commit.is_rewrite:
-            return _user_columns(avro, path)
-        if avro and rewritten is None:
-            rewritten = avro, path
-    if rewritten is not None:  # all commits of writes have been archived
-        return _user_columns(*rewritten)
+    instant = schema_instant(table, timeline)
+    if instant is not None:
+        avro = read_commit(table.storage, instant).extra[SCHEMA_KEY]
+        return _user_columns(avro, commit_path(instant))
     created = table.properties.raw.get(CREATE_SCHEMA)
     return _user_columns(created, PROPERTIES) if created else None
+
+
+def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
+    """Return the commit that says a table's schema; None if no commit of a timeline does.
+
+    Where all commits of writes have been archived, it is that of the newest rewrite.
+    """
+    rewrite = None
+    for instant in reversed(timeline.commits):
+        commit = read_commit(table.storage, instant)
+        if not commit.extra.get(SCHEMA_KEY):
+            continue
+        if not commit.is_rewrite:
+            return instant
+        rewrite = rewrite or instant
+    return rewrite
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro_container import read_record, write_record
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
@@ -83,3 +84,22 @@ def is_clustering(data: bytes, path: str) -> bool:
         The bytes are no such plan; names `path`.
     """
     return bool(data) and read_record(data, path).get("clusteringPlan") is not None
+
+
+def clustered_groups(data: bytes, path: str) -> frozenset[tuple[str, str]]:
+    """Return the partition paths and file ids of the file slices that a clustering plan names.
+
+    Nothing for a replacement without clustering.
+
+    Raises
+    ------
+    CorruptFileError
+        The bytes are no plan; names `path`.
+    """
+    plan = read_record(data, path).get("clusteringPlan") if data else None
+    try:
+        groups = (plan or {}).get("inputGroups") or ()
+        slices = [one for group in groups for one in group["slices"] or ()]
+        return frozenset((one["partitionPath"] or "", str(one["fileId"])) for one in slices)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CorruptFileError(f"{path} is not the plan of a clustering: {error!r}") from error

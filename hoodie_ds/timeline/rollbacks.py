@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hoodie_ds.errors import NotFoundError
+from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.paths import instant_path
@@ -43,3 +43,20 @@ def _kept_target(storage: Storage, rollback: Instant) -> str | None:
 @lru_cache(maxsize=1 << 14)
 def _target_of_completed(storage: Storage, rollback: Instant) -> str | None:
     return target_of(storage, rollback)
+
+
+def refuse_restore(root: str, timeline: Timeline) -> None:
+    """Raise `TimelineError` if a restore is pending: what it is to take back is not known.
+
+    Parameters
+    ----------
+    root : str
+        The table's base path, for the message.
+    timeline : Timeline
+        As it is now.
+    """
+    for restore in timeline.pending_restores:
+        raise TimelineError(
+            f"{root}: restore {restore.time} is pending, so the table may be in a state between "
+            "two; complete the restore with the engine that began it, then write again"
+        )

@@ -96,6 +96,11 @@ class Timeline:
         """Compactions that were scheduled and have not completed."""
         return tuple(i for i in self.pending if i.action is Action.COMPACTION)
 
+    @property
+    def pending_restores(self) -> tuple[Instant, ...]:
+        """Restores to a savepoint that another engine has begun and not completed."""
+        return tuple(i for i in self.pending if i.action is Action.RESTORE)
+
     @cached_property
     def digest(self) -> int:
         """32 bits by which timelines that show the same file slices are known (xxh32, signed)."""

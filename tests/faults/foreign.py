@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from typing import Final
 
+from hoodie_ds.formats.avro_container import write_record
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.paths import PROPERTIES
+from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA
+from hoodie_ds.timeline.timeline import load_timeline
 
 
 def savepoint(storage: Storage, time: str) -> None:
@@ -19,3 +28,152 @@ def archive(storage: Storage, times: Iterable[str]) -> None:
     for status in storage.list(".hoodie"):
         if status.path.rpartition("/")[2].partition(".")[0] in gone:
             storage.delete(status.path)
+
+
+_TEXT: Final = {"type": "string", "avro.java.string": "String"}
+
+
+def _optional(name: str, kind: object) -> dict[str, object]:
+    return {"name": name, "type": ["null", kind], "default": None}
+
+
+_OPERATION: Final = {
+    "type": "record",
+    "name": "HoodieCompactionOperation",
+    "fields": [
+        _optional("baseInstantTime", _TEXT),
+        _optional("deltaFilePaths", {"type": "array", "items": _TEXT}),
+        _optional("dataFilePath", _TEXT),
+        _optional("fileId", _TEXT),
+        _optional("partitionPath", _TEXT),
+        _optional("metrics", {"type": "map", "values": "double", "avro.java.string": "String"}),
+        _optional("bootstrapFilePath", _TEXT),
+    ],
+}
+COMPACTION_PLAN: Final = {
+    "type": "record",
+    "name": "HoodieCompactionPlan",
+    "namespace": "org.apache.hudi.avro.model",
+    "fields": [
+        _optional("operations", {"type": "array", "items": _OPERATION}),
+        _optional("extraMetadata", {"type": "map", "values": _TEXT, "avro.java.string": "String"}),
+        {"name": "version", "type": ["int", "null"], "default": 1},
+    ],
+}
+"""The schema of a compaction's plan, as Hudi writes it."""
+
+
+def plan_compaction(
+    storage: Storage, time: str, slices: Iterable[FileSlice], action: str = "compaction"
+) -> None:
+    """Schedule a compaction, or a log compaction, of file slices."""
+    operations = [
+        {
+            "baseInstantTime": found.base_instant,
+            "deltaFilePaths": [log.file_name for log in found.logs],
+            "dataFilePath": found.base.path.rpartition("/")[2] if found.base else None,
+            "fileId": found.group.file_id,
+            "partitionPath": found.group.partition_path,
+            "metrics": {},
+            "bootstrapFilePath": None,
+        }
+        for found in slices
+    ]
+    plan = {"operations": operations, "extraMetadata": None, "version": 2}
+    storage.put_if_absent(f".hoodie/{time}.{action}.requested", write_record(COMPACTION_PLAN, plan))
+
+
+def plan_clustering(storage: Storage, time: str, slices: Iterable[FileSlice]) -> None:
+    """Schedule a clustering of file slices into one file group."""
+    named = [
+        {
+            "dataFilePath": found.base.path if found.base else None,
+            "deltaFilePaths": [],
+            "fileId": found.group.file_id,
+            "partitionPath": found.group.partition_path,
+            "bootstrapFilePath": None,
+            "version": 1,
+        }
+        for found in slices
+    ]
+    group = {
+        "slices": named, "metrics": {}, "numOutputFileGroups": 1, "extraMetadata": {}, "version": 1
+    }  # fmt: skip
+    plan = {
+        "inputGroups": [group], "strategy": None, "extraMetadata": {},
+        "preserveHoodieMetadata": True, "version": 1,
+    }  # fmt: skip
+    body = {"operationType": "CLUSTER", "clusteringPlan": plan, "extraMetadata": {}, "version": 1}
+    storage.put_if_absent(
+        f".hoodie/{time}.replacecommit.requested", write_record(PLAN_SCHEMA, body)
+    )
+
+
+def slices(storage: Storage, partition_path: str) -> list[FileSlice]:
+    """The latest slices of a partition, as they are now."""
+    return FileSystemView(storage, load_timeline(storage)).latest_slices(partition_path)
+
+
+def complete_compaction(storage: Storage, time: str, planned: Iterable[FileSlice]) -> None:
+    """Carry a compaction out on what its plan names: of base files, copies."""
+    storage.put_if_absent(f".hoodie/{time}.compaction.inflight", b"")
+    stats: dict[str, list[dict[str, object]]] = {}
+    for found in planned:
+        name = f"{found.group.file_id}_9-9-9_{time}.parquet"
+        partition = found.group.partition_path
+        stats.setdefault(partition, []).append(
+            _copied(storage, found, f"{partition}/{name}", found.group)
+        )
+    body = {
+        "partitionToWriteStats": stats, "compacted": True, "extraMetadata": {},
+        "operationType": "COMPACT",
+    }  # fmt: skip
+    storage.put_if_absent(f".hoodie/{time}.commit", json.dumps(body).encode())
+
+
+def complete_clustering(storage: Storage, time: str, planned: Iterable[FileSlice]) -> None:
+    """Carry a clustering out: each file group is copied into a new one."""
+    storage.put_if_absent(f".hoodie/{time}.replacecommit.inflight", b"")
+    stats: dict[str, list[dict[str, object]]] = {}
+    replaced: dict[str, list[str]] = {}
+    for number, found in enumerate(planned):
+        partition = found.group.partition_path
+        group = FileGroupId(partition, f"1111111{number}-1111-1111-1111-111111111111-0")
+        path = f"{partition}/{group.file_id}_9-9-9_{time}.parquet"
+        stats.setdefault(partition, []).append(_copied(storage, found, path, group))
+        replaced.setdefault(partition, []).append(found.group.file_id)
+    body = {
+        "partitionToWriteStats": stats, "partitionToReplaceFileIds": replaced,
+        "extraMetadata": {}, "operationType": "CLUSTER",
+    }  # fmt: skip
+    storage.put_if_absent(f".hoodie/{time}.replacecommit", json.dumps(body).encode())
+
+
+def _copied(storage: Storage, old: FileSlice, new: str, group: FileGroupId) -> dict[str, object]:
+    data = storage.read(old.base.path) if old.base else b""
+    storage.put_if_absent(new, data)
+    return {
+        "fileId": group.file_id, "path": new, "partitionPath": group.partition_path,
+        "prevCommit": "null", "numWrites": 1, "fileSizeInBytes": len(data),
+    }  # fmt: skip
+
+
+def begin_restore(storage: Storage, time: str) -> None:
+    """Begin to take the table back to a savepoint."""
+    for state in ("requested", "inflight"):
+        storage.put_if_absent(f".hoodie/{time}.restore.{state}", b"")
+
+
+def upgrade(storage: Storage) -> None:
+    """Make it a table of version 8: its timeline moves, what was pending is rolled back."""
+    for status in storage.list(".hoodie"):
+        name = status.path.rpartition("/")[2]
+        if not name[0].isdigit():
+            continue
+        if Instant.parse(name) in load_timeline(storage).completed:
+            storage.put_if_absent(f".hoodie/timeline/{name}", storage.read(status.path))
+        storage.delete(status.path)
+    storage.put_if_absent(".hoodie/timeline/history/_version_", b"")
+    properties = storage.read(PROPERTIES).decode()
+    changed = properties.replace("table.version=6", "table.version=8")
+    storage.replace(PROPERTIES, changed.replace("layout.version=1", "layout.version=2").encode())

@@ -772,8 +772,8 @@ LOCKS_AND_TURNS = [
     Mutant(
         "a manifest is completed although others decided since",
         "services/decisions.py",
-        "    if looked_after is not None and looked_after != str(turn.number - 1):\n",
-        "    if False:\n",
+        "looked_after != str(turn.number - 1) or ",
+        "",
         f"{WRITERS}::test_a_manifest_whose_batch_was_committed_since_is_not_completed",
         "P2: a batch of an old driver comes twice",
     ),
@@ -812,8 +812,8 @@ LOCKS_AND_TURNS = [
     Mutant(
         "the schema of a compaction is the table's",
         "table/table_schema.py",
-        "if avro and not commit.is_rewrite:",
-        "if avro:",
+        "        if not commit.is_rewrite:\n",
+        "        if True:\n",
         "tests/faults/regressions/test_rewrites_of_others.py"
         "::test_a_rewrite_with_an_older_schema_hid_a_column",
         "P12: a column is gone for readers, and its values with the next rewrite",
@@ -826,6 +826,60 @@ LOCKS_AND_TURNS = [
         "tests/faults/regressions/test_creation_races.py"
         "::test_a_slower_creator_was_told_that_the_table_is_damaged",
         "P14: a writer is advised to remove the table that another one has just created",
+    ),
+    Mutant(
+        "a commit says the schema that its batch began with",
+        "sink/commit.py",
+        "schema = schema_beside(batch, instant.time, timeline)",
+        "schema = schema_beside(batch, instant.time, timeline) and batch.schema",
+        "tests/faults/regressions/test_schema_races.py"
+        "::test_a_later_commit_without_a_new_column_took_it_away",
+        "P12: a column that another writer added is gone, and its values with the next rewrite",
+    ),
+    Mutant(
+        "an instant that is not the newest adds a column",
+        "sink/schema_conflicts.py",
+        "padded(instant.time) > padded(time):",
+        "not instant:",
+        "tests/faults/regressions/test_schema_races.py"
+        "::test_a_column_added_by_an_earlier_instant_that_commits_later",
+        "P12: a column that was committed is not in the table",
+    ),
+    Mutant(
+        "plans of others' services are not looked at",
+        "sink/conflicts.py",
+        "    _check_services(batch, timeline, touched, replaced)\n",
+        "",
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_a_plan_made_meanwhile_left_the_rows_of_a_batch_out",
+        "P10: rows are gone once a compaction completes that was planned without them",
+    ),
+    Mutant(
+        "a manifest is completed over what another engine committed since",
+        "services/decisions.py",
+        " or _foreign_later(table, timeline, turn.instant)\n",
+        "\n",
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_a_manifest_is_not_completed_over_a_clustering_that_came_since",
+        "P10: rows come back that a clustering has written anew",
+    ),
+    Mutant(
+        "a restore that is pending hinders nobody",
+        "timeline/rollbacks.py",
+        "    for restore in timeline.pending_restores:\n",
+        "    for restore in ():\n",
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_writes_went_on_under_a_pending_restore",
+        "P10: rows that a restore takes back, or part of them",
+    ),
+    Mutant(
+        "what a batch was made from may have been taken back",
+        "sink/conflicts.py",
+        "if not instant.num_batches and not timeline.is_committed(instant.time):",
+        "if False:",
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_a_batch_is_not_committed_on_top_of_what_was_taken_back",
+        "P10: rows that were rolled back come again with a rewrite",
     ),
     Mutant(
         "a manifest counts without a turn",

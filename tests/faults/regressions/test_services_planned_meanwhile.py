@@ -1,0 +1,241 @@
+"""Another engine plans a compaction or a clustering, or restores, while a batch is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds.errors import TimelineError, WriteConflictError
+from hoodie_ds.formats.avro_container import write_record
+from hoodie_ds.services.decisions import settle
+from hoodie_ds.services.lazy_recovery import recover_lazily
+from hoodie_ds.services.recovery import recover
+from hoodie_ds.table.opened import Table, open_table
+from hoodie_ds.table.planned import planned_groups
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimClock, SimulatedCrash
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.timeline import load_timeline
+from tests.faults import foreign
+from tests.faults.writers import MODE, SEVERAL, Place
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips
+
+FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
+MINE = trips(("0", "x", 1, 1.0))
+OVERWRITE = {"hoodie.datasource.write.operation": "insert_overwrite"}
+DROP = {
+    "hoodie.datasource.write.operation": "delete_partition",
+    "hoodie.datasource.write.partitions.to.delete": "x",
+}
+PLANS = {
+    "compaction": foreign.plan_compaction,
+    "clustering": foreign.plan_clustering,
+    "log compaction": lambda *args: foreign.plan_compaction(*args, action="logcompaction"),
+}
+MODES = {"single": {}, "several": {MODE: SEVERAL}}
+
+
+def _place(kind: str, mode: str = "single", **options: str) -> Place:
+    place = Place({**TRIPS, BUCKETS: "1", TYPE: kind, **MODES[mode], **options})
+    place.table.upsert(FIRST)
+    return place
+
+
+def _recover_lazily(table: Table, clock: SimClock) -> object:
+    return recover_lazily(table, clock, 600_000, nullcontext)
+
+
+def _later(place: Place) -> str:
+    return following(max(_times(place)))
+
+
+def _times(place: Place) -> list[str]:
+    names = (path.rpartition("/")[2].partition(".")[0] for path in place.storage.files)
+    return [name for name in names if name.isdigit()]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("what", PLANS)
+@pytest.mark.parametrize("rows", [MINE, None], ids=["upsert", "overwrite"])
+def test_a_plan_made_meanwhile_left_the_rows_of_a_batch_out(
+    what: str, mode: str, rows: pa.Table | None
+) -> None:
+    place = _place("MERGE_ON_READ", mode)
+    batch = place.begin(MINE, **({} if rows is not None else OVERWRITE))
+    message = batch.write()
+    PLANS[what](place.storage, _later(place), foreign.slices(place.storage, "x"))
+    with pytest.raises(WriteConflictError, match=r"planned for file group x/.* can be run again"):
+        batch.writer.commit([message])
+    assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
+
+
+@pytest.mark.parametrize("what", PLANS)
+def test_a_plan_for_other_file_groups_is_no_conflict(what: str) -> None:
+    place = _place("MERGE_ON_READ")
+    batch = place.begin(MINE)
+    message = batch.write()
+    PLANS[what](place.storage, _later(place), foreign.slices(place.storage, "y"))
+    batch.writer.commit([message])
+    assert place.rows() == [("0", "x", 1, 1.0), ("0", "y", 0, 0.0)]
+
+
+def test_partitions_that_are_deleted_or_replaced_are_not_to_be_rewritten_either() -> None:
+    place = _place("COPY_ON_WRITE")
+    for options in (OVERWRITE, DROP):
+        batch = place.begin(MINE, **options)
+        message = batch.write()
+        time = _later(place)
+        foreign.plan_clustering(place.storage, time, foreign.slices(place.storage, "x"))
+        with pytest.raises(WriteConflictError, match=f"clustering {time} was planned"):
+            batch.writer.commit([message])
+        place.storage.delete(f".hoodie/{time}.replacecommit.requested")
+
+
+@pytest.mark.parametrize("body", [b"no plan", b"", None, "other record"])
+@pytest.mark.parametrize("action", ["compaction", "replacecommit"])
+def test_a_plan_that_cannot_be_read_may_be_for_any_file_group(
+    action: str, body: bytes | str | None
+) -> None:
+    place = _place("MERGE_ON_READ")
+    batch = place.begin(MINE)
+    message = batch.write()
+    time = _later(place)
+    if body is None:
+        place.storage.put_if_absent(f".hoodie/{time}.{action}.inflight", b"")
+    else:
+        data = _other_record(action) if isinstance(body, str) else body
+        place.storage.put_if_absent(f".hoodie/{time}.{action}.requested", data)
+    if action == "replacecommit" and not body:  # an overwrite that was begun, or is gone
+        batch.writer.commit([message])
+        return
+    with pytest.raises(WriteConflictError, match="plan that tells nothing"):
+        batch.writer.commit([message])
+
+
+def _other_record(action: str) -> bytes:
+    """A plan whose slices have no file ids."""
+    empty = {"type": "record", "name": "s", "fields": [{"name": "n", "type": "int"}]}
+    several = {"type": "array", "items": empty}
+    if action == "compaction":
+        fields = [{"name": "operations", "type": several}]
+        return write_record(
+            {"type": "record", "name": "p", "fields": fields}, {"operations": [{"n": 1}]}
+        )
+    group = {"type": "record", "name": "g", "fields": [{"name": "slices", "type": several}]}
+    groups = {"name": "inputGroups", "type": {"type": "array", "items": group}}
+    plan = {"type": "record", "name": "c", "fields": [groups]}
+    schema = {"type": "record", "name": "p", "fields": [{"name": "clusteringPlan", "type": plan}]}
+    return write_record(schema, {"clusteringPlan": {"inputGroups": [{"slices": [{"n": 1}]}]}})
+
+
+def test_plans_without_anything_to_do_name_no_file_group() -> None:
+    place = _place("MERGE_ON_READ")
+    foreign.plan_compaction(place.storage, "20270101000000000", [])
+    compaction = Instant("20270101000000000", Action.COMPACTION, State.REQUESTED)
+    assert planned_groups(place.storage, compaction) == frozenset()
+    clean = Instant("20270101000000001", Action.CLEAN, State.REQUESTED)
+    assert planned_groups(place.storage, clean) == frozenset()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("mode", MODES)
+def test_what_was_planned_and_completed_meanwhile_is_a_conflict(kind: str, mode: str) -> None:
+    place = _place(kind, mode)
+    batch = place.begin(MINE)
+    message = batch.write()
+    time, slices = _later(place), foreign.slices(place.storage, "x")
+    if kind == "COPY_ON_WRITE":
+        foreign.plan_clustering(place.storage, time, slices)
+        foreign.complete_clustering(place.storage, time, slices)
+    else:
+        foreign.plan_compaction(place.storage, time, slices)
+        foreign.complete_compaction(place.storage, time, slices)
+    with pytest.raises(WriteConflictError, match="changed file group x/"):
+        batch.writer.commit([message])
+
+
+def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None:
+    """Its writer died before it decided; another engine takes no turn, so turns do not tell."""
+    place = _place("COPY_ON_WRITE")
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
+    batch = place.begin(MINE, storage=FaultyStorage(place.storage, [crash]))
+    message = batch.write()
+    with pytest.raises(SimulatedCrash):
+        batch.writer.commit([message])
+    time, slices = _later(place), foreign.slices(place.storage, "x")
+    foreign.plan_clustering(place.storage, time, slices)
+    foreign.complete_clustering(place.storage, time, slices)
+    recover(open_table(place.storage), place.clock)
+    timeline = load_timeline(place.storage)
+    assert not timeline.pending
+    # Else it would count as committed, and its rows be in a file group that was replaced.
+    assert timeline.commit_at(str(message.instant_time)) is None
+    assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_writes_went_on_under_a_pending_restore(mode: str) -> None:
+    place = _place("COPY_ON_WRITE", mode)
+    batch = place.begin(MINE)
+    message = batch.write()
+    time = _later(place)
+    foreign.begin_restore(place.storage, time)
+    for write in (
+        lambda: place.table.upsert(MINE),
+        lambda: batch.writer.preview(MINE.schema),
+        lambda: batch.writer.commit([message]),
+    ):
+        before = dict(place.storage.files)
+        with pytest.raises(TimelineError, match=f"restore {time} is pending.*complete the restore"):
+            write()
+        assert _but_locks(place.storage.files) == _but_locks(before)
+    assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
+
+
+def _but_locks(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    passing = (".hoodie/.locks/", ".hoodie/.heartbeat/")
+    return {path: data for path, data in files.items() if not path.startswith(passing)}
+
+
+@pytest.mark.parametrize("recovery", [recover, _recover_lazily])
+def test_nothing_is_undone_under_a_pending_restore(
+    recovery: Callable[[Table, SimClock], object],
+) -> None:
+    place = _place("COPY_ON_WRITE")
+    place.begin(MINE).write()
+    foreign.begin_restore(place.storage, _later(place))
+    with pytest.raises(TimelineError, match="restore"):
+        recovery(open_table(place.storage), place.clock)
+    assert load_timeline(place.storage).pending[0].action is Action.COMMIT
+
+
+def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:
+    place = _place("COPY_ON_WRITE")
+    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
+    batch = place.begin(MINE, storage=FaultyStorage(place.storage, [crash]))
+    with pytest.raises(SimulatedCrash):
+        batch.writer.commit([batch.write()])
+    foreign.begin_restore(place.storage, _later(place))
+    with pytest.raises(TimelineError, match="restore"):
+        settle(open_table(place.storage), place.clock)
+    assert place.rows()[0] == ("0", "x", 0, 0.0)
+
+
+@pytest.mark.parametrize("restored", [True, False], ids=["restored", "rolled back"])
+def test_a_batch_is_not_committed_on_top_of_what_was_taken_back(restored: bool) -> None:
+    place = _place("COPY_ON_WRITE")
+    place.table.upsert(trips(("1", "x", 1, 1.0)))
+    last = place.table.timeline.commits[-1].time
+    batch = place.begin(MINE)
+    message = batch.write()
+    time = _later(place)
+    foreign.archive(place.storage, [last])
+    if restored:
+        foreign.begin_restore(place.storage, time)
+        place.storage.put_if_absent(f".hoodie/{time}.restore", b"")
+    match = f"restore {time} restored" if restored else f"commit {last} was taken back"
+    with pytest.raises(WriteConflictError, match=match):
+        batch.writer.commit([message])
