@@ -92,7 +92,14 @@ class TimelineError(HoodieError):
 
 
 class ReplayMismatchError(HoodieError):
-    """A batch that is committed came again with other rows; the table is as before."""
+    """A batch came whose number is taken, with other rows or unknown ones; the table is as before.
+
+    Its rows may not be in the table.
+    """
+
+
+class MissedBatchesError(HoodieError):
+    """A stream came to a table that has not seen its earlier batches; nothing was written."""
 
 
 class WriteConflictError(HoodieError):

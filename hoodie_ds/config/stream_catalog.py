@@ -24,8 +24,8 @@ BATCHES_PER_COMMIT: Final = Option(
 CHECKPOINT_IDENTIFIER: Final = Option(
     "hoodie.datasource.write.streaming.checkpoint.identifier",
     TEXT,
-    "Name of the query in foreach_batch, or of the writer of numbered batch writes; the data "
-    "source takes Spark's query id for a stream.",
+    "Name of the query in foreach_batch, beside Spark's query id where Spark tells it, or of the "
+    "writer of numbered batch writes; the data source takes Spark's query id for a stream.",
     aliases=("hoodie.datasource.write.writer.identifier",),
 )
 BATCH_IDENTIFIER: Final = Option(
@@ -37,8 +37,16 @@ BATCH_IDENTIFIER: Final = Option(
 ACCEPT_DIFFERENT: Final = Option(
     "hoodie.py.replay.accept.different",
     BOOLEAN,
-    "Take a batch that comes again with other rows than were committed for done, rather than "
-    "fail; for sources that do not give the same rows twice.",
+    "Take a batch that comes again with other rows than were committed, or of whose rows nothing "
+    "is known any more, for done, rather than fail; for sources that do not give the same rows "
+    "twice.",
+    False,
+)
+ACCEPT_MISSED: Final = Option(
+    "hoodie.py.stream.accept.missed.batches",
+    BOOLEAN,
+    "Let a stream go on in a table that has never seen it, though its batches do not begin with "
+    "number 0, rather than fail: the rows of the earlier batches are not in the table.",
     False,
 )
 
@@ -47,5 +55,6 @@ STREAM_OPTIONS: Final[tuple[Option[object], ...]] = (
     CHECKPOINT_IDENTIFIER,
     BATCH_IDENTIFIER,
     ACCEPT_DIFFERENT,
+    ACCEPT_MISSED,
 )
 """Every option of this module, in the order of the option table."""

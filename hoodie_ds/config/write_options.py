@@ -63,6 +63,8 @@ class WriteOptions:
         Number of a batch write, whose writer is `checkpoint_identifier`.
     accept_different : bool
         Whether a batch that comes again with other rows is taken for done.
+    accept_missed : bool
+        Whether a stream may go on in a table that has not seen its earlier batches.
     merge_hook : str or callable
         What merges rows with merge mode CUSTOM, or its import path.
     payload_class : str
@@ -94,6 +96,7 @@ class WriteOptions:
     checkpoint_identifier: str | None = None
     batch_identifier: int | None = None
     accept_different: bool = False
+    accept_missed: bool = False
     record_key_fields: tuple[str, ...] | None = None
     partition_fields: tuple[str, ...] | None = None
     ordering_fields: tuple[str, ...] | None = None
@@ -198,6 +201,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         checkpoint_identifier=given.get(stream_catalog.CHECKPOINT_IDENTIFIER),
         batch_identifier=given.get(stream_catalog.BATCH_IDENTIFIER),
         accept_different=given.get_or_default(stream_catalog.ACCEPT_DIFFERENT),
+        accept_missed=given.get_or_default(stream_catalog.ACCEPT_MISSED),
         record_key_fields=given.get(catalog.RECORD_KEY_FIELDS),
         partition_fields=given.get(catalog.PARTITION_FIELDS),
         ordering_fields=given.get(catalog.ORDERING_FIELDS),

@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
-from hoodie_ds.datasource.task import refuse_number, task_id
+from hoodie_ds.datasource.task import QUERY_ID, refuse_number, task_id
 from hoodie_ds.errors import OptionError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
@@ -34,8 +34,11 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     A batch that Spark runs again, after a failure or a restart from the checkpoint, is recognised
     by the query's identity and the batch id; its rows are compared with those that are in the
     table (`ReplayMismatchError` if they are others) and dropped. The identity is the option
-    ``hoodie.datasource.write.streaming.checkpoint.identifier``; give every query of a table one of
-    its own, and keep it as long as the checkpoint.
+    ``hoodie.datasource.write.streaming.checkpoint.identifier``, and with it the id that Spark keeps
+    in the checkpoint: so a new checkpoint is a new query, whose batches are all written. Spark
+    Connect does not tell that id: give another identifier there with a new checkpoint, or its
+    batches are refused. Give every query of a table an identifier of its own, and keep it as long
+    as the checkpoint.
 
     What the data source does and this cannot: overlap a batch's commit with the next batch (a
     mini-batch cannot outlive the function's call), or write from a session whose data frames
@@ -79,13 +82,25 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     def write(rows: DataFrame, number: int) -> None:
         coordinator = Coordinator.of(options)
         batch = coordinator.begin(arrow_schema(rows.schema), identifier)
+        query = _query_id(rows)
         batch_id = BatchId(identifier, number)
+        if query is not None:
+            batch_id = BatchId(f"{identifier}/{query}", number, formerly=identifier)
         sent = rows.mapInArrow(_task(batch, batch_id), _MESSAGES).collect()
         messages = [pickle.loads(row.message) for row in sent]  # noqa: S301  our own
         # A frame without partitions has no task to answer, and may be a batch that does something.
         coordinator.commit(messages or [write_task(batch, TaskId(), batch_id, [])])
 
     return write
+
+
+def _query_id(rows: DataFrame) -> str | None:
+    """Return the id that the running query has in its checkpoint; None where Spark hides it."""
+    try:
+        context = rows.sparkSession.sparkContext
+    except AttributeError:  # Spark Connect calls from another process than that of the query
+        return None
+    return context.getLocalProperty(QUERY_ID)
 
 
 def _task(

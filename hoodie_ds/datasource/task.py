@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,6 +17,9 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
+
+QUERY_ID: Final = "sql.streaming.queryId"
+"""Local property of the jobs of a streaming query: the id that its checkpoint keeps."""
 
 
 @dataclass
@@ -64,7 +68,7 @@ def unwrap(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCommitMes
 def micro_batch() -> BatchId:
     """Return the micro-batch that this process works for."""
     context = _context()
-    query = context.getLocalProperty("sql.streaming.queryId")
+    query = context.getLocalProperty(QUERY_ID)
     number = context.getLocalProperty("streaming.sql.batchId")
     if query is None or number is None:
         raise TimelineError(

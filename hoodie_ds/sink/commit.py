@@ -29,8 +29,9 @@ from hoodie_ds.sink.commit_record import commit_record, joined
 from hoodie_ds.sink.conflicts import check_based, check_groups
 from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
+from hoodie_ds.sink.past_writers import put_aside, recall
 from hoodie_ds.sink.replacement import replaced_groups
-from hoodie_ds.sink.replay import check_replay
+from hoodie_ds.sink.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.schema_conflicts import schema_beside
 from hoodie_ds.sink.staged_merge import merge_all_staged
@@ -189,9 +190,13 @@ def _record(
     schema = schema_beside(batch, instant.time, timeline)
     before = batch.timeline.prepared
     guard = ReplayGuard.load(storage, timeline.with_prepared(before))
+    if messages[0].batch_id is not None:
+        guard = recall(storage, guard, messages[0].batch_id)
     writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)
     others = [time for time in writes if time != instant.time]
-    record = commit_record(batch, messages, statuses, guard, others, replaced, schema)
+    given = statuses, guard, others, replaced, schema
+    record, left_out = commit_record(batch, messages, *given)
+    put_aside(storage, left_out)  # before anybody can complete the commit without them
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     if batch.options.batches_per_commit == 1:  # else whoever finds the manifest completes it
@@ -207,10 +212,13 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
     if message.batch_id is None and (completed is None or completed.action is message.batch.action):
         return completed is not None
     storage = message.batch.table.storage
-    guard = ReplayGuard.load(storage, timeline)
-    if message.batch_id is not None and guard.holds(message.batch_id):
-        check_replay(messages, guard)
-        return True
+    if message.batch_id is not None:
+        guard = recall(storage, ReplayGuard.load(storage, timeline), message.batch_id)
+        if guard.holds(message.batch_id):
+            check_replay(messages, guard)
+            return True
+        # The guard of the batch knows those before it in the same instant too.
+        check_none_missed(message.batch, message.batch_id, guard.merged(message.batch.guard))
     if completed is not None:
         raise TimelineError(
             f"{storage.root}: another writer completed instant {completed.time} before this batch "

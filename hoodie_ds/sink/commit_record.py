@@ -37,8 +37,8 @@ def commit_record(
     pending: Sequence[str],
     replaced: Mapping[str, tuple[str, ...]],
     schema: pa.Schema,
-) -> CommitMetadata:
-    """Return what a batch did.
+) -> tuple[CommitMetadata, list[ReplayGuard]]:
+    """Return what a batch did, and what is to be put aside of writers that the commit leaves out.
 
     Parameters
     ----------
@@ -62,6 +62,7 @@ def commit_record(
     if batch_id is not None:
         guard = guard.with_batch(batch_id, total_digest(messages))
         identity = {BATCH_KEY: batch_id.to_json()}
+    guard, left_out = guard.parted()
     checksums = {status.stat.path: status.checksum for status in statuses}
     extra = {
         **batch.options.extra_metadata,
@@ -75,7 +76,7 @@ def commit_record(
     if guard.committed:
         extra |= guard.entries()
     stats = tuple(sorted((status.stat for status in statuses), key=lambda stat: stat.path))
-    return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced)
+    return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced), left_out
 
 
 def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMetadata:

@@ -31,6 +31,7 @@ from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.index_choice import choose_index
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.open_instant import ensure_table, go_on, open_instant
+from hoodie_ds.sink.past_writers import mark
 from hoodie_ds.sink.pinned_view import forget_views
 from hoodie_ds.sink.plan import (
     check_ordering,
@@ -39,7 +40,7 @@ from hoodie_ds.sink.plan import (
     stored_schema,
 )
 from hoodie_ds.sink.replacement import replaced_groups
-from hoodie_ds.sink.replay import check_replay
+from hoodie_ds.sink.replay import check_replay, informed
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.probe import check_condition_obeyed
@@ -238,10 +239,8 @@ class Coordinator:
         written = [message for message in reported if message.instant_time is not None]
         if written:
             complete(written, self.clock, self.pauses)
-        elif reported and reported[0].already_committed:
-            check_replay(reported, reported[0].batch.guard)
         elif reported:
-            self._commit_without_rows(reported)
+            self._commit_nothing_written(reported)
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Give a batch up, unless it is in the table already.
@@ -277,15 +276,22 @@ class Coordinator:
             folder, options.storage_options, for_write=False, retry_ms=options.storage_retry_ms
         )
 
-    def _commit_without_rows(self, messages: Sequence[TaskCommitMessage]) -> None:
+    def _commit_nothing_written(self, messages: Sequence[TaskCommitMessage]) -> None:
         """Commit a batch of which no task opened the instant, if there is a reason to."""
-        batch = messages[0].batch
+        batch, batch_id = messages[0].batch, messages[0].batch_id
+        if batch_id is not None:
+            batch = informed(batch, batch_id)
+        if messages[0].already_committed:
+            check_replay(messages, batch.guard)
+            return
         ensure_table(batch, with_schema=True)
         partitions = {path for message in messages for path in message.partitions}
         if batch.options.allow_empty_commit or replaced_groups(batch, partitions):
             time = open_instant(batch)
             opened = [replace(message, instant_time=time) for message in messages]
             complete(opened, self.clock, self.pauses)
+        elif batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:
+            mark(self.storage, batch_id)
 
     def _recover(self, table: Table, prepared: Instant | None) -> Timeline:
         concurrency = self.options.concurrency

@@ -16,8 +16,12 @@ from operator import add
 import pyarrow as pa
 
 from hoodie_ds.config.kinds import Operation
-from hoodie_ds.config.stream_catalog import ACCEPT_DIFFERENT
-from hoodie_ds.errors import ReplayMismatchError
+from hoodie_ds.config.stream_catalog import (
+    ACCEPT_DIFFERENT,
+    ACCEPT_MISSED,
+    CHECKPOINT_IDENTIFIER,
+)
+from hoodie_ds.errors import MissedBatchesError, ReplayMismatchError
 from hoodie_ds.formats.avro_schema import normalise_schema
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.record.field_path import resolve
@@ -25,6 +29,7 @@ from hoodie_ds.sink.assignment import HIDDEN_COLUMNS
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.sink.messages import TaskCommitMessage
+from hoodie_ds.sink.past_writers import recall
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 
 _log = logging.getLogger("hoodie_ds")
@@ -51,7 +56,58 @@ def digest_of(batch: Batch, batch_id: BatchId | None, rows: pa.Table) -> InputDi
     if batch.index is None:
         return InputDigest.of_columns(rows)
     fields = batch.table.properties.record_key_fields
-    return InputDigest.of(pa.table({field: resolve(rows, field) for field in fields}))
+    return InputDigest.of_keyed(rows, pa.table({field: resolve(rows, field) for field in fields}))
+
+
+def informed(batch: Batch, batch_id: BatchId) -> Batch:
+    """Return a batch that knows all that the table knows of its query.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch, whose guard names the writers of late.
+    batch_id : BatchId
+        Its identity.
+
+    Raises
+    ------
+    MissedBatchesError
+        The table has not seen the earlier batches of the stream.
+    """
+    guard = recall(batch.table.storage, batch.guard, batch_id)
+    check_none_missed(batch, batch_id, guard)
+    return batch if guard is batch.guard else replace(batch, guard=guard)
+
+
+def check_none_missed(batch: Batch, batch_id: BatchId, guard: ReplayGuard) -> None:
+    """Refuse a stream that comes to a table for the first time and not with its first batch.
+
+    The numbers of a batch write are the user's, and may begin anywhere.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    batch_id : BatchId
+        Its identity.
+    guard : ReplayGuard
+        From `recall`.
+
+    Raises
+    ------
+    MissedBatchesError
+        The table has not seen the earlier batches.
+    """
+    is_first = batch_id == batch.given_id or batch_id.batch_id == 0
+    if is_first or guard.name_of(batch_id) is not None or batch.options.accept_missed:
+        return
+    earlier = "batch 0" if batch_id.batch_id == 1 else f"batches 0 to {batch_id.batch_id - 1}"
+    raise MissedBatchesError(
+        f"{batch.table.storage.root}: {batch_id} comes to a table that has not seen {earlier} of "
+        "the query: the table was deleted or restored, or the path is another one than before. "
+        "Nothing was written. Give the path of the table that has them, or begin with a new "
+        f"checkpoint; {ACCEPT_MISSED.key}=true goes on without the rows of {earlier}"
+    )
 
 
 def drain(batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]) -> TaskCommitMessage:
@@ -72,7 +128,9 @@ def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
 
 
 def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:
-    """Refuse a batch that is committed if it came with other rows this time.
+    """Refuse a batch whose number is taken, unless its rows are known to be the committed ones.
+
+    A batch without rows, that would change nothing, passes where nothing is known of the number.
 
     Parameters
     ----------
@@ -84,22 +142,33 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
     Raises
     ------
     ReplayMismatchError
-        The rows are others. A batch older than those that the guard has digests of passes.
+        The rows are others, or what they were is not known.
     """
     batch, batch_id = messages[0].batch, messages[0].batch_id
     assert batch_id is not None
     then, now = guard.digest_of(batch_id), total_digest(messages)
-    if then is None or then == now:
+    empties = batch.operation is Operation.INSERT_OVERWRITE_TABLE
+    if now == InputDigest() and not empties and then in (None, InputDigest()):
         return
-    text = (
-        f"{batch.table.storage.root}: {batch_id} is in the table with {then}, and came again "
-        f"with {now}"
-    )
+    kept = guard.digests(batch_id)
+    if batch_id.batch_id in kept and kept[batch_id.batch_id] == now.like(kept[batch_id.batch_id]):
+        return
+    if then is not None:
+        now = now.like(then)
+        text = f"{batch_id} is in the table with {then}, and came again with {now}"
+    else:
+        known = f"{min(kept)} to {max(kept)} alone" if kept else "none"
+        text = (
+            f"{batch_id} came with {now}, and whether these are in the table is not known: it has "
+            f"batches of the query up to {guard.highest(batch_id)}, and knows the rows of {known}"
+        )
     if batch.options.accept_different:
-        _log.warning("%s; the table stays as it is", text)
+        _log.warning("%s: %s; the table stays as it is", batch.table.storage.root, text)
         return
     raise ReplayMismatchError(
-        f"{text}; the table stays as it is. Go on from the newest checkpoint of the query, or "
-        "begin a new one, which makes it a new query whose rows are all written; give a batch "
-        f"write a greater number. {ACCEPT_DIFFERENT.key}=true takes the batch for done"
+        f"{batch.table.storage.root}: {text}; the table stays as it is. Go on from the newest "
+        "checkpoint of the query, or begin a new one, which makes it a new query whose rows are "
+        f"all written (with foreach_batch and Spark Connect, give it another "
+        f"{CHECKPOINT_IDENTIFIER.key} too); give a batch write a greater number, or its writer "
+        f"another name. {ACCEPT_DIFFERENT.key}=true takes the batch for done"
     )

@@ -7,6 +7,9 @@ query alone, and for commits that were pending beside it and completed later.
 
 Beside the numbers go the digests of the rows of each query's newest batches. So nothing that an
 archiver takes off the timeline is missed, as long as one commit of ours is still on it.
+
+A commit carries the writers that wrote last. What it says of the others is put aside first, in a
+file for each writer (`hoodie_ds.sink.past_writers`).
 """
 
 from __future__ import annotations
@@ -37,6 +40,10 @@ _DIGESTS_KEPT: Final = 10
 """Newest batches of a query whose digests are known: an engine brings the last one again, and an
 old copy of a checkpoint is found out before it reaches batches that are new."""
 
+_WRITERS_CARRIED: Final = 20
+"""Writers of ours that a commit carries. Each batch of one of more writers than that, which write
+in turn, costs a look for what was put aside of it."""
+
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -47,10 +54,22 @@ def _number(batch: str) -> int:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BatchId:
-    """Identity of a micro-batch: a streaming query and the number of the batch in it."""
+    """Identity of a micro-batch: a streaming query and the number of the batch in it.
+
+    Parameters
+    ----------
+    query_id : str
+        The query, or the writer of a numbered batch write.
+    batch_id : int
+        The number.
+    formerly : str
+        Name under which earlier releases stored the query; it counts until the query has a commit
+        under its own.
+    """
 
     query_id: str
     batch_id: int
+    formerly: str = ""
 
     def to_json(self) -> str:
         """Return the identity as a commit carries it."""
@@ -67,7 +86,9 @@ class ReplayGuard:
     Parameters
     ----------
     committed : mapping of str to str
-        Writer identifier to batch id, as stored; other engines' identifiers are carried along.
+        Writer identifier to batch id, as stored, the writer of the newest batch last; other
+        engines' identifiers are carried along. No number for a query that is known and has no
+        commit.
     inputs : mapping of str to mapping of int to InputDigest
         What the newest batches of ours held, by query and number.
     """
@@ -96,16 +117,16 @@ class ReplayGuard:
                 continue
             seen.add(instant)
             extra = read_commit(storage, instant).extra
-            guard = guard._merged(cls.parse(extra, commit_path(instant)))
+            guard = guard.merged(cls.parse(extra, commit_path(instant)))
             if PENDING_KEY in extra:
                 times = extra[PENDING_KEY].split()
                 waiting = [found for time in times if (found := timeline.commit_at(time))]
                 found_ours = True
         if not found_ours and (turn := newest_turn(storage)) is not None:
-            guard = guard._merged(cls.parse(turn.carried, numbered_path(TURNS, turn.number)))
+            guard = guard.merged(cls.parse(turn.carried, numbered_path(TURNS, turn.number)))
         return guard
 
-    def _merged(self, other: ReplayGuard) -> ReplayGuard:
+    def merged(self, other: ReplayGuard) -> ReplayGuard:
         """Take the later batch of each query; this guard's where an entry is no number."""
         later = {
             query: batch
@@ -115,7 +136,8 @@ class ReplayGuard:
         inputs = {**other.inputs, **self.inputs}
         for query in other.inputs.keys() & self.inputs.keys():
             inputs[query] = {**other.inputs[query], **self.inputs[query]}
-        return ReplayGuard({**self.committed, **later}, inputs)
+        older = {query: later[query] for query in later if query not in self.committed}
+        return ReplayGuard({**older, **self.committed, **later}, inputs)
 
     @classmethod
     def parse(cls, extra: Mapping[str, str], path: str) -> ReplayGuard:
@@ -140,27 +162,53 @@ class ReplayGuard:
             ) from error
         return cls(committed, inputs)
 
+    def name_of(self, batch: BatchId) -> str | None:
+        """Return the name under which a batch's query is known here; None if it is not."""
+        return next(
+            (n for n in (batch.query_id, batch.formerly or batch.query_id) if n in self.committed),
+            None,
+        )
+
+    def highest(self, batch: BatchId) -> int:
+        """Return the highest committed number of a batch's query; -1 if there is none."""
+        return _number(self.committed.get(self.name_of(batch) or "", ""))
+
+    def digests(self, batch: BatchId) -> Mapping[int, InputDigest]:
+        """Return what the newest batches of a batch's query had for rows, by their numbers."""
+        return self.inputs.get(self.name_of(batch) or "", {})
+
     def holds(self, batch: BatchId) -> bool:
-        """Whether a batch is in the table."""
-        return batch.batch_id <= _number(self.committed.get(batch.query_id, ""))
+        """Whether a batch is in the table, or would be: a later one of its query is."""
+        return batch.batch_id <= self.highest(batch)
 
     def digest_of(self, batch: BatchId) -> InputDigest | None:
-        """Return what a batch of those that are held had for rows; None if it is too long ago.
+        """Return what a batch of those that are held had for rows; None if that is not known.
 
         A number that was left out was that of a batch without rows, which is no commit.
         """
-        known = self.inputs.get(batch.query_id, {})
+        known = self.digests(batch)
         if known and min(known) < batch.batch_id < max(known):
             return known.get(batch.batch_id, InputDigest())
         return known.get(batch.batch_id)
 
     def with_batch(self, batch: BatchId, digest: InputDigest) -> ReplayGuard:
         """Return the guard after a batch."""
-        query = batch.query_id
-        known = {**self.inputs.get(query, {}), batch.batch_id: digest}
+        query, names = batch.query_id, (batch.query_id, self.name_of(batch))
+        known = {**self.digests(batch), batch.batch_id: digest.as_kept()}
         newest = {number: known[number] for number in sorted(known)[-_DIGESTS_KEPT:]}
-        committed = {**self.committed, query: str(batch.batch_id)}
-        return ReplayGuard(committed, {**self.inputs, query: newest})
+        committed = {name: text for name, text in self.committed.items() if name not in names}
+        inputs = {name: kept for name, kept in self.inputs.items() if name not in names}
+        return ReplayGuard({**committed, query: str(batch.batch_id)}, {**inputs, query: newest})
+
+    def parted(self) -> tuple[ReplayGuard, list[ReplayGuard]]:
+        """Return what a commit carries, and the guards of the writers that it leaves out."""
+        numbered = (name for name, text in self.committed.items() if _number(text) >= 0)
+        ours = [name for name in numbered if name in self.inputs]
+        left = ours[:-_WRITERS_CARRIED]
+        parts = [ReplayGuard({n: self.committed[n]}, {n: self.inputs[n]}) for n in left]
+        committed = {name: text for name, text in self.committed.items() if name not in left}
+        inputs = {name: kept for name, kept in self.inputs.items() if name in committed}
+        return ReplayGuard(committed, inputs), parts
 
     def entries(self) -> dict[str, str]:
         """Return the entries for a commit's extra metadata."""
@@ -168,5 +216,5 @@ class ReplayGuard:
             query: {str(number): digest.to_text() for number, digest in digests.items()}
             for query, digests in self.inputs.items()
         }
-        texts = {CHECKPOINT_KEY: json.dumps(dict(self.committed), sort_keys=True)}
-        return {**texts, INPUTS_KEY: json.dumps(inputs, sort_keys=True)} if inputs else texts
+        texts = {CHECKPOINT_KEY: json.dumps(dict(self.committed))}
+        return {**texts, INPUTS_KEY: json.dumps(inputs)} if inputs else texts

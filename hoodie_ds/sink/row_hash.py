@@ -52,7 +52,7 @@ def row_hashes(rows: pa.Table) -> Hashes:
 
 
 def _column_hashes(column: pa.ChunkedArray) -> Hashes:
-    parts = [_value_hashes(chunk) for chunk in column.chunks]
+    parts = [value_hashes(chunk) for chunk in column.chunks]
     return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
 
@@ -64,7 +64,12 @@ def _joined(length: int, fields: Iterable[tuple[str, Hashes]]) -> Hashes:
     return _mixed(total)
 
 
-def _value_hashes(values: pa.Array) -> Hashes:
+def is_nested(kind: pa.DataType) -> bool:
+    """Whether values of a type are made of others."""
+    return any(made(kind) for made in (pa.types.is_struct, pa.types.is_list, pa.types.is_map))
+
+
+def value_hashes(values: pa.Array) -> Hashes:
     """Hash each value; 0 for null."""
     if values.null_count == len(values):
         return np.zeros(len(values), np.uint64)
@@ -79,15 +84,15 @@ def _hashes(values: pa.Array) -> Hashes:
     kind = values.type
     if pa.types.is_struct(kind):
         fields = zip((field.name for field in kind), values.flatten(), strict=True)
-        return _joined(len(values), ((name, _value_hashes(field)) for name, field in fields))
+        return _joined(len(values), ((name, value_hashes(field)) for name, field in fields))
     if pa.types.is_list(kind) or pa.types.is_map(kind):
         return _list_hashes(values)
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _text_hashes(values.view(pa.string()))
-    return _mixed(_words(values))
+    return _mixed(fixed_width_words(values))
 
 
-def _words(values: pa.Array) -> Hashes:
+def fixed_width_words(values: pa.Array) -> Hashes:
     """See values of a fixed width as words; anything for null."""
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
@@ -134,10 +139,10 @@ def _list_hashes(values: pa.ListArray | pa.MapArray) -> Hashes:
     offsets -= first
     if pa.types.is_map(values.type):
         fields = (("key", values.keys), ("value", values.items))
-        parts = ((name, _value_hashes(field.slice(first, count))) for name, field in fields)
+        parts = ((name, value_hashes(field.slice(first, count))) for name, field in fields)
         elements = _joined(count, parts)
     else:
-        elements = _value_hashes(values.values.slice(first, count))
+        elements = value_hashes(values.values.slice(first, count))
         positions = np.arange(count) - np.repeat(offsets[:-1], np.diff(offsets))
         elements += positions.astype(np.uint64) * _STEP
     sums = np.zeros(count + 1, np.uint64)

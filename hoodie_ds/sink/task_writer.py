@@ -29,7 +29,7 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.records import check_keys, distinct_partitions
-from hoodie_ds.sink.replay import digest_of, drain
+from hoodie_ds.sink.replay import digest_of, drain, informed
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.owner import owner_of
@@ -75,6 +75,8 @@ def write_task(
     HoodieError
         A row cannot be stored, or storage failed. Nothing becomes visible.
     """
+    if batch_id is not None:
+        batch = informed(batch, batch_id)
     if batch_id is not None and batch.guard.holds(batch_id):
         return drain(batch, batch_id, batches)
     if batch.operation is Operation.DELETE_PARTITION:

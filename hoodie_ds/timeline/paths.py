@@ -22,6 +22,7 @@ FILE_LOCK: Final = f"{HOODIE}/lock"
 LOCKS: Final = f"{HOODIE}/.locks"
 LEASES: Final = f"{LOCKS}/leases"
 TURNS: Final = f"{LOCKS}/turns"
+WRITERS: Final = f"{LOCKS}/writers"
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
 _MARKER = ".marker."
@@ -90,6 +91,11 @@ def number_in(path: str) -> int | None:
     """Number of such a file; None for the path of another file."""
     name = path.rpartition("/")[2]
     return int(name) if len(name) == 12 and name.isdigit() and name.isascii() else None
+
+
+def writer_folder(name: str) -> str:
+    """Folder of what is known of a writer that commits do not carry."""
+    return f"{WRITERS}/{xxhash.xxh3_128_hexdigest(name.encode())}"
 
 
 def tombstone_path(time: str) -> str:

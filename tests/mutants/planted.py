@@ -16,6 +16,7 @@ TASKS = "tests/unit/sink/test_tasks.py"
 LISTS = "tests/faults/regressions/test_texts_and_lists.py"
 CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
+IDENTITY = "tests/faults/regressions/test_replay_identity.py"
 MERGER = "tests/unit/record/test_merger.py"
 
 
@@ -346,7 +347,7 @@ REPLAYS = [
     Mutant(
         "the replay check looks at the batch's number without its query",
         "sink/replay_guard.py",
-        '_number(self.committed.get(batch.query_id, ""))',
+        '_number(self.committed.get(self.name_of(batch) or "", ""))',
         "max(map(_number, self.committed.values()), default=-1)",
         "tests/unit/sink/test_replay_guard.py::test_a_batch_is_held_up_to_the_highest_of_its_query",
         "P2: batches of a second query are dropped",
@@ -362,7 +363,7 @@ REPLAYS = [
     Mutant(
         "batch numbers are compared as text",
         "sink/replay_guard.py",
-        'return batch.batch_id <= _number(self.committed.get(batch.query_id, ""))',
+        "return batch.batch_id <= self.highest(batch)",
         'return str(batch.batch_id) <= self.committed.get(batch.query_id, "")',
         "tests/unit/sink/test_replay_guard.py::test_a_batch_is_held_up_to_the_highest_of_its_query",
         "P2: batch 10 is dropped after batch 9",
@@ -390,6 +391,78 @@ REPLAYS = [
         "        assert record\n",
         "tests/unit/sink/test_several_batches.py::test_rows_appear_with_the_last_batch",
         "P3: rows of earlier micro-batches are gone",
+    ),
+    Mutant(
+        "a number whose digest is not kept is taken for done",
+        "sink/replay.py",
+        "    if batch_id.batch_id in kept and kept[",
+        "    if batch_id.batch_id not in kept or kept[",
+        f"{IDENTITY}::test_a_new_checkpoint_under_an_old_name_was_passed_over",
+        "P2: rows of a batch that was never written are lost in silence",
+    ),
+    Mutant(
+        "the digest of keyed rows covers their keys alone",
+        "sink/input_digest.py",
+        "            total += cls(piece.num_rows, checksum, row_sums(piece, hashes))",
+        "            total += cls(piece.num_rows, checksum)",
+        f"{IDENTITY}::test_other_values_under_the_same_keys_were_passed_over",
+        "P2: corrected values under a number that is taken are lost in silence",
+    ),
+    Mutant(
+        "values count without the key of their row",
+        "sink/row_sums.py",
+        "    odd = keys | np.uint64(1)",
+        "    odd = np.ones_like(keys)",
+        "tests/unit/sink/test_replay.py::test_values_that_have_changed_places_are_other_rows",
+        "P2: other rows are taken for those that were committed",
+    ),
+    Mutant(
+        "a commit leaves a writer out that is not put aside",
+        "sink/commit.py",
+        "    put_aside(storage, left_out)",
+        "    pass",
+        f"{IDENTITY}::test_a_writer_that_was_put_aside_comes_back_and_goes_again",
+        "P2: the table forgets a writer, and its batch comes twice",
+    ),
+    Mutant(
+        "a writer that was put aside is not looked for by the tasks",
+        "sink/replay.py",
+        "    guard = recall(batch.table.storage, batch.guard, batch_id)",
+        "    guard = batch.guard",
+        f"{IDENTITY}::test_commits_grew_with_every_writer_that_ever_wrote",
+        "P2: a batch comes twice once its writer is put aside",
+    ),
+    Mutant(
+        "commits carry all writers that ever wrote",
+        "sink/commit_record.py",
+        "    guard, left_out = guard.parted()",
+        "    left_out: list[ReplayGuard] = []",
+        f"{IDENTITY}::test_commits_grew_with_every_writer_that_ever_wrote",
+        "P29: commits grow without end",
+    ),
+    Mutant(
+        "a stream may begin anywhere",
+        "sink/replay.py",
+        "    is_first = batch_id == batch.given_id or batch_id.batch_id == 0",
+        "    is_first = True",
+        f"{IDENTITY}::test_a_stream_lost_the_rows_of_a_table_that_was_deleted",
+        "P2: a stream goes on in an empty table, and earlier rows are lost in silence",
+    ),
+    Mutant(
+        "first batches without rows leave no mark",
+        "sink/coordinator.py",
+        "            mark(self.storage, batch_id)",
+        "            pass",
+        f"{IDENTITY}::test_a_stream_whose_first_batches_had_no_rows_goes_on",
+        "a stream that began with nothing is stopped at its first rows",
+    ),
+    Mutant(
+        "what an earlier release stored under the name alone is not looked at",
+        "sink/replay_guard.py",
+        "for n in (batch.query_id, batch.formerly or batch.query_id) if",
+        "for n in (batch.query_id,) if",
+        f"{IDENTITY}::test_batches_stored_under_the_name_alone_are_recognised_with_the_checkpoint",
+        "P2: the last batch before an upgrade comes twice",
     ),
 ]
 

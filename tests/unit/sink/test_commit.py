@@ -249,10 +249,10 @@ def test_a_file_of_a_late_task_is_invisible(
 def test_a_committed_batch_is_drained_and_writes_nothing(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
-    writer.commit([write(writer.begin(TWO.schema), number=4)])
+    writer.commit([write(writer.begin(TWO.schema), number=0)])
     batch = writer.begin(TWO.schema)
     before = tree(tmp_path)
-    message = write(batch, TWO.take([1, 0]), number=4)
+    message = write(batch, TWO.take([1, 0]), number=0)
     assert (message.already_committed, message.num_rows, message.statuses) == (True, 2, ())
     writer.commit([message])
     assert tree(tmp_path) == before
@@ -270,15 +270,15 @@ def test_a_batch_that_was_begun_twice_commits_once(
 
 
 def test_every_commit_carries_all_queries(writer: Coordinator, table: HoodieTable) -> None:
-    writer.commit([write(writer.begin(TWO.schema), number=4)])
+    writer.commit([write(writer.begin(TWO.schema), number=0)])
     table.upsert(ONE)
     other = BatchId("b", 0)
     writer.commit([write_task(writer.begin(TWO.schema), TaskId(), other, TWO.to_batches())])
     newest = load_timeline(writer.storage).commits[-1]
     entry = read_commit(writer.storage, newest).extra[CHECKPOINT_KEY]
-    assert json.loads(entry) == {"query": "4", "b": "0"}
-    assert writer.begin(TWO.schema).guard.holds(BatchId("query", 3))
-    assert not writer.begin(TWO.schema).guard.holds(BatchId("query", 5))
+    assert json.loads(entry) == {"query": "0", "b": "0"}
+    assert writer.begin(TWO.schema).guard.holds(BatchId("query", 0))
+    assert not writer.begin(TWO.schema).guard.holds(BatchId("query", 1))
 
 
 def test_a_batch_that_an_earlier_instant_committed_later_is_known(
@@ -289,19 +289,19 @@ def test_a_batch_that_an_earlier_instant_committed_later_is_known(
     begun = {query: writer.begin(TWO.schema) for query in rows}
     begun["b"] = replace(begun["b"], proposed_time=_FAR)
     messages = {
-        query: write_task(begun[query], TaskId(), BatchId(query, 7), part.to_batches(), True)
+        query: write_task(begun[query], TaskId(), BatchId(query, 0), part.to_batches(), True)
         for query, part in rows.items()
     }
     writer.commit([messages["b"]])
     writer.commit([messages["a"]])
     guard = writer.begin(TWO.schema).guard
-    assert guard.holds(BatchId("a", 7))
-    assert guard.holds(BatchId("b", 7))
+    assert guard.holds(BatchId("a", 0))
+    assert guard.holds(BatchId("b", 0))
     # The next commit of ours carries both.
     writer.commit([write(writer.begin(TWO.schema))])
     newest = load_timeline(writer.storage).commits[-1]
     entry = read_commit(writer.storage, newest).extra[CHECKPOINT_KEY]
-    assert json.loads(entry) == {"a": "7", "b": "7"}
+    assert json.loads(entry) == {"a": "0", "b": "0"}
 
 
 def test_a_commit_names_every_file_with_its_size(

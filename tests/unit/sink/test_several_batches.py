@@ -296,11 +296,12 @@ def test_of_two_queries_that_go_on_with_one_instant_the_second_is_told(tmp_path:
     opts = options("COPY_ON_WRITE", "BUCKET", 3)
     stream(writer(str(tmp_path), opts), 0, trips(("a", "x", 1, 1.0)))
     batches = []
-    for task, (query, row) in enumerate((("q", ("q", "x", 1, 1.0)), ("r", ("r", "y", 1, 1.0)))):
+    coming = (BatchId("q", 1), ("q", "x", 1, 1.0)), (BatchId("r", 0), ("r", "y", 1, 1.0))
+    for task, (batch_id, row) in enumerate(coming):
         sink = writer(str(tmp_path), opts)
         batch = sink.begin(trips().schema)
         message = write_task(
-            batch, TaskId(0, task + 7, task + 7), BatchId(query, 1), trips(row).to_batches(), True
+            batch, TaskId(0, task + 7, task + 7), batch_id, trips(row).to_batches(), True
         )
         batches.append((sink, message))
     batches[1][0].commit([batches[1][1]])
