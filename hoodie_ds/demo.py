@@ -156,6 +156,8 @@ def main(table_type: str, folder: Path, master: str) -> None:
         run_demo(folder, TableType(table_type.upper()), master, Console())
     except HoodieError as error:
         raise fail(error) from error
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(130) from None
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Run it as ``spark-submit hoodie_ds/streamer.py ...``, or as ``hoodie-streamer ..
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from contextlib import closing
@@ -23,8 +24,11 @@ from hoodie_ds.datasource.session import AVAILABLE_NOW, BatchProgress, SparkJob,
 from hoodie_ds.errors import HoodieError, OptionError, TableNotFoundError
 from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.report import TimelineReport
+from hoodie_ds.streamer_checks import check_source, parse_trigger
 
 _POLL_SECONDS: Final = 1
+_STOPPED: Final = 130
+"""Exit code of a program that Ctrl-C ends."""
 
 
 def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
@@ -43,6 +47,8 @@ def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
     ------
     HoodieError
         The stream could not be started, or failed; the table holds whole batches only.
+    KeyboardInterrupt
+        The user stopped it, and was told what becomes of it.
     """
     timeline = TimelineReport.of(job.table_options)
     batches = rows = 0
@@ -59,6 +65,7 @@ def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
                 status.update(f"batches: {batches:,}, rows: {rows:,}, instant: {instant}")
         except KeyboardInterrupt:
             console.print("stopped; the next run goes on from the checkpoint")
+            raise
     if not batches:
         console.print("no new input")
     return batches
@@ -160,7 +167,8 @@ _PAIR = "key=value"
     "--trigger",
     default=AVAILABLE_NOW,
     show_default=True,
-    help="available-now: take what is there and end. Or an interval, '10 seconds'.",
+    help="available-now: take what is there and end. Or an interval, '10 seconds'. "
+    "Spark's own spellings do, too: availableNow, once.",
 )
 @click.option("--checkpoint", required=True, help="Folder of the stream's checkpoint.")
 @click.option(
@@ -188,6 +196,8 @@ def main(
 ) -> None:
     """Stream a source into a Hudi table, exactly once."""
     console = Console()
+    # It would show where in the hand-over to the JVM a Ctrl-C came.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
         options = table_options(target_base_path, props, hoodie_conf)
         job = StreamJob(
@@ -197,12 +207,14 @@ def main(
             pairs("--source-option", source_option),
             _ddl(source_schema),
             source_path,
-            trigger,
+            parse_trigger(trigger),
             _has_keys(options) if shuffle is None else shuffle,
         )
         # Spark's own progress bars would write over ours.
         quiet = {} if remote else {"spark.ui.showConsoleProgress": "false"}
         settings = {**quiet, **pairs("--spark-conf", spark_conf)}
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        check_source(job, settings, starts_spark=not submitted and remote is None)
         session = SparkJob.open("hoodie-streamer", os.environ, master, remote, settings)
         try:
             run_stream(session, job, console)
@@ -211,6 +223,8 @@ def main(
         console.print(TimelineReport.of(options).table())
     except HoodieError as error:
         raise fail(error) from error
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(_STOPPED) from None
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from hoodie_ds import streamer
-from hoodie_ds.datasource.session import SparkJob, summary
+from hoodie_ds.datasource.ddl import ddl_fault
+from hoodie_ds.datasource.session import BatchProgress, SparkJob, StreamJob, summary
 from hoodie_ds.errors import CorruptFileError, OptionError
+from hoodie_ds.streamer_checks import check_source, parse_trigger
 
 BASE = ["--source-format", "rate", "--checkpoint", "ck"]
 
@@ -74,6 +77,126 @@ def test_bad_input_is_one_clear_line(arguments: list[str], code: int, words: str
     assert words in errors[0]
     assert "Traceback" not in result.output
     assert "password" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--trigger", "soon"], "'--trigger' = 'soon' is refused: write available-now"),
+        (["--trigger", "10"], "write available-now, or an interval"),
+        (["--trigger", "continuous 1 second"], "no rows in continuous mode"),
+        (["--source-format", "json", "--source-schema", "id BIGINT"], "'--source-path' is not set"),
+        (["--source-format", "CSV", "--source-path", "{}"], "'--source-schema' is not set"),
+        (["--source-format", "text", "--source-path", "{}/none"], "nothing at this path"),
+        (["--source-format", "text", "--source-path", "file://{}/*.txt"], "nothing at this path"),
+        (["--source-option", "path={}/none"], "nothing at this path"),
+        (["--source-schema", "id BIGNIT"], "column 'id' has the type 'bignit', which Spark"),
+        (["--source-schema", "id"], "column 'id' has the type ''"),
+        (["--checkpoint", " "], "'--checkpoint' = ' ' is refused: name a folder"),
+        (["--checkpoint", "{}/a.file"], "this is a file"),
+        (["--checkpoint", "{}/t/"], "this is the table"),
+    ],
+)
+def test_what_spark_would_refuse_after_25_seconds(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    (tmp_path / "a.file").touch()
+    given = [text.replace("{}", str(tmp_path)) for text in arguments]
+    result = run("--target-base-path", str(tmp_path / "t"), *given)
+    assert (result.exit_code, len(result.output.splitlines())) == (2, 1), result.output
+    assert words in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "trigger"),
+    [
+        ("availableNow", "available-now"),
+        ("AVAILABLE_NOW", "available-now"),
+        ("available-now", "available-now"),
+        ("availableNow=true", "available-now"),
+        ("Once", "available-now"),
+        ("10 seconds", "10 seconds"),
+        ("0 seconds", "0 seconds"),
+        ("Interval 1 MINUTE 30.5 Seconds", "Interval 1 MINUTE 30.5 Seconds"),
+        ("processingTime='10 seconds'", "10 seconds"),
+        ("ProcessingTime: 1 hour", "1 hour"),
+        ("processing-time(2 days)", "2 days"),
+    ],
+)
+def test_triggers_in_the_spelling_of_spark(text: str, trigger: str) -> None:
+    assert parse_trigger(text) == trigger
+
+
+def test_sources_that_only_spark_knows_pass(tmp_path: Path) -> None:
+    (tmp_path / "1.json").touch()
+
+    def job(kind: str, path: str | None, schema: str | None = None) -> StreamJob:
+        return StreamJob(kind, {"path": "/t"}, "s3://b/ck", {}, schema, path)
+
+    for path in (str(tmp_path), f"file:{tmp_path}/*.json", "s3://b/in", "hdfs:///in"):
+        check_source(job("json", path, "id INT"), {}, starts_spark=True)
+    check_source(job("parquet", "/on/hdfs"), {}, starts_spark=False)
+    check_source(
+        job("parquet", "/on/hdfs"),
+        {"spark.hadoop.fs.defaultFS": "x", "spark.sql.streaming.schemaInference": "True"},
+        starts_spark=True,
+    )
+    check_source(job("kafka", None), {}, starts_spark=True)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "fault"),
+    [
+        ("id BIGINT, `a b` STRING NOT NULL COMMENT 'x, y', n: Decimal(10, 2)", None),
+        (
+            "m MAP<STRING, ARRAY<STRUCT<a: INT, b DOUBLE COMMENT 'c'>>>, e STRUCT<>, v VARCHAR(3)",
+            None,
+        ),
+        (
+            "i INTERVAL DAY TO SECOND, t TIMESTAMP_NTZ, s STRING COLLATE UTF8_LCASE DEFAULT 'x'",
+            None,
+        ),
+        ("", "there is 'nothing' where a column's name is expected"),
+        ("id INT,", "there is 'nothing' where"),
+        ("id INT; b INT", "there is ';' after a type"),
+        ("id INT name STRING", "there is 'name' after a type; a comma may be missing"),
+        ("id DECIMAL(10, 2", "a bracket is not closed by )"),
+        ("a ARRAY", "the array of column 'a' wants its types in <>"),
+        ("a ARRAY<INT", "the array of column 'a' is not closed by >"),
+        ("a MAP<INT>", "the map of column 'a' wants two types"),
+        ("a STRUCT<b INT", "',' or '>' is expected after column 'b'"),
+        ("a INT>", "',' is expected after column 'a', not '>'"),
+        ("a ARRAY<TEXT>", "column 'a' has the type 'text', which Spark does not know"),
+    ],
+)
+def test_schemas_in_ddl(ddl: str, fault: str | None) -> None:
+    found = ddl_fault(ddl)
+    assert found == fault if fault is None else fault in (found or "")
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_ctrl_c_ends_with_130_and_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, batches: int
+) -> None:
+    stopped = []
+
+    class Session:
+        def run(self, *_: object) -> Iterator[list[BatchProgress]]:
+            try:
+                for number in range(batches):
+                    yield [BatchProgress(number, 10, 1.0)]
+                raise KeyboardInterrupt
+            finally:
+                stopped.append("query")
+
+        def stop(self) -> None:
+            stopped.append("session")
+
+    monkeypatch.setattr(SparkJob, "open", lambda *_: Session())
+    result = run("--target-base-path", str(tmp_path / "t"))
+    assert result.exit_code == 130
+    assert result.output.splitlines()[-1] == "stopped; the next run goes on from the checkpoint"
+    assert stopped == ["query", "session"]
 
 
 def test_a_damaged_file_ends_with_code_1(tmp_path: Path) -> None:
