@@ -6,33 +6,61 @@ A message says what is wrong, which key, path or value it is about, and what to 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST_TOLD: Final = 40
+
 
 class HoodieError(Exception):
     """Root of all errors raised by this library."""
 
 
 class OptionError(HoodieError):
-    """An option is unknown, malformed, missing, or contradicts the table.
+    """Options are unknown, malformed, missing, or contradict the table or one another.
 
     Parameters
     ----------
     key : str
-        The option as the user wrote it.
+        The option as the user wrote it; where several are refused, the first of them.
     value : object
         Its value; ``None`` where the option is missing.
     remedy : str
         What is allowed, or what to do instead.
+    more : sequence of OptionError
+        What else is wrong with the options of the same call.
     """
 
-    def __init__(self, key: str, value: object, remedy: str) -> None:
+    def __init__(
+        self, key: str, value: object, remedy: str, more: Sequence[OptionError] = ()
+    ) -> None:
         shown = "is not set" if value is None else f"= {str(value)[:200]!r} is refused"
-        super().__init__(f"option {key!r} {shown}: {remedy}")
+        text = f"option {key!r} {shown}: {remedy}"
+        if more:
+            told = [text, *map(str, more[:_MOST_TOLD])]
+            text = " ".join(f"({number}) {one}." for number, one in enumerate(told, 1))
+            text = f"{1 + len(more)} options are refused. {text}"
+        super().__init__(text)
         self.key = key
         self.value = value
         self.remedy = remedy
+        self.more = tuple(more)
 
-    def __reduce__(self) -> tuple[type[OptionError], tuple[str, object, str]]:
-        return type(self), (self.key, self.value, self.remedy)
+    @classmethod
+    def of(cls, problems: Sequence[OptionError]) -> OptionError:
+        """Return one error that tells all of several; `key` and `value` are those of the first."""
+        first, *rest = (part for problem in problems for part in problem.parts)
+        return cls(first.key, first.value, first.remedy, rest) if rest else first
+
+    @property
+    def parts(self) -> tuple[OptionError, ...]:
+        """One error for each option that is refused."""
+        return (OptionError(self.key, self.value, self.remedy), *self.more)
+
+    def __reduce__(self) -> tuple[type[OptionError], tuple[object, ...]]:
+        return type(self), (self.key, self.value, self.remedy, self.more)
 
 
 class TableNotFoundError(HoodieError):

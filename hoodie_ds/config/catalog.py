@@ -1,6 +1,7 @@
 """Every option key this library knows, and the raw options of one call checked against it.
 
-Invariant: a `GivenOptions` holds no unknown ``hoodie.*`` key and no key twice. Keys are matched
+Invariant: an unknown ``hoodie.*`` key, or one that is given twice, is among the problems of a
+`GivenOptions`, and all problems are told at once. Keys are matched
 without regard to letter case, because Spark hands them over in lower case. Keys of others (Spark's
 own, those without the prefix) pass unread.
 """
@@ -8,14 +9,31 @@ own, those without the prefix) pass unread.
 from __future__ import annotations
 
 import difflib
+import logging
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, TypeVar
 
-from hoodie_ds.config.ignored import IGNORED, IGNORED_PREFIXES
+from hoodie_ds.config.ignored import (
+    IGNORED,
+    IGNORED_PREFIXES_LOWER,
+    OBEYED_TOO,
+    reason_to_warn,
+)
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.read_catalog import READ_OPTIONS
-from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.restricted import (
+    BOTH_RESTRICTED,
+    INSTEAD,
+    READ_RESTRICTED,
+    REFUSED_PREFIXES,
+    RETIRED,
+    WRITE_RESTRICTED,
+)
 from hoodie_ds.config.write_catalog import WRITE_OPTIONS
 from hoodie_ds.errors import OptionError
 
@@ -43,60 +61,95 @@ KEYGEN_SUFFIXES: Final = (
 """What may follow `KEYGEN_PREFIX`."""
 
 _HIDDEN: Final = "***"
+_ALIKE: Final = 0.6
+"""Of two words, the share of letters in common from which one may be a typo of the other."""
 _IMPLEMENTED: Final = tuple(
     name for option in (*WRITE_OPTIONS, *READ_OPTIONS) for name in (option.key, *option.aliases)
 )
 _KEYGEN_KEYS: Final = tuple(
     prefix + suffix for prefix in (KEYGEN_PREFIX, OLD_KEYGEN_PREFIX) for suffix in KEYGEN_SUFFIXES
 )
-_KNOWN: Final = {
+_OBEYED: Final = {
     key.lower(): key
-    for keys in (
-        _IMPLEMENTED,
-        _KEYGEN_KEYS,
-        IGNORED,
-        WRITE_RESTRICTED,
-        READ_RESTRICTED,
-        BOTH_RESTRICTED,
-    )
+    for keys in (_IMPLEMENTED, _KEYGEN_KEYS, WRITE_RESTRICTED, READ_RESTRICTED, BOTH_RESTRICTED)
     for key in keys
 }
-_FAMILIES: Final = (STORAGE_OPTION_PREFIX, *IGNORED_PREFIXES)
+_KNOWN: Final = {**_OBEYED, **{key.lower(): key for key in IGNORED}}
+_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True)
 class GivenOptions:
-    """The options of one call, keyed in lower case.
+    """The options of one call, keyed in lower case, and all that is wrong with them.
 
     Parameters
     ----------
     entries : mapping
         Key in lower case to the key as written and its text.
+    problems : list of OptionError
+        What was found wrong up to now; `check` raises it.
     """
 
     entries: Mapping[str, tuple[str, str]] = field(repr=False)
+    problems: list[OptionError] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def collect(cls, raw: Mapping[str, object]) -> GivenOptions:
-        """Return the options that are set; `OptionError` for a key that is unknown or given twice.
+        """Return the options that are set; a key that is unknown or given twice is a problem.
 
         Numbers and booleans count as their text; ``None`` counts as not given.
         """
         entries: dict[str, tuple[str, str]] = {}
+        given = cls(entries)
         for key, value in raw.items():
             if value is None:
                 continue
             if not isinstance(value, (str, int, float)):
-                raise OptionError(key, type(value).__name__, "give the value as text")
+                given.refuse(OptionError(key, type(value).__name__, "give the value as text"))
+                continue
             lower = key.lower()
-            _refuse_unknown(key, lower)
+            remedy = _remedy_of_key(lower)
+            if remedy is not None:
+                # The value stays out of the message: under a mistyped key it may be a password.
+                given.refuse(OptionError(key[:200], _HIDDEN, remedy))
             if lower in entries and entries[lower][1] != str(value):
-                raise OptionError(key, _HIDDEN, "given twice with different values")
+                given.refuse(OptionError(key, _HIDDEN, "given twice with different values"))
             entries[lower] = (key, str(value))
-        return cls(entries)
+        return given
+
+    def refuse(self, problem: OptionError) -> None:
+        """Note what is wrong; each thing once."""
+        if all(problem.args != known.args for known in self.problems):
+            self.problems.append(problem)
+
+    def check(self) -> None:
+        """Raise one `OptionError` for all that is wrong, if anything is."""
+        if self.problems:
+            raise OptionError.of(self.problems)
+
+    def warn(self) -> None:
+        """Name, in one warning for each set of keys in a process, what has no effect here."""
+        found = [
+            (reason_to_warn(key, text), _KNOWN.get(key, key))
+            for key, (_, text) in self.entries.items()
+            if key not in _OBEYED or key in OBEYED_TOO
+        ]
+        reasons = sorted((reason, key) for reason, key in found if reason)
+        if reasons:
+            _warn_once(tuple(reasons))
 
     def get(self, option: Option[T]) -> T | None:
-        """Return an option's value, ``None`` if not given; `OptionError` if given in two ways."""
+        """Return an option's value, ``None`` if it is not given.
+
+        A text that is not allowed, or two names of the option that do not agree, is a problem.
+        """
+        try:
+            return self._value(option)
+        except OptionError as problem:
+            self.refuse(problem)
+            return None
+
+    def _value(self, option: Option[T]) -> T | None:
         found = [(key, text, option.parse(text, key)) for key, text in self.written(option)]
         for key, text, value in found[1:]:
             if value != found[0][2]:
@@ -130,13 +183,15 @@ class GivenOptions:
                 yield key[len(prefix) :], text
 
     def refuse_restricted(self, restricted: Mapping[str, tuple[str, ...]]) -> None:
-        """Raise `OptionError` for a value that asks for what this release does not do yet."""
+        """Note each value that asks for what this release does not do yet."""
         for key, accepted in restricted.items():
             text = self.text(key)
             if text is None or text.strip().lower() in accepted:
                 continue
-            remedy = f"use {' or '.join(map(repr, accepted))}" if accepted else "leave it out"
-            raise OptionError(self.entries[key.lower()][0], text, f"not supported yet; {remedy}")
+            use = " or ".join(map(repr, accepted))
+            remedy = INSTEAD.get(key) or (f"use {use}" if accepted else "leave it out")
+            written = self.entries[key.lower()][0]
+            self.refuse(OptionError(written, text, f"not supported yet; {remedy}"))
 
 
 def storage_options(given: GivenOptions) -> dict[str, str]:
@@ -144,9 +199,44 @@ def storage_options(given: GivenOptions) -> dict[str, str]:
     return dict(given.with_prefix(STORAGE_OPTION_PREFIX))
 
 
-def _refuse_unknown(key: str, lower: str) -> None:
-    if not lower.startswith("hoodie.") or lower in _KNOWN or lower.startswith(_FAMILIES):
-        return
-    # The value stays out of the message: under a mistyped key it may be a password.
-    near = difflib.get_close_matches(lower[:200], _KNOWN, n=1, cutoff=0.0)
-    raise OptionError(key[:200], _HIDDEN, f"unknown option; the nearest known is {_KNOWN[near[0]]}")
+def _remedy_of_key(lower: str) -> str | None:
+    """Return what to do about a key that is not known, None for one that is."""
+    if not lower.startswith("hoodie.") or lower in _KNOWN:
+        return None
+    if lower.startswith(STORAGE_OPTION_PREFIX):
+        return None
+    if lower in RETIRED:
+        return f"its name is {RETIRED[lower]} now"
+    for prefix, remedy in REFUSED_PREFIXES.items():
+        if lower.startswith(prefix):
+            return f"not supported yet; {remedy}"
+    if lower.startswith(IGNORED_PREFIXES_LOWER):
+        meant = _meant(lower, _OBEYED, 0.92)  # a typo of what is obeyed is not passed over
+        return None if meant is None else f"unknown option; the nearest known is {meant}"
+    meant = _meant(lower, _KNOWN, 0.7)
+    if meant is None:
+        return "unknown option; leave it out, or look for its name in the README's option tables"
+    return f"unknown option; the nearest known is {meant}"
+
+
+def _meant(lower: str, known: Mapping[str, str], cutoff: float) -> str | None:
+    """Return the key that a mistyped one may mean: word by word alike, not by chance."""
+    for near in difflib.get_close_matches(lower[:200], known, n=5, cutoff=cutoff):
+        ours, theirs = (re.split(r"[._]", key) for key in (lower, near))
+        pairs = list(zip(ours, theirs, strict=False))
+        if len(ours) != len(theirs):
+            if set(ours) <= set(theirs) or set(theirs) <= set(ours):
+                return known[near]
+        elif all(difflib.SequenceMatcher(None, *pair).ratio() > _ALIKE for pair in pairs):
+            return known[near]
+    return None
+
+
+@lru_cache(maxsize=256)
+def _warn_once(reasons: tuple[tuple[str, str], ...]) -> None:
+    """Warn once for a set of keys in the life of a process."""
+    told = (
+        f"{', '.join(key for _, key in group)} ({reason})"
+        for reason, group in groupby(reasons, key=itemgetter(0))
+    )
+    _log.warning("options that have no effect here; rows are the same: %s", "; ".join(told))

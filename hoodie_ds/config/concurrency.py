@@ -43,24 +43,17 @@ class Concurrency:
 
     @classmethod
     def of(cls, given: GivenOptions) -> Concurrency:
-        """Take the options out of those given.
-
-        Raises
-        ------
-        OptionError
-            An option is malformed, or the policy for failed writes contradicts the mode.
-        """
+        """Take the options out of those given, which note what is wrong."""
         mode = given.get_or_default(catalog.CONCURRENCY_MODE)
         shared = mode is ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL
         policy = given.get(catalog.FAILED_WRITES_POLICY)
         if policy is not None and (policy is FailedWritesPolicy.LAZY) is not shared:
             key, text = given.written(catalog.FAILED_WRITES_POLICY)[0]
-            raise OptionError(
-                key,
-                text,
+            remedy = (
                 f"{catalog.CONCURRENCY_MODE.key} = {mode.value} decides when failed writes are "
-                "undone; leave this out",
+                "undone; leave this out"
             )
+            given.refuse(OptionError(key, text, remedy))
         provider = given.get_or_default(catalog.LOCK_PROVIDER)
         lease_ms = given.get_or_default(catalog.LEASE_SECONDS) * 1000
         if provider is LockProvider.FILE_SYSTEM:

@@ -1,15 +1,34 @@
-"""Known options that change nothing that is stored here: accepted and ignored.
+"""Known options that change nothing that is stored here: accepted, and named in a warning.
 
 Invariant: an option is listed only if leaving it out of account cannot lose rows, change their
-values or weaken a guarantee. Names are those of the Hudi 1.2 configuration reference.
+values or weaken a guarantee. Names are those of the Hudi 1.2 configuration reference, and those
+that its 0.x releases had.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+_NO_SERVICE: Final = "no table service runs here; another engine compacts, cleans and archives"
+_NO_METADATA_TABLE: Final = "no metadata table is written here"
+_NO_SYNC: Final = "nothing is synced to a catalog here; the table is found by its path"
+_JVM: Final = "tunes Hudi's engine on the JVM"
+
 _KEYS_BY_REASON: Final = {
-    "tunes Hudi's engine on the JVM": """
+    _JVM: """
+        hoodie.write.meta.key.prefixes hoodie.auto.adjust.lock.configs
+        hoodie.rollback.using.markers hoodie.combine.before.delete hoodie.writestatus.class
+        hoodie.write.status.storage.level hoodie.write.tagged.record.storage.level
+        hoodie.fail.job.on.duplicate.data.file.detection hoodie.merge.data.validation.enabled
+        hoodie.record.size.estimator.class hoodie.record.size.estimator.average.metadata.size
+        hoodie.allow.multi.write.on.same.instant hoodie.skip.default.partition.validation
+        hoodie.refresh.timeline.server.based.on.latest.commit
+        hoodie.bulkinsert.user.defined.partitioner.class hoodie.bulkinsert.sort.suffix.record_key
+        hoodie.schema.cache.enable hoodie.avro.schema.external.transformation
+        hoodie.storage.layout.type hoodie.storage.layout.partitioner.class
+        hoodie.sql.insert.mode hoodie.sql.bulk.insert.enable
+        hoodie.optimized.log.blocks.scan.enable hoodie.compaction.lazy.block.read
+        hoodie.compaction.reverse.log.read
         hoodie.datasource.write.row.writer.enable
         hoodie.upsert.shuffle.parallelism hoodie.insert.shuffle.parallelism
         hoodie.bulkinsert.shuffle.parallelism hoodie.delete.shuffle.parallelism
@@ -31,7 +50,8 @@ _KEYS_BY_REASON: Final = {
     """,
     "rows of one key within a batch are always combined by an upsert": "write.precombine",
     "file sizes follow the number of buckets or the batch": """
-        hoodie.parquet.page.size
+        hoodie.parquet.page.size hoodie.parquet.writelegacyformat.enabled
+        hoodie.parquet.field_id.write.enabled
         hoodie.parquet.compression.ratio hoodie.parquet.dictionary.enabled
         hoodie.copyonwrite.insert.split.size hoodie.copyonwrite.insert.auto.split
         hoodie.logfile.to.parquet.compression.ratio write.parquet.page.size
@@ -40,40 +60,38 @@ _KEYS_BY_REASON: Final = {
         hoodie.bloom.index.prune.by.ranges
         hoodie.bloom.index.use.metadata hoodie.bloom.index.parallelism
         hoodie.bloom.index.use.caching hoodie.parquet.bloom.filter.enabled
+        hoodie.bloom.index.bucketized.checking hoodie.bloom.index.keys.per.bucket
+        hoodie.bloom.index.input.storage.level hoodie.bloom.index.use.treebased.filter
+        hoodie.simple.index.parallelism hoodie.simple.index.use.caching
+        hoodie.simple.index.input.storage.level hoodie.global.simple.index.parallelism
+        hoodie.bucket.index.max.num.buckets hoodie.bucket.index.min.num.buckets
+        hoodie.bucket.index.merge.threshold hoodie.bucket.index.split.threshold
         index.bootstrap.enabled index.state.ttl index.partition.regex
         index.rli.cache.size index.rli.lookup.minibatch.size index.rli.write.buffer.size
     """,
-    "tunes a table service; whether the service runs is another option": """
-        hoodie.clean.policy hoodie.cleaner.policy hoodie.clean.commits.retained
-        hoodie.cleaner.commits.retained hoodie.clean.hours.retained hoodie.cleaner.hours.retained
-        hoodie.clean.fileversions.retained hoodie.cleaner.fileversions.retained
-        hoodie.clean.max.commits.to.clean hoodie.cleaner.parallelism
+    _NO_SERVICE: """
         hoodie.keep.min.commits hoodie.keep.max.commits hoodie.commits.archival.batch
-        hoodie.compact.inline.max.delta.commits hoodie.compact.inline.max.delta.seconds
-        hoodie.compact.inline.trigger.strategy hoodie.compaction.strategy
-        hoodie.compaction.target.io hoodie.log.compaction.blocks.threshold
-        hoodie.clustering.inline.max.commits hoodie.clustering.async.max.commits
-        hoodie.clustering.plan.strategy.target.file.max.bytes
-        hoodie.clustering.plan.strategy.small.file.limit
-        hoodie.clustering.plan.strategy.max.num.groups
-        hoodie.clustering.plan.strategy.sort.columns
-        hoodie.table.services.incremental.enabled
+        hoodie.datasource.compaction.async.enable hoodie.fail.on.timeline.archiving
+        hoodie.fail.writes.on.inline.table.service.exception
+        hoodie.table.services.enabled hoodie.table.services.incremental.enabled
+        hoodie.compaction.strategy hoodie.compaction.target.io
+        hoodie.compaction.logfile.size.threshold hoodie.compaction.logfile.num.threshold
+        hoodie.compaction.daybased.target.partitions hoodie.compaction.preserve.commit.metadata
         hoodie.precommit.validators.failure.policy
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
+        compaction.schedule.enabled compaction.async.enabled
         compaction.trigger.strategy compaction.delta_commits compaction.delta_seconds
         compaction.max_memory compaction.target_io compaction.timeout.seconds compaction.tasks
+        clean.async.enabled
         clean.policy clean.retain_commits clean.retain_hours clean.retain_file_versions
         archive.min_commits archive.max_commits
+        clustering.schedule.enabled clustering.async.enabled
         clustering.delta_commits clustering.tasks
         clustering.plan.strategy.target.file.max.bytes
         clustering.plan.strategy.small.file.limit clustering.plan.strategy.max.num.groups
     """,
-    "no metadata table is written; hoodie.metadata.enable decides about an existing one": """
-        hoodie.metadata.index.column.stats.enable hoodie.metadata.index.bloom.filter.enable
-        hoodie.metadata.index.partition.stats.enable
-        hoodie.metadata.record.index.enable hoodie.metadata.record.level.index.enable
-        hoodie.metadata.global.record.level.index.enable
-        hoodie.metadata.compact.max.delta.commits metadata.compaction.delta_commits
+    _NO_METADATA_TABLE: """
+        hoodie.metadata.enable metadata.enabled metadata.compaction.delta_commits
     """,
     "the lock is asked for again until the time to wait is over": """
         hoodie.write.lock.num_retries hoodie.write.lock.wait_time_ms_between_retry
@@ -99,25 +117,88 @@ _KEYS_BY_REASON: Final = {
         read.streaming.skip_compaction read.streaming.skip_clustering
         read.streaming.skip_insertoverwrite
     """,
-    "tunes a catalog sync, which another option asks for": """
-        hive_sync.mode hive_sync.metastore.uris hive_sync.table hive_sync.db
+    _NO_SYNC: """
+        hoodie.datasource.meta.sync.enable hoodie.datasource.hive_sync.enable hive_sync.enabled
     """,
     "tunes change data capture, which another option asks for": """
         cdc.supplemental.logging.mode hoodie.table.cdc.supplemental.logging.mode
     """,
 }
 
-IGNORED: Final = {key: reason for reason, keys in _KEYS_BY_REASON.items() for key in keys.split()}
+OBEYED_TOO: Final = ("hoodie.metadata.enable", "metadata.enabled")
+"""Options that are obeyed where a table has what they speak of; to ask for it has no effect."""
+
+_REASONS: Final = {
+    key.lower(): reason for reason, keys in _KEYS_BY_REASON.items() for key in keys.split()
+}
+
+IGNORED: Final = {
+    key: reason
+    for reason, keys in _KEYS_BY_REASON.items()
+    for key in keys.split()
+    if key not in OBEYED_TOO
+}
 """Key, as Hudi spells it, to the reason why it may be ignored."""
 
 IGNORED_PREFIXES: Final = {
-    "hoodie.datasource.hive_sync.": "tunes a catalog sync, which another option asks for",
-    "hoodie.meta.sync.": "tunes a catalog sync, which another option asks for",
-    "hoodie.metrics.": "reports metrics of the JVM",
-    "hoodie.memory.": "tunes memory of the JVM",
-    "hoodie.filesystem.view.": "tunes a cache on the JVM",
-    "hoodie.write.lock.zookeeper.": "locks belong to several writers",
-    "hoodie.write.lock.hivemetastore.": "locks belong to several writers",
-    "hoodie.write.lock.dynamodb.": "locks belong to several writers",
+    "hoodie.datasource.hive_sync.": _NO_SYNC,
+    "hoodie.datasource.meta_sync.": _NO_SYNC,
+    "hoodie.meta.sync.": _NO_SYNC,
+    "hoodie.gcp.bigquery.sync.": _NO_SYNC,
+    "hoodie.aws.": _NO_SYNC,
+    "hive_sync.": _NO_SYNC,
+    "hoodie.clean.": _NO_SERVICE,
+    "hoodie.cleaner.": _NO_SERVICE,
+    "hoodie.archive.": _NO_SERVICE,
+    "hoodie.compact.": _NO_SERVICE,
+    "hoodie.log.compaction.": _NO_SERVICE,
+    "hoodie.clustering.": _NO_SERVICE,
+    "hoodie.layout.optimize.": _NO_SERVICE,
+    "hoodie.partition.ttl.": _NO_SERVICE,
+    "hoodie.metadata.": _NO_METADATA_TABLE,
+    "hoodie.metrics.": "_hoodie_ds_metrics in each commit, and CommitListener, report instead",
+    "hoodie.write.commit.callback.": "a CommitListener reports commits instead",
+    "hoodie.memory.": _JVM,
+    "hoodie.common.": _JVM,
+    "hoodie.filesystem.view.": _JVM,
+    "hoodie.embed.timeline.server.": _JVM,
+    "hoodie.markers.": _JVM,
+    "hoodie.consistency.check.": _JVM,
+    "hoodie.write.executor.": _JVM,
+    "hoodie.write.buffer.": _JVM,
+    "hoodie.orc.": _JVM,
+    "hoodie.hfile.": _JVM,
+    "hoodie.index.hbase.": _JVM,
+    "hoodie.record.index.": _JVM,
+    "hoodie.bootstrap.": _JVM,
+    "hoodie.errortable.": "no error table is written here",
+    "hoodie.write.concurrency.early.conflict.": "conflicts are looked for at the commit",
+    "hoodie.write.concurrency.async.conflict.": "conflicts are looked for at the commit",
+    "hoodie.write.concurrency.schema.conflict.": "conflicts are looked for at the commit",
+    "hoodie.write.lock.zookeeper.": "of a lock provider that is not supported here",
+    "hoodie.write.lock.hivemetastore.": "of a lock provider that is not supported here",
+    "hoodie.write.lock.dynamodb.": "of a lock provider that is not supported here",
+    "hoodie.deltastreamer.": "hoodie-streamer takes source and schema as --source-... options",
+    "hoodie.streamer.": "hoodie-streamer takes source and schema as --source-... options",
 }
 """Families of keys that belong to a part of Hudi that has no counterpart here."""
+
+IGNORED_PREFIXES_LOWER: Final = tuple(prefix.lower() for prefix in IGNORED_PREFIXES)
+"""The same for `str.startswith`."""
+
+
+def reason_to_warn(lower: str, text: str) -> str | None:
+    """Return why an option has no effect here, None if it has one or asks for none.
+
+    Parameters
+    ----------
+    lower : str
+        Its key in lower case.
+    text : str
+        What it was set to. What is switched off would not do anything elsewhere either.
+    """
+    if text.strip().lower() in ("", "false"):
+        return None
+    if lower in _REASONS:
+        return _REASONS[lower]
+    return next((why for prefix, why in IGNORED_PREFIXES.items() if lower.startswith(prefix)), None)

@@ -30,9 +30,18 @@ def _share(text: str) -> float | None:
     return number if 0 < number < 1 else None
 
 
+_SUPPORTED: Final = {
+    kind.value: kind
+    for kind in IndexType
+    if kind.value not in ("INMEMORY", "HBASE") and "RECORD" not in kind.value
+}
+
 INDEX_TYPE: Final = Option(
     "hoodie.index.type",
-    choice(IndexType),
+    Kind(
+        f"one of {', '.join(_SUPPORTED)} (other indexes are not supported yet)",
+        lambda text: _SUPPORTED.get(text.upper()),
+    ),
     "How a key's file group is found; BUCKET for a new table with record keys.",
     aliases=("index.type",),
 )

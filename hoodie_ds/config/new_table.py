@@ -6,6 +6,7 @@ versions are left out, and the merge is expressed so that no reader can take it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from hoodie_ds.config import table_keys as keys
@@ -40,15 +41,17 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
     Raises
     ------
     OptionError
-        The name is missing, or the fields do not fit the key generator or merge mode.
+        The name is missing, or the fields do not fit the key generator or merge mode; one error
+        tells all that is wrong.
     """
+    problems: list[OptionError] = []
     name = options.table_name
     if name is None:
-        raise OptionError(catalog.TABLE_NAME.key, None, "a new table needs a name")
-    if "/" in name:
-        raise OptionError(catalog.TABLE_NAME.key, name, "a table's name has no '/'")
+        problems.append(OptionError(catalog.TABLE_NAME.key, None, "a new table needs a name"))
+    elif "/" in name:
+        problems.append(OptionError(catalog.TABLE_NAME.key, name, "a table's name has no '/'"))
     entries = {
-        keys.NAME: name,
+        keys.NAME: name or "",
         keys.TYPE: (options.table_type or TableType.COPY_ON_WRITE).value,
         keys.VERSION: "6",
         keys.LAYOUT: "1",
@@ -60,12 +63,23 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
     }
     if options.database_name is not None:
         entries[keys.DATABASE] = options.database_name
-    return {
-        **entries,
-        **_key_entries(options),
-        **_merge_entries(options),
-        **_bucket_entries(options),
-    }
+    for part in (_key_entries, _merge_entries, _bucket_entries):
+        entries |= _tried(part, options, problems)
+    if problems:
+        raise OptionError.of(problems)
+    return entries
+
+
+def _tried(
+    part: Callable[[WriteOptions], dict[str, str]],
+    options: WriteOptions,
+    problems: list[OptionError],
+) -> dict[str, str]:
+    try:
+        return part(options)
+    except OptionError as problem:
+        problems.append(problem)
+        return {}
 
 
 def _key_entries(options: WriteOptions) -> dict[str, str]:

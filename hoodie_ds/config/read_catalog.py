@@ -12,10 +12,12 @@ QUERY_TYPE: Final = Option(
     "hoodie.datasource.query.type",
     Kind(
         "snapshot (read_optimized and incremental are not supported yet)",
-        lambda text: QueryType.SNAPSHOT if text.lower() == "snapshot" else None,
+        # The second is Hudi's older name for it.
+        lambda text: QueryType.SNAPSHOT if text.lower() in ("snapshot", "realtime") else None,
     ),
     "What a read returns.",
     QueryType.SNAPSHOT,
+    aliases=("hoodie.datasource.view.type",),
 )
 
 READ_OPTIONS: Final[tuple[Option[object], ...]] = (

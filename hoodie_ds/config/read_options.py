@@ -57,19 +57,22 @@ class ReadOptions:
         ------
         OptionError
             A key is unknown, given twice or missing, or a value is malformed or asks for something
-            that is not supported yet.
+            that is not supported yet; one error tells all that is wrong.
         """
         given = GivenOptions.collect(raw)
         given.refuse_restricted(READ_RESTRICTED)
         given.refuse_restricted(BOTH_RESTRICTED)
         base_path = given.get(PATH)
-        if base_path is None:
-            raise OptionError(PATH.key, None, "give the table's folder")
-        return cls(
-            base_path,
+        if not given.written(PATH):
+            given.refuse(OptionError(PATH.key, None, "give the table's folder"))
+        options = cls(
+            base_path or "",
             given.get_or_default(QUERY_TYPE),
             storage_options(given),
             given.get(MERGE_HOOK),
             given.get_or_default(VERIFY_CHECKSUMS),
             given.get_or_default(RETRY_DEADLINE_MS),
         )
+        given.check()
+        given.warn()
+        return options

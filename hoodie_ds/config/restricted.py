@@ -13,6 +13,12 @@ from hoodie_ds.config.bucket_rules import RULE_TYPE
 
 _FALSE: Final = ("false",)
 _NEVER: Final[tuple[str, ...]] = ()
+_MERGERS: Final = (
+    # They merge as the table's merge mode or payload says, which is what is done here.
+    "org.apache.hudi.defaultsparkrecordmerger",
+    "org.apache.hudi.hoodiesparkrecordmerger",
+    "org.apache.hudi.common.model.hoodieavrorecordmerger",
+)
 
 WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     # What a row or file looks like.
@@ -21,6 +27,16 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.populate.meta.fields": ("true",),
     "hoodie.allow.operation.metadata.field": _FALSE,
     "hoodie.table.base.file.format": ("parquet",),
+    "hoodie.base.file.format": ("parquet",),
+    "hoodie.table.ro.file.format": ("parquet",),
+    "hoodie.parquet.outputtimestamptype": ("timestamp_micros",),
+    "hoodie.timeline.layout.version": ("1",),
+    "hoodie.partition.metafile.use.base.format": _FALSE,
+    "hoodie.assume.date.partitioning": _FALSE,
+    "hoodie.avro.schema": _NEVER,
+    "hoodie.write.schema": _NEVER,
+    "hoodie.internal.schema": _NEVER,
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": _FALSE,
     "hoodie.table.timeline.timezone": ("utc",),
     "hoodie.table.cdc.enabled": _FALSE,
     "cdc.enabled": _FALSE,
@@ -28,15 +44,22 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "partition.default_name": ("__hive_default_partition__",),
     "write.utc-timezone": ("true",),
     # Which rows survive.
-    "hoodie.write.record.merge.custom.implementation.classes": _NEVER,
+    "hoodie.write.record.merge.custom.implementation.classes": _MERGERS,
+    "hoodie.datasource.write.record.merger.impls": _MERGERS,
+    "record.merger.impls": _MERGERS,
     "hoodie.write.record.merge.strategy.id": _NEVER,
-    "record.merger.impls": _NEVER,
+    "hoodie.datasource.write.record.merger.strategy": _NEVER,
     "record.merger.strategy": _NEVER,
     "hoodie.combine.before.upsert": ("true",),
+    "hoodie.merge.allow.duplicate.on.inserts": ("true",),
+    "hoodie.errortable.enable": _FALSE,
+    "hoodie.partition.ttl.inline": _FALSE,
+    "hoodie.bootstrap.base.path": _NEVER,
     "hoodie.datasource.write.reconcile.schema": _FALSE,
     "hoodie.datasource.write.streaming.ignore.failed.batch": _FALSE,
     "write.ignore.failed": _FALSE,
     # Which file groups a write touches.
+    "hoodie.index.class": _NEVER,
     "hoodie.index.bucket.engine": ("simple",),
     "hoodie.bucket.index.partition.rule.type": (RULE_TYPE,),
     "hoodie.datasource.overwrite.mode": _NEVER,
@@ -47,26 +70,6 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.prewrite.cleaner.policy": ("none", "rollback_failed_writes"),
     "hoodie.precommit.validators": ("",),
     "hoodie.write.rolling.metadata.keys": ("",),
-    # Table services and catalogs.
-    "hoodie.clean.automatic": _FALSE,
-    "hoodie.clean.async": _FALSE,
-    "hoodie.clean.async.enabled": _FALSE,
-    "clean.async.enabled": _FALSE,
-    "hoodie.archive.automatic": _FALSE,
-    "hoodie.archive.async": _FALSE,
-    "hoodie.compact.inline": _FALSE,
-    "hoodie.compact.schedule.inline": _FALSE,
-    "hoodie.datasource.compaction.async.enable": _FALSE,
-    "compaction.schedule.enabled": _FALSE,
-    "compaction.async.enabled": _FALSE,
-    "hoodie.log.compaction.inline": _FALSE,
-    "hoodie.clustering.inline": _FALSE,
-    "hoodie.clustering.async.enabled": _FALSE,
-    "clustering.schedule.enabled": _FALSE,
-    "clustering.async.enabled": _FALSE,
-    "hoodie.datasource.meta.sync.enable": _FALSE,
-    "hoodie.datasource.hive_sync.enable": _FALSE,
-    "hive_sync.enabled": _FALSE,
 }
 """Key to the values, in lower case, that ask for what a write does anyway."""
 
@@ -89,3 +92,42 @@ BOTH_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.schema.on.read.enable": _FALSE,
 }
 """The same for reads and writes."""
+
+_MERGE: Final = (
+    "say hoodie.write.record.merge.mode, or name a function of yours in hoodie.py.merge.hook"
+)
+
+INSTEAD: Final[Mapping[str, str]] = {
+    "hoodie.datasource.write.drop.partition.columns": "the columns stay in the files; use 'false'",
+    "hoodie.datasource.write.reconcile.schema": "hoodie.write.set.null.for.missing.columns=true "
+    "fills columns that a batch lacks; new ones are added anyway",
+    "hoodie.datasource.overwrite.mode": "say hoodie.datasource.write.operation=insert_overwrite "
+    "(dynamic) or insert_overwrite_table",
+    "hoodie.merge.allow.duplicate.on.inserts": "hoodie.datasource.insert.dup.policy=drop or fail",
+    "hoodie.combine.before.upsert": "rows of one key are always combined by an upsert; an insert "
+    "keeps them",
+    "hoodie.write.record.merge.custom.implementation.classes": _MERGE,
+    "hoodie.datasource.write.record.merger.impls": _MERGE,
+    "record.merger.impls": _MERGE,
+    "hoodie.write.record.merge.strategy.id": _MERGE,
+    "hoodie.datasource.write.record.merger.strategy": _MERGE,
+    "record.merger.strategy": _MERGE,
+    "hoodie.index.class": "say hoodie.index.type",
+    "hoodie.avro.schema": "the rows' own columns are the schema; leave it out",
+    "hoodie.write.schema": "the rows' own columns are the schema; leave it out",
+    "hoodie.errortable.enable": "split bad rows off before the write; leave it out",
+    "hoodie.partition.ttl.inline": "delete old partitions with delete_partition; leave it out",
+}
+"""Key to what does the same here, or what to do."""
+
+REFUSED_PREFIXES: Final[Mapping[str, str]] = {
+    "hoodie.deltastreamer.transformer.": "transform the rows before they are written",
+    "hoodie.streamer.transformer.": "transform the rows before they are written",
+}
+"""Families of keys that ask for other rows than those that are handed over."""
+
+RETIRED: Final[Mapping[str, str]] = {
+    "hoodie.base.path": "path",
+    "hoodie.table.partition.columns": "hoodie.datasource.write.partitionpath.field",
+}
+"""Names of earlier releases, or of other layers of Hudi, to what the option is called here."""

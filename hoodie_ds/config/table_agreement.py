@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_agreement(options: WriteOptions, table: TableProperties) -> None:
-    """Raise `OptionError` for the first option that contradicts the table.
+    """Raise one `OptionError` for all options that contradict the table.
 
     Parameters
     ----------
@@ -31,14 +31,18 @@ def check_agreement(options: WriteOptions, table: TableProperties) -> None:
         What the table says; where it is ``None`` nothing is contradicted.
     """
     table.check_merge_hook(options.merge_hook)
-    for key, given, stored in _pairs(options, table):
-        if given is not None and stored is not None and given != stored:
-            raise OptionError(
-                key,
-                _show(given),
-                f"table {table.name!r} has {_show(stored)!r}; "
-                "leave the option out or write to another table",
-            )
+    problems = [
+        OptionError(
+            key,
+            _show(given),
+            f"table {table.name!r} has {_show(stored)!r}; "
+            "leave the option out or write to another table",
+        )
+        for key, given, stored in _pairs(options, table)
+        if given is not None and stored is not None and given != stored
+    ]
+    if problems:
+        raise OptionError.of(problems)
 
 
 def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str, object, object]]:

@@ -79,14 +79,17 @@ def _import_path(text: str) -> str | None:
 
 PATH: Final = Option("path", BASE_PATH, "Base path of the table.")
 TABLE_NAME: Final = Option(
-    "hoodie.table.name", TEXT, "Name of the table; needed when the write creates it."
+    "hoodie.table.name",
+    TEXT,
+    "Name of the table; needed when the write creates it.",
+    aliases=("hoodie.datasource.write.table.name",),
 )
 DATABASE_NAME: Final = Option("hoodie.database.name", TEXT, "Database of the table.")
 TABLE_TYPE: Final = Option(
     "hoodie.datasource.write.table.type",
     choice(TableType),
     "How updates are stored; fixed at creation. COPY_ON_WRITE for a new table.",
-    aliases=("hoodie.table.type", "table.type"),
+    aliases=("hoodie.datasource.write.storage.type", "hoodie.table.type", "table.type"),
 )
 OPERATION: Final = Option(
     "hoodie.datasource.write.operation",

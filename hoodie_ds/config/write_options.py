@@ -6,7 +6,7 @@ new table, decides elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -162,16 +162,20 @@ class WriteOptions:
         ------
         OptionError
             A key is unknown, given twice or missing, a value is malformed or asks for something
-            that is not supported yet, or two options contradict one another.
+            that is not supported yet, or two options contradict one another; one error tells all
+            that is wrong.
         """
         given = GivenOptions.collect(raw)
         given.refuse_restricted(WRITE_RESTRICTED)
         given.refuse_restricted(BOTH_RESTRICTED)
         base_path = given.get(catalog.PATH)
-        if base_path is None:
-            raise OptionError(catalog.PATH.key, None, "give the table's folder")
-        options = _build(given, base_path)
-        _check_together(options)
+        if not given.written(catalog.PATH):
+            given.refuse(OptionError(catalog.PATH.key, None, "give the table's folder"))
+        options = _build(given, base_path or "")
+        for problem in _contradictions(options):
+            given.refuse(problem)
+        given.check()
+        given.warn()
         return options
 
 
@@ -266,7 +270,7 @@ def _either(given: GivenOptions, option: Option[T], other: Option[T]) -> T | Non
         return second if value is None else value
     if value != second:
         key, text = given.written(other)[0]
-        raise OptionError(key, text, f"contradicts {given.written(option)[0][0]}; give one")
+        given.refuse(OptionError(key, text, f"contradicts {given.written(option)[0][0]}; give one"))
     return value
 
 
@@ -274,7 +278,8 @@ def _duplicate_policy(given: GivenOptions) -> DuplicatePolicy:
     policy, drop = given.get(catalog.DUPLICATE_POLICY), given.get(catalog.INSERT_DROP_DUPLICATES)
     if drop and policy not in (None, DuplicatePolicy.DROP):
         key, text = given.written(catalog.INSERT_DROP_DUPLICATES)[0]
-        raise OptionError(key, text, f"contradicts {catalog.DUPLICATE_POLICY.key}; give one")
+        remedy = f"contradicts {catalog.DUPLICATE_POLICY.key}; give one"
+        given.refuse(OptionError(key, text, remedy))
     return policy or (DuplicatePolicy.DROP if drop else DuplicatePolicy.NONE)
 
 
@@ -284,7 +289,7 @@ def _key_generator_options(given: GivenOptions) -> dict[str, str]:
         for suffix, text in given.with_prefix(prefix):
             key = KEYGEN_PREFIX + suffix.lower()
             if found.setdefault(key, text) != text:
-                raise OptionError(prefix + suffix, text, f"contradicts {key}; give one")
+                given.refuse(OptionError(prefix + suffix, text, f"contradicts {key}; give one"))
     return found
 
 
@@ -295,37 +300,41 @@ def _extra_metadata(given: GivenOptions) -> dict[str, str]:
     # Commit metadata is public: a prefix that takes in options would publish secrets among them.
     lower = prefix.lower()
     if "hoodie.".startswith(lower) or lower.startswith("hoodie."):
-        raise OptionError(
-            catalog.EXTRA_METADATA_PREFIX.key, prefix, "give a prefix that no option of Hudi has"
-        )
+        remedy = "give a prefix that no option of Hudi has"
+        given.refuse(OptionError(catalog.EXTRA_METADATA_PREFIX.key, prefix, remedy))
+        return {}
     return {prefix + rest: text for rest, text in given.with_prefix(prefix)}
 
 
-def _check_together(options: WriteOptions) -> None:
-    """Raise `OptionError` where two options contradict one another whatever the table is."""
-    check_key_generation(options.key_generator, options.record_key_fields, options.partition_fields)
+def _contradictions(options: WriteOptions) -> Iterator[OptionError]:
+    """Yield what is wrong where two options contradict one another whatever the table is."""
+    fields = options.record_key_fields, options.partition_fields
+    try:
+        check_key_generation(options.key_generator, *fields)
+    except OptionError as problem:
+        yield problem
     if options.concurrency.is_shared and options.batches_per_commit > 1:
-        raise OptionError(
+        yield OptionError(
             stream_catalog.BATCHES_PER_COMMIT.key,
             options.batches_per_commit,
             "beside other writers each batch commits, as a conflict may undo it; leave it out",
         )
     keys, hashed = options.record_key_fields, options.bucket_hash_fields
     if keys is not None and hashed is not None and not set(hashed) <= set(keys):
-        raise OptionError(
+        yield OptionError(
             index_catalog.BUCKET_HASH_FIELDS.key,
             ",".join(hashed),
             f"each field must be one of the record key fields {','.join(keys)}",
         )
     number = options.batch_identifier
     if number is not None and options.checkpoint_identifier is None:
-        raise OptionError(
+        yield OptionError(
             stream_catalog.BATCH_IDENTIFIER.key,
             number,
             f"name the writer that counts in {stream_catalog.CHECKPOINT_IDENTIFIER.key}",
         )
     if number is not None and options.batches_per_commit > 1:
-        raise OptionError(
+        yield OptionError(
             stream_catalog.BATCHES_PER_COMMIT.key,
             options.batches_per_commit,
             f"a batch write with {stream_catalog.BATCH_IDENTIFIER.key} is an instant of its own",

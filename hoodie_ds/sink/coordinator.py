@@ -304,7 +304,6 @@ class Coordinator:
 
     def _properties(self, table: Table | None) -> TableProperties:
         if table is None:
-            self._check_no_metadata_table()
             return TableProperties.create(self.options)
         properties = table.properties
         properties.check_writable()
@@ -318,11 +317,4 @@ class Coordinator:
                 "release cannot keep up to date; set it to false to drop the metadata table with "
                 "the first write, as Hudi does",
             )
-        self._check_no_metadata_table()
         return properties
-
-    def _check_no_metadata_table(self) -> None:
-        if self.options.metadata_enable:
-            raise OptionError(
-                _METADATA, "true", "this release writes no metadata table; leave it out"
-            )

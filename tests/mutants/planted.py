@@ -15,6 +15,7 @@ SPANS = "tests/unit/sink/test_several_batches.py"
 TASKS = "tests/unit/sink/test_tasks.py"
 LISTS = "tests/faults/regressions/test_texts_and_lists.py"
 CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
+USUAL = "tests/unit/config/test_usual_options.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
 MERGER = "tests/unit/record/test_merger.py"
@@ -974,6 +975,22 @@ LOCKS_AND_TURNS = [
 """Of several writers: locks, heartbeats, turns."""
 
 TEXTS = [
+    Mutant(
+        "what has no effect is passed over in silence",
+        "config/write_options.py",
+        "        given.warn()\n",
+        "",
+        f"{USUAL}::test_other_keys_are_another_warning",
+        "P23: a user believes that cleaning runs",
+    ),
+    Mutant(
+        "a typo of an option that is obeyed is taken for one of a family without effect",
+        "config/catalog.py",
+        "_meant(lower, _OBEYED, 0.92)",
+        "None",
+        f"{USUAL}::test_the_outcome_of_a_usual_option",
+        "P23: an option that changes rows is passed over",
+    ),
     Mutant(
         "a connection that was refused is used again",
         "storage/connections.py",
