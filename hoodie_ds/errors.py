@@ -72,7 +72,7 @@ class UnsupportedTableError(HoodieError):
 
 
 class SchemaError(HoodieError):
-    """A batch's schema cannot be stored in, or does not fit, the table's schema."""
+    """A batch's schema, or a value, cannot be stored in, or does not fit, the table's schema."""
 
 
 class MergeHookError(HoodieError):

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro_schema import decimal_bytes
 from hoodie_ds.formats.avro_tree import AvroType, Kind
+from hoodie_ds.formats.conform import map_as_lists
 
 _BINARY: Final = pa.large_binary()
 _END_OF_BLOCKS: Final = b"\0"
@@ -175,14 +176,7 @@ def _encode_list(lists: pa.Array, elements: pa.Array) -> pa.Array:
 
 
 def _encode_map(array: pa.MapArray, node: AvroType, path: str) -> pa.Array:
-    entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
-    lists = pa.ListArray.from_buffers(
-        pa.list_(entries.type),
-        len(array),
-        array.buffers()[:2],
-        offset=array.offset,
-        children=[entries],
-    )
+    lists = map_as_lists(array)
     keys, items = lists.flatten().flatten()
     values = _required(encode_avro(items, node.children[0], f"{path}.value"), f"{path}.value")
     return _encode_list(lists, join(_prefixed(keys.cast(_BINARY)), values))

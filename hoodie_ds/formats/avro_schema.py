@@ -18,6 +18,11 @@ from hoodie_ds.formats.avro_tree import AvroType, Kind, parse_avro
 UTC_MICROS: Final = pa.timestamp("us", tz="UTC")
 _NAIVE_MICROS: Final = pa.timestamp("us")
 _DECIMAL_DIGITS_MAX: Final = 38
+_JSON_DEPTH_MAX: Final = 120
+"""Levels of JSON in a table's Avro schema; hudi-rs reads 127."""
+_JSON_OF_COLUMNS: Final = 5
+_JSON_OF_STRUCT: Final = 4
+_JSON_OF_LIST: Final = 3
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 META_COLUMNS: Final = (
     "_hoodie_commit_time",
@@ -95,8 +100,10 @@ def normalise_schema(schema: pa.Schema) -> pa.Schema:
     Raises
     ------
     SchemaError
-        A Hudi table has no such type, or two columns have one name; names the column's path.
+        A Hudi table has no such type, two columns have one name, or a column is nested deeper than
+        readers follow; names the column.
     """
+    _check_depth(schema)
     return pa.schema(_normal_fields(list(schema), ""))
 
 
@@ -168,6 +175,20 @@ def is_list_like(kind: pa.DataType) -> bool:
     types = pa.types
     plain = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return bool(plain or types.is_list_view(kind) or types.is_large_list_view(kind))
+
+
+def _check_depth(schema: pa.Schema) -> None:
+    """Refuse what hudi-rs would not parse; without recursion, whatever a user has nested."""
+    left = [(field.type, field.name, _JSON_OF_COLUMNS) for field in schema]
+    while left:
+        kind, name, depth = left.pop()
+        if depth > _JSON_DEPTH_MAX:
+            raise SchemaError(
+                f"column {name!r} is nested deeper than readers of the table follow; flatten it, "
+                "or write its inner part as JSON text"
+            )
+        step = _JSON_OF_STRUCT if pa.types.is_struct(kind) else _JSON_OF_LIST
+        left += [(kind.field(i).type, name, depth + step) for i in range(kind.num_fields)]
 
 
 def _normal_fields(fields: list[pa.Field], parent: str) -> list[pa.Field]:

@@ -91,7 +91,7 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     if types.is_null(source):
         return pa.nulls(len(array), target)
     if types.is_dictionary(source):
-        return _convert(array.dictionary_decode(), target, path)
+        return _convert(_decoded(array, target, path), target, path)
     if types.is_struct(target) and types.is_struct(source):
         return _convert_struct(array, target, path)
     if types.is_list(target) and is_list_like(source):
@@ -101,6 +101,13 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     if not (types.is_nested(source) or types.is_nested(target)) and _may_cast(source, target):
         return _cast(array, target, path)
     raise _refusal(source, target, path, "there is no conversion")
+
+
+def _decoded(array: pa.DictionaryArray, target: pa.DataType, path: str) -> pa.Array:
+    try:
+        return array.dictionary_decode()
+    except pa.ArrowException as error:
+        raise _refusal(array.type, target, path, str(error)) from error
 
 
 def _refusal(source: pa.DataType, target: pa.DataType, path: str, why: str) -> SchemaError:
@@ -140,6 +147,18 @@ def _convert_map(array: pa.MapArray, target: pa.DataType, path: str) -> pa.Array
     keys = _convert(array.keys.slice(first, count), target.key_type, f"{path}.key")
     items = _convert(array.items.slice(first, count), target.item_type, f"{path}.value")
     return rebuild_map(array, offsets - first, keys, items, target)
+
+
+def map_as_lists(array: pa.MapArray) -> pa.ListArray:
+    """Return maps as lists of structs of ``key`` and ``value``, which ignore what nulls hold."""
+    entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+    return pa.ListArray.from_buffers(
+        pa.list_(entries.type),
+        len(array),
+        array.buffers()[:2],
+        offset=array.offset,
+        children=[entries],
+    )
 
 
 def null_mask(array: pa.Array) -> pa.Array | None:
@@ -189,6 +208,13 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
     )
 
 
+def _from_zero(array: pa.Array) -> pa.Array:
+    """A copy of a slice far back in long text: Arrow looks at offsets rather than at lengths."""
+    ends = np.frombuffer(array.buffers()[1] or b"", np.int64)
+    is_far = len(array) and ends[array.offset + len(array)] > _INT32_MAX
+    return pa.concat_arrays([array]) if is_far else array
+
+
 def _cast(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     source = array.type
     # Avro promotes whole numbers to floating point by rounding; everything else must be exact.
@@ -196,6 +222,8 @@ def _cast(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     try:
         if pa.types.is_integer(source) and pa.types.is_decimal(target):
             array = array.cast(pa.decimal128(20, 0))
+        elif pa.types.is_large_string(source) or pa.types.is_large_binary(source):
+            array = _from_zero(array)
         return array.cast(target, safe=exact)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except pa.ArrowException as error:
         raise _refusal(source, target, path, str(error)) from error

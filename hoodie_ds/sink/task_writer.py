@@ -14,8 +14,10 @@ import xxhash
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.kinds import Operation
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.append_writer import AppendWriter
 from hoodie_ds.sink.assignment import Assignment
@@ -36,6 +38,9 @@ from hoodie_ds.timeline.owner import owner_of
 
 _CHUNK_BYTES: Final = 32 << 20
 """Arrow batches are handled together up to this size: per-batch costs are then negligible."""
+
+_PART_BYTES: Final = 256 << 20
+"""Arrow batches beyond this size are cut: text of more than 2 GiB fits no column of a table."""
 
 
 def write_task(
@@ -93,18 +98,17 @@ def _write_rows(
     clock: Clock,
 ) -> TaskCommitMessage:
     metrics, started = WriteMetrics(), clock.now_ms()
-    chunks = in_chunks(batch, batches)
+    chunks = _admitted(batch, in_chunks(batch, batches))
     first = next(chunks, None)
     if first is None:
         return TaskCommitMessage(batch, batch_id)
-    check_keys(batch, conform(first, batch.schema))
+    check_keys(batch, first[1])
     context = write_context(batch, task, open_instant(batch))
     writer = _writer_class(batch)(batch, context, clock, metrics)
     assignment = Assignment(task.partition, batch.timeline.digest)
     digest = InputDigest()
     with alive(batch, context.instant_time), _discarding(writer):
-        for chunk in chain([first], chunks):
-            rows = conform(chunk, batch.schema)
+        for chunk, rows in chain([first], chunks):
             writer.write(rows, assignment.places(chunk))
             digest += digest_of(batch, batch_id, rows)  # while they are encoded
         taken = clock.now_ms()
@@ -213,12 +217,27 @@ def _bloom_params(batch: Batch) -> BloomParams | None:
     )
 
 
+def _admitted(batch: Batch, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield each chunk with its rows in the table's types, found fit to be stored."""
+    properties = batch.table.properties
+    keys = {*properties.record_key_fields, *properties.partition_fields}
+    stored = batch.schema
+    if batch.operation is Operation.DELETE:  # which stores no more than keys and their order
+        needed = {path.partition(".")[0] for path in (*keys, *properties.ordering_fields)}
+        stored = pa.schema([f for f in stored if f.name in needed or f.name in keys])
+    row = 0
+    for chunk in chunks:
+        rows = admit(chunk, stored, row, keys)
+        yield chunk, rows if stored is batch.schema else conform(chunk, batch.schema)
+        row += chunk.num_rows
+
+
 def in_chunks(batch: Batch, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Put Arrow batches together, up to what a task takes at once."""
     chunk_bytes = min(_CHUNK_BYTES, MemoryBudget.of(batch.options).chunk_bytes)
     held: list[pa.RecordBatch] = []
     size = 0
-    for part in batches:
+    for part in chain.from_iterable(cut(part, _PART_BYTES) for part in batches):
         if not part.num_rows:
             continue
         held.append(part)

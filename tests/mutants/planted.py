@@ -90,6 +90,30 @@ TYPES = [
         f"{_BOMBS}::test_a_bomb_is_refused_before_it_bursts",
         "P22: a small file that takes all memory",
     ),
+    Mutant(
+        "text is not looked at before it is stored",
+        "formats/admission.py",
+        "        if _is_to_be_checked(column.type):\n",
+        "        if False:\n",
+        f"{_TYPES}::test_text_that_is_none_was_committed_and_never_read_again",
+        "P3: committed, and every read fails from then on",
+    ),
+    Mutant(
+        "text within lists is not looked at",
+        "formats/admission.py",
+        '_check(array.flatten(), f"{path}.element")',
+        "pass",
+        f"{_TYPES}::test_text_that_is_none_was_committed_and_never_read_again",
+        "P3: committed, and every read fails from then on",
+    ),
+    Mutant(
+        "a batch of whatever size is taken whole",
+        "sink/task_writer.py",
+        "chain.from_iterable(cut(part, _PART_BYTES) for part in batches)",
+        "batches",
+        f"{_TYPES}::test_a_batch_of_more_text_than_an_array_holds_was_refused",
+        "P23: rows are refused that the table can hold",
+    ),
 ]
 """Of the types, names and bytes of columns."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import SchemaError
-from hoodie_ds.sink import plan
+from hoodie_ds.errors import HoodieError, SchemaError
+from hoodie_ds.sink import plan, task_writer
 
 KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
 
@@ -121,3 +122,153 @@ def test_a_table_that_has_such_columns_is_read_and_written(
     assert there.read(["id", "name", "namE"]).to_pylist() == [{"id": "1", "name": "a", "namE": "c"}]
     with pytest.raises(SchemaError, match="'NAME'"):
         there.upsert(rows.append_column("NAME", [["d"]]))
+
+
+FORMS = {
+    "copy-on-write": ("COPY_ON_WRITE", {}),
+    "Avro logs": ("MERGE_ON_READ", {"hoodie.logfile.data.block.format": "avro"}),
+    "parquet logs": ("MERGE_ON_READ", {"hoodie.logfile.data.block.format": "parquet"}),
+}
+
+
+def text(last: bytes, kind: pa.DataType | None = None) -> pa.Array:
+    """Six texts, the last of any bytes; Spark makes such of ``cast(binary as string)``."""
+    kind = kind or pa.string()
+    width = np.int64 if pa.types.is_large_string(kind) else np.int32
+    offsets = np.array([0, 1, 2, 3, 4, 5, 5 + len(last)], width)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"abcde" + last)]
+    return pa.Array.from_buffers(kind, 6, buffers)
+
+
+NO_TEXT = b"\xff\xfe"
+EACH = [0, 1, 2, 3, 4, 5, 6]
+TEXTS = {
+    "text": ("c", text(NO_TEXT)),
+    "half of a pair": ("c", text(b"\xed\xa0\x80")),
+    "large text": ("c", text(NO_TEXT, pa.large_string())),
+    "dictionary": ("c", pa.DictionaryArray.from_arrays(pa.array(EACH[:6]), text(NO_TEXT))),
+    "struct": ("c.x", pa.StructArray.from_arrays([text(NO_TEXT)], ["x"])),
+    "list": ("c.element", pa.ListArray.from_arrays(EACH, text(NO_TEXT))),
+    "map's key": ("c.key", pa.MapArray.from_arrays(EACH, text(NO_TEXT), text(b"f"))),
+    "map's value": ("c.value", pa.MapArray.from_arrays(EACH, text(b"f"), text(NO_TEXT))),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_that_is_none_was_committed_and_never_read_again(
+    tmp_path: Path, name: str, form: str
+) -> None:
+    path, values = TEXTS[name]
+    kind, more = FORMS[form]
+    ids = pa.array(["0", "1", "2", "3", "4", "5"])
+    there = table(tmp_path, kind, **more)
+    good = pa.table({"id": ids, "c": values}).slice(0, 5)
+    there.upsert(good)
+    there.upsert(good)
+    before = there.read()
+    with pytest.raises(SchemaError, match=f"^row 5 of the batch: column '{path}' .* no.* UTF-8 "):
+        there.upsert(pa.table({"id": ids, "c": values}))
+    assert there.read().equals(before)
+    assert not there.timeline.pending
+    there.delete(pa.table({"id": ids, "c": values}))  # of which only the keys are stored
+    assert there.read().num_rows == 0
+
+
+@pytest.mark.parametrize("options", [{"key": "c"}, {"partitionpath": "c"}, {"precombine": "c"}])
+def test_keys_and_ordering_values_that_are_no_text(tmp_path: Path, options: dict[str, str]) -> None:
+    there = table(tmp_path, "MERGE_ON_READ", **options)
+    rows = pa.table({"id": ["0", "1", "2", "3", "4", "5"], "c": text(NO_TEXT)})
+    for write in (there.upsert, there.insert):
+        with pytest.raises(HoodieError, match="row 5 of the batch: column 'c' "):
+            write(rows)
+    there.upsert(rows.slice(0, 5))
+    with pytest.raises(HoodieError, match="row 5 of the batch: column 'c' "):
+        there.delete(rows)
+    assert there.read().num_rows == 5
+
+
+def test_the_row_of_a_later_chunk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_writer, "_PART_BYTES", 100)
+    monkeypatch.setattr(task_writer, "_CHUNK_BYTES", 1)
+    ids = [str(i) for i in range(600)]
+    values = pa.chunked_array([text(b"f")] * 70 + [text(NO_TEXT)] + [text(b"f")] * 29)
+    there = table(tmp_path)
+    with pytest.raises(SchemaError, match="row 425 of the batch: column 'c' "):
+        there.upsert(pa.table({"id": ids, "c": values}))
+    there.upsert(pa.table({"id": ids, "c": values}).slice(0, 425))
+    assert there.read().num_rows == 425
+
+
+def raw(kind: pa.DataType, value: int) -> pa.Array:
+    """Two values, the second one of which Arrow's own builders would refuse."""
+    width = kind.bit_width // 8
+    data = (0).to_bytes(width, "little") + value.to_bytes(width, "little")
+    return pa.Array.from_buffers(kind, 2, [None, pa.py_buffer(data)])
+
+
+VALUES = {
+    "more digits than the type has": (raw(pa.decimal128(5, 2), 10**6), "no decimal"),
+    "seconds beyond what microseconds hold": (raw(pa.timestamp("s", "UTC"), 2**62), "timestamp"),
+    "nanoseconds": (raw(pa.timestamp("ns", "UTC"), 1001), "timestamp"),
+    "half a day": (raw(pa.date64(), 43_200_000), "date32"),
+    "a reference to nothing": (
+        pa.DictionaryArray.from_arrays(pa.array([0, 5]), pa.array(["a"]), safe=False),
+        "dictionary",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_that_a_table_cannot_hold(tmp_path: Path, name: str) -> None:
+    values, what = VALUES[name]
+    there = table(tmp_path)
+    with pytest.raises(SchemaError, match=f"row 1 of the batch: column 'c' .*{what}"):
+        there.upsert(pa.table({"id": ["a", "b"], "c": values}))
+    assert not (tmp_path / ".hoodie").exists()
+
+
+@pytest.mark.parametrize("levels", [29, 60])
+def test_a_column_was_nested_deeper_than_readers_follow(tmp_path: Path, levels: int) -> None:
+    kind = pa.int64()
+    for _ in range(levels):
+        kind = pa.struct([("a", kind)])
+    schema = pa.schema([("id", pa.string()), ("deep", kind)])
+    with pytest.raises(SchemaError, match="column 'deep' is nested deeper"):
+        table(tmp_path).upsert(schema.empty_table())
+
+
+def test_a_batch_of_more_text_than_an_array_holds_was_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with 2 GiB, which is where an array of text ends, but smaller."""
+    monkeypatch.setattr(task_writer, "_PART_BYTES", 1000)
+    seen = []
+    admit = task_writer.admit
+    monkeypatch.setattr(task_writer, "admit", lambda *of: seen.append(of[0]) or admit(*of))
+    monkeypatch.setattr(task_writer, "_CHUNK_BYTES", 1)
+    texts = ["x" * (i % 300) for i in range(300)]
+    rows = pa.table(
+        {"id": [str(i) for i in range(300)], "large": pa.array(texts, pa.large_string())}
+    )
+    there = table(tmp_path)
+    there.upsert(rows)
+    lengths = [sum(map(len, part.column("large").to_pylist())) for part in seen]
+    assert sum(lengths) == sum(map(len, texts))
+    assert max(lengths) <= 1000
+    assert there.read(["id", "large"]).to_pylist() == rows.to_pylist()
+
+
+def test_a_slice_far_back_in_long_text_was_refused(tmp_path: Path) -> None:
+    """Its offsets are those of the whole; no page of the gigabytes before it is touched."""
+    far = 2**31
+    offsets = pa.py_buffer(np.array([far, far + 1, far + 3], np.int64))
+    with (tmp_path / "sparse").open("wb+") as file:
+        file.truncate(far + 3)
+        file.seek(far)
+        file.write(b"abc")
+    with pa.memory_map(str(tmp_path / "sparse")) as source:
+        values = pa.Array.from_buffers(pa.large_string(), 2, [None, offsets, source.read_buffer()])
+        there = table(tmp_path / "t")
+        there.upsert(pa.table({"id": ["1", "2"], "c": values}))
+    assert sorted(there.read(["c"]).column(0).to_pylist()) == ["a", "bc"]

@@ -1,0 +1,126 @@
+"""What a batch's values have to be before anything is written of them: such as can be read again.
+
+Arrow takes any bytes for text, and its buffers can hold numbers outside of their type's range. A
+file with such a value could be written, and neither Avro's decoders nor Arrow's in Rust would read
+it. The invariant: rows that pass are readable in whatever kind of file they end up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.errors import HoodieError, RecordKeyError, SchemaError
+from hoodie_ds.formats.conform import conform, map_as_lists
+
+_TYPES: Final = pa.types
+
+
+def admit(
+    rows: pa.Table, schema: pa.Schema, first_row: int = 0, keys: Collection[str] = ()
+) -> pa.Table:
+    """Bring rows to a table's schema, and refuse values that could not be read again.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        Rows as they arrive.
+    schema : pyarrow.Schema
+        The table's user columns.
+    first_row : int
+        Number of the first row among those of the batch, for errors.
+    keys : collection of str
+        Columns of record key and partition, for the kind of error.
+
+    Returns
+    -------
+    pyarrow.Table
+
+    Raises
+    ------
+    SchemaError
+        A column, or a value of it, does not fit; names the column and the row.
+    RecordKeyError
+        A value of a column of `keys` is none that can be stored; likewise.
+    """
+    try:
+        return _admitted(rows, schema)
+    except SchemaError as error:
+        raise _located(error, rows, schema, first_row, keys) from error
+
+
+def _admitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    found = conform(rows, schema)
+    for name, column in zip(found.column_names, found.columns, strict=True):
+        if _is_to_be_checked(column.type):
+            for chunk in column.chunks:
+                _check(chunk, name)
+    return found
+
+
+def _is_to_be_checked(kind: pa.DataType) -> bool:
+    """Whether some bytes of a type's buffers are no value of it."""
+    if kind.num_fields:
+        return any(_is_to_be_checked(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(_TYPES.is_string(kind) or _TYPES.is_decimal(kind) or _TYPES.is_time(kind))
+
+
+def _check(array: pa.Array, path: str) -> None:
+    """Refuse what no reader could take; only what is not null counts, and lies in the slice."""
+    kind = array.type
+    if _TYPES.is_struct(kind):
+        for number, column in enumerate(array.flatten()):
+            _check(column, f"{path}.{kind.field(number).name}")
+    elif _TYPES.is_list(kind):
+        _check(array.flatten(), f"{path}.element")
+    elif _TYPES.is_map(kind):
+        keys, items = map_as_lists(array).flatten().flatten()
+        _check(keys, f"{path}.key")
+        _check(items, f"{path}.value")
+    elif _is_to_be_checked(kind):
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid as error:
+            text = _TYPES.is_string(kind)
+            what = "bytes that are not UTF-8 text" if text else f"what is no {kind} ({error})"
+            raise SchemaError(
+                f"column {path!r} holds {what[:200]}, on which readers of the table would fail; "
+                "decode or correct the values"
+            ) from error
+
+
+def _located(
+    error: SchemaError,
+    rows: pa.Table,
+    schema: pa.Schema,
+    first_row: int,
+    keys: Collection[str],
+) -> HoodieError:
+    """Find the first row that is refused, by halves; an error of the whole column stays."""
+
+    def fails(name: str, start: int, stop: int) -> bool:
+        column = rows.select([name]).slice(start, stop - start)
+        try:
+            _admitted(column, pa.schema([schema.field(name)]))
+        except SchemaError:
+            return True
+        return False
+
+    names = [name for name in schema.names if rows.column_names.count(name) == 1]
+    name = next((name for name in names if fails(name, 0, rows.num_rows)), None)
+    if name is None or fails(name, 0, 0):
+        return error
+    row = first_row + _first(lambda start, stop: fails(name, start, stop), rows.num_rows)
+    kind = RecordKeyError if name in keys else SchemaError
+    return kind(f"row {row} of the batch: {error}")
+
+
+def _first(fails: Callable[[int, int], bool], count: int) -> int:
+    """Position of the first row that fails among some of which one does."""
+    start, stop = 0, count
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        start, stop = (start, middle) if fails(start, middle) else (middle, stop)
+    return start
