@@ -21,6 +21,8 @@ from hoodie_ds.timeline.paths import TEMP
 from hoodie_ds.timeline.timeline import Timeline
 
 _VIEWS: Final = f"{TEMP}/views"
+_ABANDONED_MS: Final = 7 * 24 * 3600 * 1000
+_FORGOTTEN_AT_ONCE: Final = 100
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -57,11 +59,28 @@ def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) 
 
 
 def forget_views(storage: Storage, guard: ReplayGuard) -> None:
-    """Delete the views of batches that are committed."""
-    for status in storage.list(_VIEWS):
+    """Delete the views of batches that are committed, and of queries that are gone.
+
+    A query is taken to be gone whose view is a week older than the newest one, by the storage's
+    clock. An assigner that runs as late all the same pins another view, and its batch is refused.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    guard : ReplayGuard
+        Which batches are committed.
+    """
+    views = storage.list(_VIEWS)
+    newest_ms = max((status.modified_ms for status in views), default=0)
+    old = 0
+    for status in views:
         query_id, _, number = status.path.rpartition("/")[2].rpartition("_")
         if _NUMBER.fullmatch(number) and guard.holds(BatchId(query_id, int(number))):
             storage.delete(status.path)
+        elif old < _FORGOTTEN_AT_ONCE and 0 < status.modified_ms < newest_ms - _ABANDONED_MS:
+            storage.delete(status.path)
+            old += 1
 
 
 def _parse(body: bytes, path: str) -> Timeline:

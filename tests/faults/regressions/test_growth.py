@@ -15,13 +15,15 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.pinned_view import forget_views, pin_view
+from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.testing.simulated import SimClock, SimIds
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 
 OPTIONS = {
     "path": "/table",
@@ -112,3 +114,22 @@ def test_a_damaged_log_file_is_looked_for_in_all_commits() -> None:
     table.storage.replace(log, b"x" + table.storage.read(log)[1:])
     with pytest.raises(CorruptFileError, match=r"log\.2_.* was damaged"):
         table.read()
+
+
+def test_views_of_abandoned_queries_were_never_removed() -> None:
+    clock = SimClock()
+    storage = MemoryStorage(clock=clock)
+    completed = Instant("20260101000000000", Action.COMMIT, State.COMPLETED)
+    timeline = Timeline((completed,))
+    for query in range(150):
+        pin_view(storage, BatchId(f"gone{query}", 0), lambda: timeline)
+    clock.advance(8 * 24 * 3600 * 1000)
+    pin_view(storage, BatchId("mine", 4), lambda: timeline)
+    pin_view(storage, BatchId("another", 7), lambda: timeline)
+    forget_views(storage, ReplayGuard({"mine": "4"}))
+    assert len(storage.files) == 51  # a batch is not held up by what others left
+    forget_views(storage, ReplayGuard({"mine": "4"}))
+    assert list(storage.files) == [".hoodie/.temp/views/another_7"]
+    clock.advance(8 * 24 * 3600 * 1000)
+    forget_views(storage, ReplayGuard({"mine": "4"}))
+    assert list(storage.files) == [".hoodie/.temp/views/another_7"]  # there is no later one
