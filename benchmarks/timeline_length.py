@@ -1,0 +1,209 @@
+"""What a batch of 1,000 rows and a read cost with 50, 500, 5,000 and 20,000 commits on the timeline.
+
+    .venv/bin/python benchmarks/timeline_length.py WORK
+
+Tables of 4 file groups that were rewritten by every commit, with the older files cleaned; nothing
+was archived. Their histories are put in place as files, in the form in which commits of this
+library are. Each step is measured in a process that has worked on the table before, and in one
+that knows nothing of it, as Spark begins one for each batch. Beside the seconds stands the number
+of the requests that an object store would get: one for each file that is read or put, and for each
+thousand names that are listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from results import emit
+
+from hoodie_ds.config.clock import SystemClock
+from hoodie_ds.config.ids import RandomIds
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
+
+TABLE = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+}
+ROWS = 1_000
+WARM_UP = 2
+GOAL = 1.3
+PAGE = 1_000
+
+
+class Counting:
+    """A storage that counts the requests that an object store would get.
+
+    Parameters
+    ----------
+    inner : Storage
+        Does the work.
+    """
+
+    def __init__(self, inner: Storage) -> None:
+        self.inner = inner
+        self.requests = 0
+
+    def __hash__(self) -> int:
+        return hash(self.inner)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Counting) and other.inner == self.inner
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self.inner, name)
+        if name in ("read", "open_input", "open_output", "put_if_absent", "replace", "delete"):
+            self.requests += 1
+        return found
+
+    def list(self, path: str, recursive: bool = False, **more: bool) -> object:
+        found = self.inner.list(path, recursive, **more)
+        self.requests += 1 + len(found) // PAGE
+        return found
+
+
+def rows_of(number: int) -> pa.RecordBatch:
+    """Return the rows of a batch; all batches have the same keys."""
+    keys = pc.cast(pa.array(np.arange(ROWS)), pa.string())
+    values = np.random.default_rng(number).random(ROWS)
+    return pa.record_batch({"id": keys, "ts": np.full(ROWS, number), "fare": values})
+
+
+def write(options: dict[str, str], storage: Storage, number: int) -> None:
+    """Write a micro-batch."""
+    coordinator = Coordinator(WriteOptions.parse(options), storage, SystemClock(), RandomIds())
+    rows = rows_of(number)
+    batch = coordinator.begin(rows.schema, "bench")
+    message = write_task(batch, TaskId(), BatchId("bench", number), [rows], sole_writer=True)
+    coordinator.commit([message])
+
+
+def read(storage: Storage) -> None:
+    """Read the table."""
+    assert Snapshot.latest(storage).read().num_rows == ROWS
+
+
+def grow(path: Path, storage: Storage, length: int) -> None:
+    """Let a table with one commit look as if its file groups had been rewritten so often."""
+    (first,) = load_timeline(storage).commits
+    commit = read_commit(storage, first)
+    action = Action.DELTA_COMMIT if first.action is Action.DELTA_COMMIT else Action.COMMIT
+    for number in range(1, length + 1):
+        newest = str(int(first.time) + number)
+        renamed = {
+            stat.path: stat.path.replace(f"_{first.time}", f"_{newest}") for stat in commit.stats
+        }
+        body = replace(
+            commit,
+            stats=tuple(replace(s, path=renamed[s.path], log=None) for s in commit.stats),
+        ).with_extra(
+            {CHECKSUMS_KEY: json.dumps({renamed[p]: c for p, c in commit.checksums.items()})}
+        )
+        instant = Instant(newest, action, State.COMPLETED)
+        for step, data in (
+            (State.REQUESTED, b""),
+            (State.INFLIGHT, b""),
+            (State.COMPLETED, body.to_bytes()),
+        ):
+            (path / ".hoodie" / instant.at(step).file_name).write_bytes(data)
+        if number == length:
+            for old, new in renamed.items():
+                os.rename(path / old, path / new)
+
+
+def load(table_type: str, path: Path, length: int) -> dict[str, str]:
+    """Make a table with so many commits; returns the options of its writes."""
+    options = {**TABLE, "path": str(path), "hoodie.datasource.write.table.type": table_type}
+    with patch.object(os, "fsync"):
+        write(options, LocalStorage(str(path)), 0)
+        grow(path, LocalStorage(str(path)), length - 2)
+        write(options, LocalStorage(str(path)), 1)
+    return options
+
+
+def measured(work: Callable[[], None], storage: Counting) -> tuple[float, int]:
+    """Return the seconds and requests that something takes."""
+    storage.requests, started = 0, time.perf_counter()
+    work()
+    return time.perf_counter() - started, storage.requests
+
+
+def fresh(work: Callable[[], None], storage: Counting) -> tuple[float, int]:
+    """Measure in a process that knows nothing of the table."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.get_context("fork").Process(
+        target=lambda: sender.send(measured(work, storage))
+    )
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    seconds, requests = receiver.recv()
+    return float(seconds), int(requests)
+
+
+def report(
+    kind: str, commits: int, least: int, step: str, found: tuple[float, int], number: int
+) -> None:
+    """Print the figures of a step, against those of the shortest timeline."""
+    for unit, figure in (("s", found[0]), ("requests", found[1])):
+        name, base = (f"{kind}, {n:,} commits, {step}, {unit}" for n in (commits, least))
+        against = None if commits == least else base
+        goal = GOAL if against else None
+        warm_up = number <= WARM_UP
+        emit(name, figure, against=against, goal=goal, round=number, warm_up=warm_up)
+
+
+def main() -> None:
+    """Make the tables, then take turns in working on them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--commits", type=int, nargs="+", default=[50, 500, 5_000, 20_000])
+    parser.add_argument("--rounds", type=int, default=7)
+    chosen = parser.parse_args()
+    for table_type, kind in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
+        shutil.rmtree(chosen.work, ignore_errors=True)
+        tables = {n: load(table_type, chosen.work / str(n), n) for n in chosen.commits}
+        storages = {n: Counting(LocalStorage(str(chosen.work / str(n)))) for n in chosen.commits}
+        os.sync()
+        numbers = count(2)
+        for turn in range(1, WARM_UP + chosen.rounds + 1):
+            for commits, options in tables.items():
+                storage = storages[commits]
+                for name, measure in (("new process", fresh), ("known table", measured)):
+                    steps = {
+                        "read": partial(read, storage),
+                        "batch": partial(write, options, storage, next(numbers)),
+                    }
+                    for step, work in steps.items():
+                        found = measure(work, storage)
+                        what = f"{step}, {name}"
+                        report(kind, commits, min(chosen.commits), what, found, turn)
+    shutil.rmtree(chosen.work)
+
+
+if __name__ == "__main__":
+    main()
