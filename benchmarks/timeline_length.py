@@ -1,4 +1,4 @@
-"""What a batch of 1,000 rows and a read cost with 50, 500, 5,000 and 20,000 commits on the timeline.
+"""What a batch of 1,000 rows and a read cost after 50, 500, 5,000 and 20,000 commits.
 
     .venv/bin/python benchmarks/timeline_length.py WORK
 
@@ -22,7 +22,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -65,23 +67,22 @@ class Counting:
     """
 
     def __init__(self, inner: Storage) -> None:
-        self.inner = inner
         self.requests = 0
+        for name in ("read", "open_input", "open_output", "put_if_absent", "replace", "delete"):
+            setattr(self, name, self._counted(getattr(inner, name)))
+        self._list = inner.list
+        self.root = inner.root
 
-    def __hash__(self) -> int:
-        return hash(self.inner)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Counting) and other.inner == self.inner
-
-    def __getattr__(self, name: str) -> object:
-        found = getattr(self.inner, name)
-        if name in ("read", "open_input", "open_output", "put_if_absent", "replace", "delete"):
+    def _counted(self, operation: Callable[..., object]) -> Callable[..., object]:
+        def once(*args: object, **named: object) -> object:
             self.requests += 1
-        return found
+            return operation(*args, **named)
 
-    def list(self, path: str, recursive: bool = False, **more: bool) -> object:
-        found = self.inner.list(path, recursive, **more)
+        return once
+
+    def list(self, path: str, recursive: bool = False, *, folders: bool = False) -> list[Any]:
+        """Return the files in a folder, a page for each request."""
+        found = self._list(path, recursive, folders=folders)
         self.requests += 1 + len(found) // PAGE
         return found
 
@@ -145,24 +146,46 @@ def load(table_type: str, path: Path, length: int) -> dict[str, str]:
     return options
 
 
-def measured(work: Callable[[], None], storage: Counting) -> tuple[float, int]:
-    """Return the seconds and requests that something takes."""
-    storage.requests, started = 0, time.perf_counter()
+def timed(work: Callable[[], None]) -> float:
+    """Return the seconds that something takes."""
+    started = time.perf_counter()
     work()
-    return time.perf_counter() - started, storage.requests
+    return time.perf_counter() - started
 
 
-def fresh(work: Callable[[], None], storage: Counting) -> tuple[float, int]:
-    """Measure in a process that knows nothing of the table."""
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(
-        target=lambda: sender.send(measured(work, storage))
-    )
-    child.start()
-    child.join()
-    assert child.exitcode == 0
-    seconds, requests = receiver.recv()
-    return float(seconds), int(requests)
+class Worker:
+    """A process of its own that works on one table."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._pipe, theirs = multiprocessing.Pipe()
+        self._process = multiprocessing.get_context("fork").Process(
+            target=self._serve, args=(options, theirs), daemon=True
+        )
+        self._process.start()
+
+    def __call__(self, step: str, number: int) -> tuple[float, int]:
+        """Return the seconds that a step takes, and the requests of one like it."""
+        self._pipe.send((step, number))
+        seconds, requests = self._pipe.recv()
+        return float(seconds), int(requests)
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+
+    @staticmethod
+    def _serve(options: dict[str, str], pipe: Connection) -> None:
+        local = LocalStorage(options["path"])
+        counting = Counting(local)
+        while True:
+            step, number = pipe.recv()
+            work = read if step == "read" else partial(write, options, number=number)
+            seconds = timed(partial(work, local))
+            counting.requests = 0
+            work = read if step == "read" else partial(write, options, number=number + 1)
+            work(counting)
+            pipe.send((seconds, counting.requests))
 
 
 def report(
@@ -187,21 +210,20 @@ def main() -> None:
     for table_type, kind in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
         shutil.rmtree(chosen.work, ignore_errors=True)
         tables = {n: load(table_type, chosen.work / str(n), n) for n in chosen.commits}
-        storages = {n: Counting(LocalStorage(str(chosen.work / str(n)))) for n in chosen.commits}
         os.sync()
-        numbers = count(2)
+        known = {n: Worker(options) for n, options in tables.items()}
+        numbers = count(2, 2)
         for turn in range(1, WARM_UP + chosen.rounds + 1):
             for commits, options in tables.items():
-                storage = storages[commits]
-                for name, measure in (("new process", fresh), ("known table", measured)):
-                    steps = {
-                        "read": partial(read, storage),
-                        "batch": partial(write, options, storage, next(numbers)),
-                    }
-                    for step, work in steps.items():
-                        found = measure(work, storage)
-                        what = f"{step}, {name}"
-                        report(kind, commits, min(chosen.commits), what, found, turn)
+                for step in ("read", "batch"):
+                    new = Worker(options)
+                    for name, worker in (("new process", new), ("known table", known[commits])):
+                        found = worker(step, next(numbers))
+                        least = min(chosen.commits)
+                        report(kind, commits, least, f"{step}, {name}", found, turn)
+                    new.stop()
+        for worker in known.values():
+            worker.stop()
     shutil.rmtree(chosen.work)
 
 

@@ -53,7 +53,7 @@ def recover_lazily(
     LockTimeoutError
         Others held the lock all the time.
     """
-    found = left_over(table)
+    found = left_over(table.storage)
     _, timeline = settle(table, clock)
     refuse_restore(table.storage.root, timeline)
     refuse_clustering(table, timeline)

@@ -6,6 +6,7 @@ with a whole manifest is committed now (its tasks had all answered); any other i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 from hoodie_ds.config.clock import Clock
@@ -27,7 +28,11 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 
 def recover(
-    table: Table, clock: Clock, prepared: Instant | None = None, heartbeat_timeout_ms: int = 600_000
+    table: Table,
+    clock: Clock,
+    prepared: Instant | None = None,
+    heartbeat_timeout_ms: int = 600_000,
+    looked: tuple[Mapping[str, frozenset[str]], Timeline] | None = None,
 ) -> Timeline:
     """Finish or undo every write that did not complete.
 
@@ -43,6 +48,8 @@ def recover(
         The pending instant that the caller goes on with.
     heartbeat_timeout_ms : int
         Age of a heartbeat at which its writer counts as dead.
+    looked : tuple of mapping and Timeline, optional
+        What `left_over` found, and the timeline as it was loaded after that.
 
     Returns
     -------
@@ -56,8 +63,7 @@ def recover(
     WriteConflictError
         A pending write is that of one of several writers, and its heart beats.
     """
-    found = left_over(table)
-    timeline = load_timeline(table.storage)
+    found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
     timeline = timeline.with_prepared(prepared)
     pending = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
     refuse_restore(table.storage.root, timeline)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hoodie_ds.services.failed_write import announced
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.instant import State
@@ -16,7 +17,7 @@ from hoodie_ds.timeline.paths import TEMP, temp_folder
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def left_over(table: Table) -> dict[str, frozenset[str]]:
+def left_over(storage: Storage) -> dict[str, frozenset[str]]:
     """Files in the temporary folders of instants, by instant time.
 
     To be taken before the timeline is loaded: what is announced there by an instant that is not on
@@ -24,7 +25,7 @@ def left_over(table: Table) -> dict[str, frozenset[str]]:
     meanwhile, nothing but a claim is found here, however long the sweep takes.
     """
     folders: dict[str, set[str]] = {}
-    for status in table.storage.list(TEMP, recursive=True):
+    for status in storage.list(TEMP, recursive=True):
         time = status.path[len(TEMP) + 1 :].partition("/")[0]
         if time.isascii() and time.isdigit():
             folders.setdefault(time, set()).add(status.path)

@@ -9,7 +9,7 @@ Before it nothing of the batch is visible; after it nothing can take it away.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -26,6 +26,7 @@ from hoodie_ds.record.keygen import KeyGenerator
 from hoodie_ds.services.lazy_recovery import recover_lazily
 from hoodie_ds.services.prepared import find_prepared
 from hoodie_ds.services.recovery import recover
+from hoodie_ds.services.sweep import left_over
 from hoodie_ds.sink.batch import Batch, key_spec, write_action
 from hoodie_ds.sink.commit import complete, give_up, is_complete
 from hoodie_ds.sink.index_choice import choose_index
@@ -54,7 +55,6 @@ from hoodie_ds.table.opened import (
     find_table,
 )
 from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.owner import owner_text
 from hoodie_ds.timeline.rollbacks import refuse_restore
@@ -122,6 +122,7 @@ class Coordinator:
         HoodieError
             An option, the table or the schema does not allow the write. The table is as before.
         """
+        found = left_over(self.storage)  # before the timeline is loaded
         batch = self.preview(schema, query_id)
         if batch.creation_ms is not None:
             check_outside_tables(self.storage.root, self._open)
@@ -132,7 +133,7 @@ class Coordinator:
             if table.properties.metadata_partitions:
                 table = drop_metadata_table(table, self.clock.now_ms())
             complete_hashing_config(table)
-            timeline = self._recover(table, timeline.prepared)
+            timeline = self._recover(table, timeline, found)
             if timeline.digest != batch.timeline.digest:  # what was chosen may not fit any more
                 batch = self.preview(schema, query_id, timeline)
         guard = ReplayGuard.load(self.storage, timeline)
@@ -293,11 +294,14 @@ class Coordinator:
         elif batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:
             mark(self.storage, batch_id)
 
-    def _recover(self, table: Table, prepared: Instant | None) -> Timeline:
+    def _recover(
+        self, table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]
+    ) -> Timeline:
         concurrency = self.options.concurrency
         timeout_ms = concurrency.heartbeat_timeout_ms
         if not concurrency.is_shared:
-            return recover(table, self.clock, prepared, timeout_ms)
+            looked = found, timeline
+            return recover(table, self.clock, timeline.prepared, timeout_ms, looked)
         owner = self.ids.unique()
         lock = partial(held, self.storage, concurrency, owner, self.clock, self.pauses)
         return recover_lazily(table, self.clock, timeout_ms, lock)

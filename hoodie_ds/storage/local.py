@@ -122,6 +122,14 @@ class LocalStorage:
                     pending += [folder.path for folder in below]
         return sorted(found, key=lambda status: status.path)
 
+    def names(self, path: str) -> builtins.list[str]:
+        """Return the names in a folder, those of folders and unfinished files among them."""
+        with self._errors("list", path):
+            try:
+                return os.listdir(self._inside(path))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
     def delete(self, path: str) -> None:
         """Delete a file, durably, or a folder with all that is in it; links are not followed."""
         check_path(path)

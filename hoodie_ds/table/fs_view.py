@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log_block import first_instant
+from hoodie_ds.storage.names import NamesFiles
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checked_file import check_log_bytes, check_size
 from hoodie_ds.table.commit_files import (
@@ -30,6 +32,10 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline
+
+_FOLDERS: Final = 8
+_FILES_OF_AN_INSTANT: Final = 3
+_LISTED_AT_ONCE: Final = 1_000  # by an object store
 
 PREFIX_LENGTH: Final = 8
 """Characters of a file id that name a bucket."""
@@ -61,9 +67,18 @@ class FileSystemView:
         """
         return [
             status
-            for status in self.storage.list("", recursive=True)
+            for status in self._listed()
             if not status.path.startswith(f"{HOODIE}/") and _data_file("", status) is not None
         ]
+
+    def _listed(self) -> list[FileStatus]:
+        """All files of the table; those of the timeline only where that takes fewer requests."""
+        folders = [f.path for f in self.storage.list("", folders=True) if f.path != HOODIE]
+        timeline_pages = _FILES_OF_AN_INSTANT * len(self.timeline.completed) // _LISTED_AT_ONCE
+        if len(folders) > _FOLDERS + timeline_pages and not isinstance(self.storage, NamesFiles):
+            return self.storage.list("", recursive=True)
+        below = (self.storage.list(folder, recursive=True) for folder in folders)
+        return sorted(chain(self.storage.list(""), *below), key=lambda status: status.path)
 
     def slices_among(self, files: Iterable[FileStatus]) -> Iterator[FileSlice]:
         """Latest visible slice of each file group of listed files, partition by partition.

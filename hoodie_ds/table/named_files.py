@@ -45,7 +45,7 @@ class _LiveFiles:
     """The files of the newest slices, as commits tell that are taken in any order."""
 
     def __init__(self) -> None:
-        self.commits: set[Instant] = set()
+        self.times: set[str] = set()
         self._groups: dict[FileGroupId, _Named] = {}
         self._replaced: dict[FileGroupId, set[Instant]] = {}
 
@@ -65,7 +65,7 @@ class _LiveFiles:
             )
             start = padded(log.base_instant if log else instant.time)
             named.add(stat.path, start, instant, base is not None)
-        self.commits.add(instant)
+        self.times.add(instant.time)
 
     def named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
         """Yield the files that commits of a timeline name, and by which.
@@ -116,13 +116,15 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
 
 def _grown(live: _LiveFiles, storage: Storage, timeline: Timeline) -> _LiveFiles:
     """What is known with the commits of a timeline, or known anew."""
-    commits = set(timeline.commits)
-    others = live.commits - commits
-    first = padded(timeline.commits[0].time) if commits else ""
+    times = timeline.commit_times
+    others = live.times - times
+    first = padded(timeline.commits[0].time) if times else ""
     # Later commits than the timeline has, or some that were rolled back: they must not count.
-    if len(others) > len(commits) or any(padded(i.time) >= first for i in others):
+    if len(others) > len(times) or any(padded(time) >= first for time in others):
         live = _LiveFiles()
-    for instant in sorted(commits - live.commits):
+    for time in sorted(times - live.times, key=padded):
+        instant = timeline.commit_at(time)
+        assert instant is not None
         live.add(instant, commit_files(storage, instant))
     return live
 

@@ -7,7 +7,6 @@ commit (a log compaction under that of a delta commit).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -48,9 +47,6 @@ WRITE_ACTIONS: Final = frozenset(
 )
 """Actions that bring data files into the table."""
 
-# Digits in other scripts are digits to Python: such a name is not an instant.
-_NAME = re.compile(r"(\d{14}|\d{17})\.([a-z]+)(?:\.(requested|inflight))?", re.ASCII)
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
@@ -77,18 +73,12 @@ class Instant:
     @classmethod
     def parse(cls, name: str) -> Instant | None:
         """Read a file name of the timeline folder; None for a file that is not an instant."""
-        match = _NAME.fullmatch(name)
-        if match is None:
+        time, _, form = name.partition(".")
+        found = _FORMS.get(form)
+        # Digits in other scripts are digits to Python: such a name is not an instant.
+        if found is None or len(time) not in (14, 17) or not (time.isascii() and time.isdigit()):
             return None
-        time, action, state = match.groups()
-        if action == "inflight" and state is None:
-            return cls(time, Action.COMMIT, State.INFLIGHT)
-        try:
-            found = cls(time, Action(action), State(state or "completed"))
-        except ValueError:
-            return None
-        # A compaction never completes under its own name.
-        return found if found.file_name == name else None
+        return cls(time, *found)
 
     @property
     def file_name(self) -> str:
@@ -112,3 +102,10 @@ class Instant:
 
     def __str__(self) -> str:
         return f"{self.time} {self.action.value} {self.state.value}"
+
+
+# A compaction never completes under its own name: the names that it shares are others' already.
+_FORMS: Final[dict[str, tuple[Action, State]]] = {}
+for _action in Action:
+    for _state in State:
+        _FORMS.setdefault(Instant("", _action, _state).file_name[1:], (_action, _state))

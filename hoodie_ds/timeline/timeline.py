@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Final
 
 import xxhash
 
 from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE, commit_path
+
+_TABLES: Final = 8
+"""Tables of which a process remembers the last timeline."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,12 @@ class Timeline:
             tuple(i for i in others if i.state is State.COMPLETED),
             tuple(i for i in others if i.state is not State.COMPLETED),
             tuple(i for i in ordered if i.action is Action.SAVEPOINT),
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[list[_Packed]]]:
+        """Pickle to what takes little room and time: timelines travel with tasks."""
+        return _unpacked, (
+            [_packed(part) for part in (self.completed, self.pending, self.savepoints)],
         )
 
     @cached_property
@@ -104,14 +117,19 @@ class Timeline:
     @cached_property
     def digest(self) -> int:
         """32 bits by which timelines that show the same file slices are known (xxh32, signed)."""
-        seen = (*self.commits, *self.pending_compactions)
-        names = [f"{instant.file_name} {instant.num_batches}" for instant in seen]
-        names += [instant.file_name for instant in self.savepoints]
+        seen = (*self.commits, *self.pending_compactions, *self.savepoints)
+        names = list(chain.from_iterable((i.time, i.action) for i in seen))
+        names += [f"{i.time} {i.num_batches}" for i in seen if i.num_batches]
         return xxhash.xxh32_intdigest("\n".join(names).encode()) - (1 << 31)
 
     @cached_property
     def _commit_times(self) -> dict[str, Instant]:
         return {instant.time: instant for instant in self.commits}
+
+    @cached_property
+    def commit_times(self) -> frozenset[str]:
+        """Times of `commits`."""
+        return frozenset(self._commit_times)
 
     def commit_at(self, time: str) -> Instant | None:
         """Return the completed write instant with this time, if it is on the active timeline."""
@@ -150,9 +168,73 @@ class Timeline:
 
 
 def load_timeline(storage: Storage) -> Timeline:
-    """Read the active timeline (layout 1: the direct files of ``.hoodie``)."""
-    found = (Instant.parse(s.path.rpartition("/")[2]) for s in storage.list(HOODIE))
+    """Read the active timeline (layout 1: the direct files of ``.hoodie``).
+
+    All names are listed each time, and what is new or gone since the last time is taken in. So the
+    answer is exact, and a long timeline is not taken apart anew.
+    """
+    memory = _memory(storage)
+    known = memory.known
+    names = set(names_in(storage, HOODIE))
+    timeline = _of_names(names) if known is None else _changed(*known, names)
+    memory.known = names, timeline
+    return timeline
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The names that were listed last, and the timeline that they made."""
+
+    known: tuple[set[str], Timeline] | None = None
+
+
+@lru_cache(maxsize=_TABLES)
+def _memory(_: Storage) -> _Memory:
+    return _Memory()
+
+
+def _of_names(names: Iterable[str]) -> Timeline:
+    found = (Instant.parse(name) for name in sorted(names))
     return Timeline.of(instant for instant in found if instant is not None)
+
+
+def _changed(known: set[str], timeline: Timeline, names: set[str]) -> Timeline:
+    """Return the timeline of some names, given that of others which are mostly the same."""
+    changed = [instant.time for name in known ^ names if (instant := Instant.parse(name))]
+    if not changed:
+        return timeline
+    since = min(changed)[:14]
+    later = _of_names(name for name in names if name >= since)
+    return Timeline(
+        _before(timeline.completed, since) + later.completed,
+        _before(timeline.pending, since) + later.pending,
+        _before(timeline.savepoints, since) + later.savepoints,
+    )
+
+
+def _before(instants: tuple[Instant, ...], second: str) -> tuple[Instant, ...]:
+    """Instants of earlier seconds: 14 digits compare alike with times of 14 and of 17."""
+    return instants[: bisect_left(instants, second, key=lambda instant: instant.time)]
+
+
+_KINDS: Final = [(action, state) for action in Action for state in State]
+_KIND_CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
+_Packed = tuple[str, bytes, dict[int, int]]
+
+
+def _packed(instants: tuple[Instant, ...]) -> _Packed:
+    batches = {number: i.num_batches for number, i in enumerate(instants) if i.num_batches}
+    kinds = bytes([_KIND_CODES[i.action, i.state] for i in instants])
+    return ",".join([i.time for i in instants]), kinds, batches
+
+
+def _unpacked(parts: Iterable[_Packed]) -> Timeline:
+    return Timeline(*(tuple(_instants(*packed)) for packed in parts))
+
+
+def _instants(times: str, kinds: bytes, batches: Mapping[int, int]) -> Iterator[Instant]:
+    for number, (time, kind) in enumerate(zip(times.split(","), kinds, strict=False)):
+        yield Instant(time, *_KINDS[kind], batches.get(number, 0))
 
 
 @lru_cache(maxsize=512)

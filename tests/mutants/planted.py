@@ -599,6 +599,24 @@ READS = [
         "P21: a key's rows in two buckets",
     ),
     Mutant(
+        "of a timeline that was loaded before only what is new is taken in",
+        "timeline/timeline.py",
+        "for name in known ^ names if",
+        "for name in names - known if",
+        "tests/unit/timeline/test_timeline.py"
+        "::test_what_changes_is_taken_in_as_if_all_were_loaded_anew",
+        "P14: rows of what was rolled back are read",
+    ),
+    Mutant(
+        "instants of the second that changed are taken over from before",
+        "timeline/timeline.py",
+        "    since = min(changed)[:14]\n",
+        "    since = max(changed)[:14]\n",
+        "tests/unit/timeline/test_timeline.py"
+        "::test_what_changes_is_taken_in_as_if_all_were_loaded_anew",
+        "P14: a commit is not seen",
+    ),
+    Mutant(
         "what a process knows of commits outlives their rollback",
         "table/named_files.py",
         "        live = _LiveFiles()\n",

@@ -290,13 +290,14 @@ class _CountingStorage:
         self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> object:
+        found = getattr(self._inner, name)
         if name != "root":
             self.calls.append(name)
-        return getattr(self._inner, name)
+        return found
 
 
 def test_two_listings_are_all_if_there_is_nothing_to_do(storage: Storage) -> None:
     table = _with_one_commit(storage)
     counting = _CountingStorage(storage)
     recover(Table(cast(Storage, counting), table.properties), _CLOCK)
-    assert counting.calls == ["list", "list"]
+    assert counting.calls in (["list", "names"], ["list", "list"])  # the latter of other storages

@@ -24,7 +24,7 @@ _BEFORE = "20240101000000000"
 
 
 def _sweep(table: Table) -> None:
-    times = left_over(table)
+    times = left_over(table.storage)
     sweep(table, load_timeline(table.storage), times)
 
 
@@ -36,7 +36,7 @@ def test_a_file_that_its_commit_does_not_name_goes(storage: Storage) -> None:
     commit(table, DONE, OLD_BASE)
     _sweep(table)
     assert data_files(storage) == [OLD_BASE]
-    assert left_over(table) == {}
+    assert left_over(table.storage) == {}
 
 
 def test_files_of_an_instant_that_is_gone_go(storage: Storage) -> None:
@@ -46,7 +46,7 @@ def test_files_of_an_instant_that_is_gone_go(storage: Storage) -> None:
     put_file(table, NEW_BASE, marker=FAILED)
     _sweep(table)
     assert data_files(storage) == [OLD_BASE]
-    assert left_over(table) == {}
+    assert left_over(table.storage) == {}
 
 
 def test_without_commits_no_instant_counts_as_archived(storage: Storage) -> None:
@@ -62,7 +62,7 @@ def test_files_of_a_pending_instant_stay(storage: Storage) -> None:
     put_file(table, NEW_BASE, marker=FAILED)
     _sweep(table)
     assert data_files(storage) == [NEW_BASE]
-    assert list(left_over(table)) == [FAILED]
+    assert list(left_over(table.storage)) == [FAILED]
 
 
 def test_files_of_an_archived_instant_stay(storage: Storage) -> None:
@@ -87,7 +87,7 @@ def test_an_instant_that_began_after_the_timeline_was_loaded_is_not_swept(
     storage: Storage,
 ) -> None:
     table = new_table(storage)
-    times = left_over(table)
+    times = left_over(table.storage)
     timeline = load_timeline(storage)
     begin(table, FAILED)
     put_file(table, NEW_BASE, marker=FAILED)
@@ -99,7 +99,7 @@ def test_what_an_instant_announces_during_a_sweep_stays(storage: Storage) -> Non
     """Its claim was seen before it was on the timeline, and the sweep took its time."""
     table = new_table(storage)
     assert claim(storage, FAILED, "a live writer")
-    found = left_over(table)
+    found = left_over(table.storage)
     timeline = load_timeline(storage)
     begin(table, FAILED)
     put_file(table, NEW_BASE, marker=FAILED)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata, LogWrite, WriteStat
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
@@ -155,3 +158,28 @@ def test_a_commit_names_its_log_files(table: Timeline) -> None:
     assert view.names(T[2], log(1, 1))
     assert not view.names(T[2], log(1, 2))
     assert view.names(T[1], log(1, 2))  # archived: nobody can say
+
+
+def test_the_timeline_is_not_listed_with_the_data_files() -> None:
+    """It may be longer than the table is large, unless that has very many folders."""
+    for folders, expected in ((8, ["", "", *(f"p{n}" for n in range(8))]), (9, ["", ""])):
+        paths = [base(1, partition=f"p{n}/q") for n in range(folders)]
+        table = Timeline(MemoryStorage()).files(*paths, "loose.txt").commit(1, *paths)
+        view, asked = table.view(), []
+
+        class Listing:
+            def list(self, path: str, recursive: bool = False, folders: bool = False) -> object:
+                asked.append(path)  # noqa: B023
+                return table.storage.list(path, recursive, folders=folders)  # noqa: B023
+
+        found = FileSystemView(cast(Storage, Listing()), view.timeline).data_files()
+        assert [status.path for status in found] == paths
+        assert sorted(asked) == expected
+
+
+def test_a_disk_lists_each_folder_however_many_there_are(tmp_path: Path) -> None:
+    paths = [base(1, partition=f"p{n:02d}") for n in range(30)]
+    table = Timeline(LocalStorage(str(tmp_path))).files(*paths, "x.parquet")
+    assert [
+        s.path for s in FileSystemView(table.storage, table.view().timeline).data_files()
+    ] == paths

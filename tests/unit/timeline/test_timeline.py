@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import pickle
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
@@ -85,3 +91,50 @@ def test_a_commit_that_is_gone_or_damaged_is_named(storage: Storage) -> None:
 
 def test_an_empty_commit_reads_as_one_that_did_nothing() -> None:
     assert CommitMetadata.from_bytes(b"{}", "p").stats == ()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_changes_is_taken_in_as_if_all_were_loaded_anew(seed: int) -> None:
+    """Appended, archived, rolled back, put late, in seconds and in milliseconds."""
+    draw = random.Random(seed)
+    storage = MemoryStorage()
+    times = [f"202601010000{second:02d}" for second in range(12)]
+    times += [f"{time}{ms:03d}" for time in times for ms in (0, 1, 999)]
+    shapes = [Instant("", action, state).file_name for action in Action for state in State]
+    for _ in range(30):
+        for _ in range(draw.randint(0, 4)):
+            path = f".hoodie/{draw.choice(times)}{draw.choice(shapes)}"
+            if path in storage.files:
+                storage.delete(path)
+            else:
+                storage.replace(path, b"")
+        storage.replace(f".hoodie/{draw.randint(0, 9)}.other", b"")
+        found = load_timeline(storage)
+        assert found == load_timeline(storage.copy())
+        again = pickle.loads(pickle.dumps(found))
+        assert again == found
+        assert again.digest == found.digest
+
+
+def test_a_timeline_that_has_not_changed_is_the_same_object() -> None:
+    storage = MemoryStorage()
+    storage.replace(".hoodie/20260101000000000.commit", b"")
+    timeline = load_timeline(storage)
+    storage.replace(".hoodie/hoodie.properties", b"")
+    assert load_timeline(storage) is timeline
+
+
+def test_a_timeline_with_a_prepared_instant_travels_whole() -> None:
+    prepared = Instant("20260101000000001", Action.COMMIT, State.COMPLETED, 3)
+    timeline = Timeline((Instant("20260101000000000", Action.COMMIT, State.COMPLETED),))
+    again = pickle.loads(pickle.dumps(timeline.with_prepared(prepared)))
+    assert again.prepared == prepared
+    assert again.digest != timeline.with_prepared(replace(prepared, num_batches=2)).digest
+
+
+def test_other_storages_list_files_for_names(tmp_path: Path) -> None:
+    local, memory = LocalStorage(str(tmp_path)), MemoryStorage()
+    for storage in (local, memory):
+        assert names_in(storage, ".hoodie") == []
+        storage.put_if_absent(".hoodie/a", b"")
+        assert names_in(storage, ".hoodie") == ["a"]
