@@ -162,8 +162,12 @@ class TableProperties:
 
     def same_table(self, other: TableProperties) -> bool:
         """Whether both say the same, whenever and with whatever first schema they were written."""
-        incidental = (keys.CHECKSUM, keys.CREATE_SCHEMA)
-        return self.without(incidental).raw == other.without(incidental).raw
+        return not self.differing_keys(other)
+
+    def differing_keys(self, other: TableProperties) -> list[str]:
+        """Keys of which two tables do not say the same, but for what changes with every file."""
+        differing = {key for key, _ in self.raw.items() ^ other.raw.items()}
+        return sorted(differing - {keys.CHECKSUM, keys.CREATE_SCHEMA})
 
     def check_readable(self) -> None:
         """Raise `UnsupportedTableError` if this release cannot read the table rightly."""

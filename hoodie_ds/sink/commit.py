@@ -19,7 +19,9 @@ from hoodie_ds.errors import (
     CommitOutcomeUnknownError,
     NotFoundError,
     StorageError,
+    TableNotFoundError,
     TimelineError,
+    UnsupportedTableError,
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
@@ -35,6 +37,7 @@ from hoodie_ds.sink.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.schema_conflicts import schema_beside
 from hoodie_ds.sink.staged_merge import merge_all_staged
+from hoodie_ds.sink.table_changes import check_table
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table import heartbeat
@@ -76,6 +79,7 @@ def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses
     batch, time = _agreed(messages)
     storage = batch.table.storage
     instant = Instant(time, batch.action, State.INFLIGHT)
+    check_table(batch, instant)
     timeline = load_timeline(storage)
     if _is_done(messages, timeline):
         return
@@ -157,6 +161,8 @@ def _decided(
         if _is_done(messages, timeline):
             return True
         _check_not_undone(batch, timeline, instant)
+    if batch.options.concurrency.is_shared or any(message.staged for message in messages):
+        check_table(batch, instant)  # it took a while to come here
     if tried is None or batch.options.batches_per_commit == 1:
         record = _record(messages, instant, statuses, timeline, exclusion.number)
         body = record.to_bytes()
@@ -266,6 +272,14 @@ def give_up(message: TaskCommitMessage) -> None:
     """Leave a tombstone for the instant of a message, and let others undo it at once."""
     assert message.instant_time is not None
     storage = message.batch.table.storage
+    try:
+        check_table(
+            message.batch, Instant(message.instant_time, message.batch.action, State.INFLIGHT)
+        )
+    except UnsupportedTableError:
+        return  # of the batch nothing is left
+    except (TableNotFoundError, WriteConflictError):
+        pass
     with suppress(AlreadyExistsError):
         storage.put_if_absent(tombstone_path(message.instant_time), b"")
     if message.batch.options.concurrency.is_shared:

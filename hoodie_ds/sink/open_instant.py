@@ -11,7 +11,7 @@ from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictErr
 from hoodie_ds.sink.batch import Batch, write_action
 from hoodie_ds.table.hashing_config import put_hashing_config
 from hoodie_ds.table.heartbeat import beat
-from hoodie_ds.table.opened import create_table
+from hoodie_ds.table.opened import check_unchanged, create_table
 from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -35,10 +35,15 @@ def open_instant(batch: Batch) -> str:
 
     Raises
     ------
+    UnsupportedTableError
+        The table was upgraded since the batch began.
     WriteConflictError
-        The instant holds earlier micro-batches, and is not to be had any more.
+        The instant holds earlier micro-batches, and is not to be had any more; or the table's
+        properties were changed.
     """
     ensure_table(batch)
+    if batch.creation_ms is None:
+        check_unchanged(batch.table)
     storage = batch.table.storage
     body = CommitMetadata(
         operation_type=batch.operation.value.upper(), extra={OWNER_KEY: batch.owner}

@@ -19,6 +19,8 @@ from hoodie_ds.errors import (
     OptionError,
     StorageError,
     TableNotFoundError,
+    UnsupportedTableError,
+    WriteConflictError,
 )
 from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
@@ -117,6 +119,42 @@ def check_outside_tables(root: str, open_storage: Callable[[str], Storage]) -> N
             raise OptionError(
                 "path", root, f"it is within the table {parent}; name a folder outside of it"
             )
+
+
+def check_unchanged(table: Table) -> None:
+    """Refuse if a table is not any more what it was when it was opened.
+
+    Another engine may have upgraded it, whose timeline is elsewhere then; or given it a metadata
+    table, which would lack what is written now.
+
+    Raises
+    ------
+    TableNotFoundError
+        It is gone.
+    UnsupportedTableError
+        This release cannot write to it any more.
+    WriteConflictError
+        Its properties were changed otherwise; names the keys.
+    """
+    root, found = table.storage.root, _read_properties(table.storage)
+    if found is None:
+        raise TableNotFoundError(
+            f"{root}: the table was removed while a batch was written to it; nothing was committed"
+        )
+    if found.same_table(table.properties):
+        return
+    try:
+        found.check_writable()
+    except UnsupportedTableError as error:
+        raise UnsupportedTableError(
+            f"{root}: another engine changed the table while a batch was written to it; nothing "
+            f"was committed: {error}"
+        ) from error
+    keys = ", ".join(found.differing_keys(table.properties))
+    raise WriteConflictError(
+        f"{root}: another writer changed {keys} in {PROPERTIES} while a batch was written; the "
+        "batch is not committed and can be run again"
+    )
 
 
 def update_properties(

@@ -15,6 +15,8 @@ PROPERTIES_BACKUP: Final = f"{HOODIE}/hoodie.properties.backup"
 METADATA_TABLE: Final = f"{HOODIE}/metadata"
 HASHING_CONFIGS: Final = f"{HOODIE}/.bucket_index/partition_bucket_index_meta/configs"
 TEMP: Final = f"{HOODIE}/.temp"
+LATER_TIMELINE: Final = f"{HOODIE}/timeline"
+"""Where the timeline of table versions 8 and above lies."""
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 
 HEARTBEATS: Final = f"{HOODIE}/.heartbeat"

@@ -998,6 +998,33 @@ LOCKS_AND_TURNS = [
         "P10: rows that were rolled back come again with a rewrite",
     ),
     Mutant(
+        "a batch opens its instant without another look at the properties",
+        "sink/open_instant.py",
+        "        check_unchanged(batch.table)\n",
+        "        pass\n",
+        "tests/faults/regressions/test_upgrades_meanwhile.py"
+        "::test_a_commit_was_put_where_nobody_looks",
+        "P1: files, and an instant, in a folder where nobody looks",
+    ),
+    Mutant(
+        "a batch is committed to a table that was upgraded while rows were merged",
+        "sink/commit.py",
+        "        check_table(batch, instant)  # it took a while to come here\n",
+        "        pass\n",
+        "tests/faults/regressions/test_upgrades_meanwhile.py"
+        "::test_an_upgrade_while_staged_rows_are_merged_is_seen",
+        "P1: a commit that was reported and is in no table",
+    ),
+    Mutant(
+        "files of a commit that an upgrade took along are taken back",
+        "sink/table_changes.py",
+        "    if load_timeline(storage).commit_at(instant.time) is not None:\n",
+        "    if False:\n",
+        "tests/faults/regressions/test_upgrades_meanwhile.py"
+        "::test_files_of_a_commit_that_the_upgrade_has_not_reached_stay",
+        "P13: a commit is gone",
+    ),
+    Mutant(
         "a manifest counts without a turn",
         "services/recovery.py",
         " and not _is_of_several(table, instant)\n",
