@@ -79,8 +79,8 @@ def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses
     batch, time = _agreed(messages)
     storage = batch.table.storage
     instant = Instant(time, batch.action, State.INFLIGHT)
-    check_table(batch, instant)
     timeline = load_timeline(storage)
+    check_table(batch, instant)  # after the timeline, which an upgrade moves away
     if _is_done(messages, timeline):
         return
     _check_not_undone(batch, timeline, instant)

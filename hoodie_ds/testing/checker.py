@@ -21,6 +21,7 @@ _LOG: Final = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d+)_(\d+-\d+-\d+)")
 _BUCKET: Final = re.compile(r"\d{8}")
 _WRITES: Final = ("commit", "deltacommit", "replacecommit")
 _SAVEPOINT: Final = "savepoint"
+_COMPLETES_AS: Final = {"compaction": "commit", "logcompaction": "deltacommit"}
 _MAGIC: Final = b"#HUDI#"
 _TIME: Final = "_hoodie_commit_time"
 
@@ -88,6 +89,7 @@ def _states(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, tuple[str
             continue
         if action == "inflight":
             action, state = "commit", "inflight"
+        action = _COMPLETES_AS.get(action, action)
         known, states = found.setdefault(time, (action, set()))
         states.add(state or "completed")
         if known != action:

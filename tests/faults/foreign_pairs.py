@@ -1,0 +1,270 @@
+"""A writer of ours beside another engine, for the schedule explorer.
+
+The other engine takes the lock that both know, as Hudi on the JVM does, and takes no turns. What it
+carries out it has read when it planned it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import AlreadyExistsError
+from hoodie_ds.formats.avro_schema import arrow_to_avro
+from hoodie_ds.record.meta_columns import without_meta_columns
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
+from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.paths import FILE_LOCK
+from hoodie_ds.timeline.timeline import load_timeline
+from tests.faults import foreign
+from tests.faults.pairs import DEAD_MS, MODE, WRITER, Impatient
+from tests.faults.scenarios import BLOOM, COW, MOR
+from tests.faults.stream import Step, assert_well, begin, found, plain, run
+from tests.tables import BUCKETS, TRIPS, trips
+
+PROVIDER = "hoodie.write.lock.provider"
+BESIDE = {
+    MODE: "OPTIMISTIC_CONCURRENCY_CONTROL",
+    PROVIDER: "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+}
+ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("o", "y", 1, 1.0))
+TWO = trips(("a", "x", 2, 2.0), ("z", "x", 2, 2.0))
+MINE = trips(("a", "x", 3, 3.0), ("n", "x", 3, 3.0))
+TIPS = MINE.append_column("tip", pa.array([5.0, None]))
+
+Wait = Callable[[], None]
+Work = Callable[[FaultyStorage, Wait], None]
+
+
+@contextmanager
+def _locked(storage: FaultyStorage, wait: Wait):  # type: ignore[no-untyped-def]
+    while True:
+        try:
+            storage.put_if_absent(FILE_LOCK, b"")
+            break
+        except AlreadyExistsError:
+            wait()
+    yield
+    storage.delete(FILE_LOCK)
+
+
+def _next(storage: FaultyStorage) -> str:
+    latest = load_timeline(storage).latest_time
+    assert latest is not None
+    return following(latest)
+
+
+def _rows_of(storage: FaultyStorage, planned: FileSlice) -> bytes:
+    """A base file of all rows of a slice; in these tables a partition has one file group."""
+    rows = HoodieTable(storage.root, storage=storage).read()
+    mine = rows.filter(pa.compute.equal(rows["city"], planned.group.partition_path))
+    sink = pa.BufferOutputStream()
+    pq.write_table(mine, sink)
+    return bytes(sink.getvalue())
+
+
+def _service(action: str) -> Work:
+    def work(storage: FaultyStorage, wait: Wait) -> None:
+        with _locked(storage, wait):
+            time, slices = _next(storage), foreign.slices(storage, "x")
+            plan = foreign.plan_clustering if action == "replacecommit" else foreign.plan_compaction
+            plan(storage, time, slices)
+            bodies = [_rows_of(storage, found) for found in slices]
+        storage.put_if_absent(f".hoodie/{time}.{action}.inflight", b"")
+        with _locked(storage, wait):
+            stats, replaced = [], []
+            for found_, body in zip(slices, bodies, strict=True):
+                group = found_.group
+                if action == "replacecommit":
+                    replaced.append(group.file_id)
+                    group = FileGroupId("x", "11111111-1111-1111-1111-111111111111-0")
+                stats.append(_base_file(storage, group, time, body))
+            done = {
+                "partitionToWriteStats": {"x": stats},
+                "compacted": action == "compaction",
+                "partitionToReplaceFileIds": {"x": replaced} if replaced else {},
+                "extraMetadata": {},
+                "operationType": "CLUSTER" if replaced else "COMPACT",
+            }
+            ending = "commit" if action == "compaction" else action
+            storage.put_if_absent(f".hoodie/{time}.{ending}", json.dumps(done).encode())
+
+    return work
+
+
+def _base_file(
+    storage: FaultyStorage, group: FileGroupId, time: str, body: bytes
+) -> dict[str, object]:
+    path = f"{group.partition_path}/{group.file_id}_9-9-9_{time}.parquet"
+    storage.put_if_absent(path, body)
+    count = pq.ParquetFile(pa.BufferReader(body)).metadata.num_rows
+    return {
+        "fileId": group.file_id, "path": path, "partitionPath": group.partition_path,
+        "prevCommit": "null", "numWrites": count, "fileSizeInBytes": len(body),
+    }  # fmt: skip
+
+
+def _add_column(storage: FaultyStorage, wait: Wait) -> None:
+    """Commit rows of a partition of its own, with one column more than the table has."""
+    with _locked(storage, wait):
+        time, table = _next(storage), HoodieTable(storage.root, storage=storage)
+        schema = without_meta_columns(table.schema).append(pa.field("extra", pa.string()))
+        for state in ("commit.requested", "inflight"):
+            storage.put_if_absent(f".hoodie/{time}.{state}", b"")
+        group = FileGroupId("w", "00000000-1111-1111-1111-111111111111-0")
+        rows = table.read().slice(0, 1).append_column("extra", [["dear"]])
+        for name, value in {
+            "_hoodie_commit_time": time, "_hoodie_partition_path": "w", "city": "w",
+            "_hoodie_record_key": "e", "id": "e",
+        }.items():  # fmt: skip
+            at = rows.schema.get_field_index(name)
+            rows = rows.set_column(at, rows.schema.field(at), pa.array([value]))
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows, sink)
+        stat = _base_file(storage, group, time, bytes(sink.getvalue()))
+        done = {
+            "partitionToWriteStats": {"w": [stat]}, "operationType": "UPSERT", "compacted": False,
+            "extraMetadata": {"schema": arrow_to_avro(schema, "trips")},
+        }  # fmt: skip
+        storage.put_if_absent(f".hoodie/{time}.commit", json.dumps(done).encode())
+
+
+def _restore(storage: FaultyStorage, wait: Wait) -> None:
+    """Take back all commits after the first, and whatever of them is pending."""
+    with _locked(storage, wait):
+        time = _next(storage)
+        kept = load_timeline(storage).commits[0]
+        storage.put_if_absent(f".hoodie/{time}.restore.requested", b"")
+    storage.put_if_absent(f".hoodie/{time}.restore.inflight", b"")
+    timeline = load_timeline(storage)
+    later = [i.time for i in (*timeline.commits, *timeline.pending) if i.time > kept.time]
+    gone = [gone for gone in later if gone != time]
+    for status in storage.list("", recursive=True):
+        if any(f"_{one}.parquet" in status.path for one in gone):
+            storage.delete(status.path)
+    foreign.archive(storage, gone)
+    for one in gone:
+        storage.delete(f".hoodie/.temp/{one}")
+    storage.put_if_absent(f".hoodie/{time}.restore", b"")
+
+
+def _upgrade(storage: FaultyStorage, wait: Wait) -> None:
+    with _locked(storage, wait):
+        foreign.upgrade(storage)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A step of ours, and what another engine does beside it."""
+
+    step: Step
+    work: Work
+    phases: tuple[Phase, ...]
+    options: dict[str, str]
+    before: tuple[Step, ...] = (Step(ONE),)
+
+
+def _done(*paths: str) -> tuple[Phase, ...]:
+    return Phase("plan"), Phase("carry out", Kind.PUT, paths)
+
+
+ONE_GROUP = {BUCKETS: "1"}
+BESIDES = {
+    "compaction": Beside(
+        Step(MINE), _service("compaction"), _done("*.compaction.inflight"), {**MOR, **ONE_GROUP}
+    ),
+    "clustering": Beside(
+        Step(MINE), _service("replacecommit"), _done("*.replacecommit.inflight"), dict(BLOOM)
+    ),
+    "restore": Beside(
+        Step(MINE),
+        _restore,
+        _done("*.restore.inflight"),
+        dict(ONE_GROUP),
+        (Step(ONE), Step(TWO)),
+    ),
+    "new column": Beside(Step(TIPS), _add_column, (Phase("commit"),), dict(ONE_GROUP)),
+    "upgrade": Beside(Step(MINE), _upgrade, (Phase("upgrade"),), dict(ONE_GROUP)),
+}
+
+
+class BesidePlay:
+    """A step beside another engine, ready to be explored."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.pair = name, BESIDES[name]
+        given = {**TRIPS, **COW, **self.pair.options, **BESIDE}
+        self.opts = {key: value for key, value in given.items() if value}
+        self.clock = SimClock()
+        self.start = MemoryStorage(f"memory://beside-{name.replace(' ', '-')}", clock=self.clock)
+        for number, step in enumerate(self.pair.before):
+            run(self.start, self.opts, number, step, number, "s", clock=self.clock)
+
+    def fresh(self) -> MemoryStorage:
+        self.clock = SimClock()
+        left = MemoryStorage(self.start.root, self.start.files, self.clock)
+        self.clock.advance(DEAD_MS)
+        return left
+
+    @property
+    def actors(self) -> tuple[Actor, Actor]:
+        def write(storage: FaultyStorage, wait: Wait) -> None:
+            pauses = Impatient(self.clock, wait)
+            run(storage, self.opts, 0, self.pair.step, 10, "q", clock=self.clock, pauses=pauses)
+
+        return Actor("a", write, WRITER), Actor("f", self.pair.work, self.pair.phases)
+
+    def check(self, left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
+        assert raised[1] is None
+        if self.name == "upgrade":
+            self._check_upgraded(left, raised[0])
+            return
+        base = list(plain(ONE.to_pylist()))
+        after = self._after()
+        restored = self.name == "restore"
+        if raised[0] is None and not restored:
+            assert found(left) == after, "what was committed is not what is there"
+        else:
+            assert found(left) in (base, *([after] if restored else [self._others()]))
+        if raised[0] is not None:  # Spark runs it again
+            self.clock.advance(DEAD_MS)
+            run(left, self.again(), 0, self.pair.step, 90, "q", clock=self.clock)
+            assert found(left) == after, "the replay is not the model"
+        self.clock.advance(DEAD_MS)
+        if self.name != "clustering":  # of a file group that was replaced files stay
+            begin(left, self.again(), self.pair.step.rows.schema, "last", clock=self.clock)
+        assert_well(left, self.opts)
+
+    def again(self) -> dict[str, str]:
+        return {**self.opts, "hoodie.write.set.null.for.missing.columns": "true"}
+
+    def _after(self) -> list[object]:
+        mine = self.pair.step.rows.to_pylist()
+        keys = {row["id"] for row in mine}
+        rows = [row for row in ONE.to_pylist() if row["id"] not in keys]
+        return list(plain([*rows, *mine, *self._theirs()]))
+
+    def _others(self) -> list[object]:
+        return list(plain([*ONE.to_pylist(), *self._theirs()]))
+
+    def _theirs(self) -> list[dict[str, object]]:
+        if self.name != "new column":
+            return []
+        return [{"id": "e", "city": "w", "ts": 1, "fare": 1.0, "extra": "dear"}]
+
+    def _check_upgraded(self, left: MemoryStorage, error: BaseException | None) -> None:
+        old = [path for path in left.files if path.startswith(".hoodie/2")]
+        assert not old, "instants where nobody looks"
+        moved = [path for path in left.files if path.startswith(".hoodie/timeline/2")]
+        assert len([path for path in moved if path.endswith("commit")]) == (
+            2 if error is None else 1
+        )
+        data = [path for path in left.files if path.endswith(".parquet")]
+        assert len(data) == (3 if error is None else 2), "files that no commit names"

@@ -1,0 +1,41 @@
+"""All interleavings of a writer's phases with what another engine does to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hoodie_ds.testing import ScheduleError, explore, one_thread, schedules
+from tests.faults.foreign_pairs import BESIDES, BesidePlay
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+@pytest.mark.parametrize("name", BESIDES)
+def test_every_schedule_beside_another_engine(name: str) -> None:
+    play = BesidePlay(name)
+    expected = 28 if len(BESIDES[name].phases) == 2 else 7
+    assert explore(play.fresh, play.actors, play.check, schedules(*play.actors)) == expected
+
+
+LEFT_OUT = {
+    "compaction": ("hoodie_ds.sink.conflicts._check_services", lambda *_: None),
+    "clustering": ("hoodie_ds.sink.conflicts._check_services", lambda *_: None),
+    "restore": ("hoodie_ds.sink.commit.check_based", lambda *_: None),
+    "new column": ("hoodie_ds.sink.commit.schema_beside", lambda batch, *_: batch.schema),
+    "upgrade": ("hoodie_ds.sink.commit.check_table", lambda *_: None),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_each_check_is_for_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The explorer itself can fail."""
+    monkeypatch.setattr(*LEFT_OUT[name])
+    play = BesidePlay(name)
+    with pytest.raises(ScheduleError):
+        explore(play.fresh, play.actors, play.check, schedules(*play.actors))
