@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -70,6 +71,22 @@ def test_a_plan_made_meanwhile_left_the_rows_of_a_batch_out(
     with pytest.raises(WriteConflictError, match=r"planned for file group x/.* can be run again"):
         batch.writer.commit([message])
     assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
+
+
+@pytest.mark.parametrize("what", PLANS)
+def test_a_plan_made_while_a_batch_began_is_a_conflict_too(what: str) -> None:
+    """It is on the timeline that the batch sees, and came after it was asked for."""
+    place = _place("MERGE_ON_READ")
+    batch = place.begin(MINE)
+    time = following(batch.batch.proposed_time)
+    PLANS[what](place.storage, time, foreign.slices(place.storage, "x"))
+    batch.batch = replace(batch.batch, timeline=load_timeline(place.storage))
+    message = batch.write()
+    if what == "log compaction":
+        batch.writer.commit([message])
+        return
+    with pytest.raises(WriteConflictError, match="planned for file group x/"):
+        batch.writer.commit([message])
 
 
 @pytest.mark.parametrize("what", PLANS)
