@@ -21,7 +21,7 @@ from hoodie_ds.datasource.session import SparkJob, StreamJob
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.report import TimelineReport, cross_table
-from hoodie_ds.streamer import fail, run_stream, table_options
+from hoodie_ds.streamer import STOPPED, fail, run_stream, table_options
 
 _PROPS: Final = Path(__file__).resolve().parent.parent / "conf" / "flights.properties"
 _DDL_TYPES: Final = {
@@ -157,7 +157,7 @@ def main(table_type: str, folder: Path, master: str) -> None:
     except HoodieError as error:
         raise fail(error) from error
     except KeyboardInterrupt:
-        raise click.exceptions.Exit(130) from None
+        raise click.exceptions.Exit(STOPPED) from None
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ Run it as ``spark-submit hoodie_ds/streamer.py ...``, or as ``hoodie-streamer ..
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterable
-from contextlib import closing
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import click
@@ -27,8 +29,49 @@ from hoodie_ds.report import TimelineReport
 from hoodie_ds.streamer_checks import check_source, parse_trigger
 
 _POLL_SECONDS: Final = 1
-_STOPPED: Final = 130
+STOPPED: Final = 130
 """Exit code of a program that Ctrl-C ends."""
+
+
+class Interrupt:
+    """A Ctrl-C that waits until it does no harm, which is between two calls of the JVM.
+
+    In the middle of one, Py4J logs the stack, and PySpark's own handler makes another call. A
+    second Ctrl-C ends the process at once; the table holds whole batches only.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+
+    @contextmanager
+    def waits(self) -> Iterator[None]:
+        """Keep it waiting for as long as the context lasts."""
+        before = signal.getsignal(signal.SIGINT)
+        self.watch()
+        try:
+            yield
+        finally:
+            if _in_main_thread():
+                signal.signal(signal.SIGINT, before)
+
+    def watch(self) -> None:
+        """Take the signal over, maybe again: PySpark does so when it starts."""
+        if _in_main_thread():
+            signal.signal(signal.SIGINT, self._note)
+
+    def check(self) -> None:
+        """Raise `KeyboardInterrupt` if it came."""
+        if self._came:
+            raise KeyboardInterrupt
+
+    def _note(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._came:
+            os._exit(STOPPED)
+        self._came = True
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
@@ -51,10 +94,16 @@ def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
         The user stopped it, and was told what becomes of it.
     """
     timeline = TimelineReport.of(job.table_options)
+    interrupt = Interrupt()
     batches = rows = 0
-    with closing(session.run(job, _POLL_SECONDS)) as progress, _live(console) as status:
+    with (
+        interrupt.waits(),
+        closing(session.run(job, _POLL_SECONDS)) as progress,
+        _live(console) as status,
+    ):
         try:
             for finished in progress:
+                interrupt.check()
                 if not finished and not console.is_terminal:
                     continue
                 instant = timeline.latest()
@@ -196,8 +245,6 @@ def main(
 ) -> None:
     """Stream a source into a Hudi table, exactly once."""
     console = Console()
-    # It would show where in the hand-over to the JVM a Ctrl-C came.
-    logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
         options = table_options(target_base_path, props, hoodie_conf)
         job = StreamJob(
@@ -215,16 +262,20 @@ def main(
         settings = {**quiet, **pairs("--spark-conf", spark_conf)}
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         check_source(job, settings, starts_spark=not submitted and remote is None)
-        session = SparkJob.open("hoodie-streamer", os.environ, master, remote, settings)
-        try:
-            run_stream(session, job, console)
-        finally:
-            session.stop()
+        interrupt = Interrupt()
+        with interrupt.waits():
+            session = SparkJob.open("hoodie-streamer", os.environ, master, remote, settings)
+            try:
+                interrupt.watch()
+                interrupt.check()
+                run_stream(session, job, console)
+            finally:
+                session.stop()
         console.print(TimelineReport.of(options).table())
     except HoodieError as error:
         raise fail(error) from error
     except KeyboardInterrupt:
-        raise click.exceptions.Exit(_STOPPED) from None
+        raise click.exceptions.Exit(STOPPED) from None
 
 
 if __name__ == "__main__":

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
+import sys
+import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
+from pyspark.sql.utils import is_remote
 
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import HoodieError
@@ -25,6 +33,9 @@ from hoodie_ds.timeline.timeline import load_timeline, read_commit
 _LOOK_BACK: Final = 20
 """Commits to look through: other writers' may lie after the batch's own."""
 
+_LAST_REPORTS_MS: Final = 2_000
+"""How long the end of a process waits for the reports of batches that are done."""
+
 _log = logging.getLogger("hoodie_ds")
 
 
@@ -36,8 +47,9 @@ class CommitListener(StreamingQueryListener):
     opts : mapping of str to str
         ``path`` of the table, and what else it takes to read it.
     report : callable, optional
-        Takes the metrics by name: ``instant``, ``batch_id``, and the fields of ``WriteMetrics``.
-        Logs them by default.
+        Takes the metrics by name: ``path`` of the table, ``instant``, ``batch_id``, and the fields
+        of ``WriteMetrics``. By default they are logged at level INFO, or, in a process that has
+        set up no logging, written to standard error.
 
     Examples
     --------
@@ -51,7 +63,8 @@ class CommitListener(StreamingQueryListener):
     ) -> None:
         options = ReadOptions.parse(opts)
         self._path, self._storage_options = options.base_path, options.storage_options
-        self._report = report or _log_metrics
+        self._report = report or _show
+        atexit.register(_leave, weakref.ref(self))
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
         """Do nothing."""
@@ -67,7 +80,7 @@ class CommitListener(StreamingQueryListener):
             _log.warning("no metrics of %s: %s", batch, error)
             return
         if found is not None:
-            self._report(found)
+            self._report({"path": self._path, **found})
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Do nothing."""
@@ -83,5 +96,24 @@ def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | N
     return None
 
 
-def _log_metrics(metrics: Mapping[str, str | int]) -> None:
-    _log.info("%s", ", ".join(f"{name} {value}" for name, value in metrics.items()))
+def _show(metrics: Mapping[str, str | int]) -> None:
+    line = ", ".join(f"{name} {value}" for name, value in metrics.items())
+    if _log.hasHandlers():
+        _log.info("%s", line)
+    else:  # Python would drop it
+        sys.stderr.write(f"hoodie_ds: {line}\n")
+
+
+def _leave(own: weakref.ref[CommitListener]) -> None:
+    """Take a listener out of Spark at the end of the process.
+
+    Spark would go on to call it, and show the stack of each call that nobody answers. Batches
+    that are done already are reported before.
+    """
+    listener, spark = own(), SparkSession.getActiveSession()
+    if listener is None or spark is None or is_remote():
+        return
+    with suppress(Py4JError, PySparkException):
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_LAST_REPORTS_MS)
+    with suppress(Py4JError, PySparkException):
+        spark.streams.removeListener(listener)

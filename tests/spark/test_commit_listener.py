@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,3 +51,39 @@ def test_each_batch_is_reported_by_name(spark: Any, tmp_path: Path) -> None:
         assert entry["num_flushes"] >= 1
         assert entry["flushed_bytes"] >= 8
         assert {"max_buffered_bytes", "write_ms", "flush_ms", "close_ms"} <= set(entry)
+
+
+PROGRAM = """
+import sys
+import hoodie_ds
+from pyspark.sql import SparkSession
+
+folder = sys.argv[1]
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.driver.host", "localhost").getOrCreate()
+for _ in range(2):
+    hoodie_ds.register(spark)
+options = {"path": folder + "/t", "hoodie.table.name": "t"}
+spark.range(10).write.parquet(folder + "/in")
+spark.streams.addListener(hoodie_ds.CommitListener(options))
+stream = spark.readStream.schema("id long").parquet(folder + "/in").writeStream
+writer = stream.format("hoodie_py").options(**options, checkpointLocation=folder + "/ck")
+writer.trigger(availableNow=True).start().awaitTermination()
+"""
+
+
+@pytest.mark.slow
+def test_a_program_with_a_listener_ends_with_its_reports(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        env={key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
+        | {"PYSPARK_PYTHON": sys.executable},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert ran.stderr.count("hoodie_ds: path ") == 1, ran.stderr
+    for word in ("py4j", "Py4J", "Traceback", "previously registered"):
+        assert word not in ran.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -174,29 +176,64 @@ def test_schemas_in_ddl(ddl: str, fault: str | None) -> None:
     assert found == fault if fault is None else fault in (found or "")
 
 
-@pytest.mark.parametrize("batches", [0, 1])
-def test_ctrl_c_ends_with_130_and_without_a_traceback(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, batches: int
+class Session:
+    """A Spark session during which Ctrl-C is pressed: while it starts, or in its stream."""
+
+    def __init__(self, when: str) -> None:
+        self.when = when
+        self.told: list[str] = []
+
+    def open(self, *_: object) -> Session:
+        if self.when == "start":
+            os.kill(os.getpid(), signal.SIGINT)
+        return self
+
+    def run(self, *_: object) -> Iterator[list[BatchProgress]]:
+        try:
+            for number in range(3):
+                if self.when == "stream" and number == 1:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    self.told.append("in the middle of a call")
+                yield [BatchProgress(number, 10, 1.0)]
+        finally:
+            self.told.append("query stopped")
+
+    def stop(self) -> None:
+        self.told.append("session stopped")
+
+
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ("start", ["session stopped"]),
+        ("stream", ["in the middle of a call", "query stopped", "session stopped"]),
+    ],
+)
+def test_ctrl_c_waits_for_the_jvm_and_ends_with_130(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, when: str, told: list[str]
 ) -> None:
-    stopped = []
-
-    class Session:
-        def run(self, *_: object) -> Iterator[list[BatchProgress]]:
-            try:
-                for number in range(batches):
-                    yield [BatchProgress(number, 10, 1.0)]
-                raise KeyboardInterrupt
-            finally:
-                stopped.append("query")
-
-        def stop(self) -> None:
-            stopped.append("session")
-
-    monkeypatch.setattr(SparkJob, "open", lambda *_: Session())
+    session = Session(when)
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(SparkJob, "open", session.open)
     result = run("--target-base-path", str(tmp_path / "t"))
-    assert result.exit_code == 130
-    assert result.output.splitlines()[-1] == "stopped; the next run goes on from the checkpoint"
-    assert stopped == ["query", "session"]
+    assert (result.exit_code, session.told) == (130, told)
+    assert "Traceback" not in result.output
+    if when == "stream":
+        assert result.output.splitlines()[0].startswith("batch 0: 10 rows")
+        assert result.output.splitlines()[1:] == [
+            "stopped; the next run goes on from the checkpoint"
+        ]
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_a_second_ctrl_c_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    with streamer.Interrupt().waits():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert codes == []
+        os.kill(os.getpid(), signal.SIGINT)
+    assert codes == [130]
 
 
 def test_a_damaged_file_ends_with_code_1(tmp_path: Path) -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import pickle
+import weakref
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from hoodie_ds import HoodieDataSource, HoodieTable, errors
+from hoodie_ds import CommitListener, HoodieDataSource, HoodieTable, errors
+from hoodie_ds.datasource.commit_listener import _leave, _show
+from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence, our_sentence
 from hoodie_ds.datasource.triggers import refuse_continuous
 from hoodie_ds.errors import HoodieError, OptionError, SchemaError, TableNotFoundError
@@ -194,3 +202,71 @@ def test_our_sentence_was_not_the_last_line() -> None:
     assert str(PySparkException("of Spark alone\n\n")) == "of Spark alone\n\n"
     assert our_sentence(text) == "column 'x' is missing; add it"
     assert our_sentence("of Spark alone") is None
+
+
+def progress(query: str, batch: int) -> SimpleNamespace:
+    return SimpleNamespace(progress=SimpleNamespace(id=query, batchId=batch))
+
+
+def test_a_listener_that_showed_nothing_under_default_logging(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    once = {
+        "hoodie.datasource.write.streaming.checkpoint.identifier": "q",
+        "hoodie.datasource.write.batch.identifier": "4",
+    }
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ROWS, once)
+    (instant,) = table.timeline.commits
+    listener = CommitListener({"path": str(tmp_path)})
+    logged = logging.getLogger("hoodie_ds")
+    monkeypatch.setattr(logged, "propagate", False)  # without the handlers of pytest
+    listener.onQueryProgress(progress("q", 4))
+    said = capsys.readouterr().err
+    assert said.startswith(f"hoodie_ds: path {tmp_path}, instant {instant.time}, batch_id 4, ")
+    listener.onQueryProgress(progress("q", 5))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_listener_logs_where_logging_is_set_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.INFO, "hoodie_ds"):
+        _show({"path": str(tmp_path), "batch_id": 7})
+    assert [record.getMessage() for record in caplog.records] == [f"path {tmp_path}, batch_id 7"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_listener_that_spark_called_after_the_end() -> None:
+    calls: list[object] = []
+
+    def wait(milliseconds: int) -> None:
+        calls.append("waited")
+        raise Py4JError("too long")
+
+    bus = SimpleNamespace(waitUntilEmpty=wait)
+    spark = SimpleNamespace(
+        sparkContext=SimpleNamespace(
+            _jsc=SimpleNamespace(sc=lambda: SimpleNamespace(listenerBus=lambda: bus))
+        ),
+        streams=SimpleNamespace(removeListener=calls.append),
+    )
+    listener = CommitListener({"path": "/t"})
+    with mock.patch.object(SparkSession, "getActiveSession", return_value=spark):
+        _leave(weakref.ref(listener))
+    assert calls == ["waited", listener]
+    with mock.patch.object(SparkSession, "getActiveSession", return_value=None):
+        _leave(weakref.ref(listener))
+    assert len(calls) == 2
+
+
+def test_a_second_register_made_spark_warn() -> None:
+    registered: list[type] = []
+    conf = {"spark.sql.execution.arrow.maxBytesPerBatch": "2147483647"}
+    spark = SimpleNamespace(
+        conf=SimpleNamespace(get=conf.get, set=conf.__setitem__),
+        dataSource=SimpleNamespace(register=registered.append),
+    )
+    for _ in range(2):
+        register(spark)  # type: ignore[arg-type]
+    assert registered == [HoodieDataSource]
