@@ -1103,8 +1103,54 @@ TEXTS = [
 ]
 """Of what callers hand over."""
 
+_SPARK = "tests/faults/regressions/test_what_spark_is_told.py"
+SPARK = [
+    Mutant(
+        "the writer that commits begins a batch of its own",
+        "datasource/source.py",
+        "        if self._was_pickled:\n",
+        "        if False:\n",
+        f"{_SPARK}::test_only_the_writer_that_goes_to_the_tasks_begins_a_batch",
+        "P1: the batch that is about to be committed is rolled back as a dead one",
+    ),
+    Mutant(
+        "epochs of a continuous query are told of as tasks that did not report",
+        "datasource/stream_writer.py",
+        "if found and all(message is None for message in found):",
+        "if False:",
+        f"{_SPARK}::test_epochs_of_a_continuous_query_were_committed_without_their_rows",
+        "nobody is told what to use in place of the trigger",
+    ),
+    Mutant(
+        "a table without file slices has no split",
+        "datasource/reader.py",
+        "in found or [None]]",
+        "in found]",
+        f"{_SPARK}::test_a_table_without_file_slices_could_not_be_read",
+        "a table that was emptied cannot be read",
+    ),
+    Mutant(
+        "a declared type may hold less than the table's",
+        "reader/declared.py",
+        "return bool(wider.field(0).type == declared.type)",
+        "return True",
+        f"{_SPARK}::test_a_declared_schema_that_does_not_fit",
+        "values of other rows, or an error without a name",
+    ),
+    Mutant(
+        "a catalog table is created that no query can read",
+        "datasource/source.py",
+        ">= _OF_CATALOG:",
+        "> {*_OF_CATALOG, 'none'}:",
+        f"{_SPARK}::test_a_catalog_table_was_created_that_nothing_could_read",
+        "rows are written where nobody reads them",
+    ),
+]
+"""Of the adapters to Spark, each without Spark."""
+
 MUTANTS = [
     *TYPES,
+    *SPARK,
     *TIMES_AND_NAMES,
     *COMMITS,
     *REPLAYS,
