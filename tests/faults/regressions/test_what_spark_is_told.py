@@ -57,6 +57,13 @@ def test_an_error_that_lost_its_words_on_the_way_from_a_task(kind: type[HoodieEr
         assert (str(copy), vars(copy)) == (str(error), vars(error))
 
 
+def test_several_options_that_lost_their_words_on_the_way_from_a_task() -> None:
+    error = OptionError.of([OptionError("a", 1, "do this"), OptionError("b", None, "do that")])
+    copy = cloudpickle.loads(cloudpickle.dumps(error))
+    assert (str(copy), len(str(copy).splitlines())) == (str(error), 1)
+    assert [part.key for part in copy.parts] == ["a", "b"]
+
+
 def test_an_error_at_begin_became_a_pickling_error(tmp_path: Path) -> None:
     HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
     with pytest.raises(OptionError, match="'7' is refused: table 'trips' has '2'"):
