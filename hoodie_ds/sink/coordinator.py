@@ -224,8 +224,10 @@ class Coordinator:
         ReplayMismatchError
             The batch is in the table already, with other rows.
         WriteConflictError
-            Another writer changed a file group that this batch changes, or inserted one of its
-            keys.
+            Another writer changed a file group that this batch changes, or plans to rewrite it,
+            inserted one of its keys, or added columns that do not go together with its own.
+        UnsupportedTableError
+            Another engine upgraded the table meanwhile; nothing is left of the batch.
         LockTimeoutError
             Other writers held the table's lock all the time.
         CommitOutcomeUnknownError

@@ -63,6 +63,8 @@ READER = (
 ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "x", 1, 1.0))
 MINE = trips(("a", "x", 2, 2.0), ("d", "x", 2, 2.0))
 YOURS = trips(("a", "x", 2, 3.0), ("e", "x", 2, 3.0))
+TIPS = trips(("a", "y", 2, 3.0), ("e", "y", 2, 3.0)).append_column("tip", [[5.0, None]])
+MISSING = {"hoodie.write.set.null.for.missing.columns": "true"}
 ELSEWHERE = trips(("a", "y", 2, 3.0), ("e", "y", 2, 3.0))
 
 
@@ -210,6 +212,7 @@ NIGHTLY = {
     "writer, writer, mor": Pair(Step(MINE), Step(YOURS), MOR),
     "writer, writer of other groups": Pair(Step(MINE), Step(ELSEWHERE)),
     "writer, writer, bloom": Pair(Step(MINE), Step(YOURS), BLOOM),
+    "writer, writer that adds a column": Pair(Step(MINE), Step(TIPS), MISSING),
     "first batch, first batch": Pair(Step(MINE), Step(YOURS), before=()),
     "recovery, recovery, mor": Pair(None, None, MOR, dead=Step(MINE)),
     "writer, rollback, mor": Pair(Step(MINE), None, MOR),

@@ -404,8 +404,8 @@ REPLAYS = [
     Mutant(
         "a batch that was committed meanwhile is committed again",
         "sink/commit.py",
-        "    if message.batch_id is not None and guard.holds(message.batch_id):\n",
-        "    if guard is None:\n",
+        "        if guard.holds(message.batch_id):\n",
+        "        if guard is None:\n",
         "tests/unit/sink/test_commit.py::test_a_batch_that_was_begun_twice_commits_once",
         "P2: a driver left behind and its successor both commit",
     ),

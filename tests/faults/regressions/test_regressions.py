@@ -83,6 +83,9 @@ ORDERS = {
     "an upsert opened its instant at the time of an overwrite that was complete": (
         ("overwrite, writer", SINGLE, "abaaaaabbbbb")
     ),
+    "a column that another writer had added went with the commit of one that began before": (
+        ("writer, writer that adds a column", SEVERAL, "bbaaabbbbaaa")
+    ),
     "an overwrite did at that of an upsert": ("overwrite, writer", SINGLE, "abbbbbbaaaaa"),
 }
 """Of the phases of two processes."""
