@@ -107,9 +107,9 @@ def _check_services(
     touched: set[FileGroupId],
     replaced: Mapping[str, Sequence[str]],
 ) -> None:
-    # Compactions and clusterings that were pending before are refused when a batch begins, but for
-    # those planned while it did. Log compactions leave room for what is appended after them.
-    before = {i.time for i in batch.timeline.pending if i.action is Action.LOG_COMPACTION}
+    # What was pending before is refused when a batch begins, or allowed; but a clustering may have
+    # been planned between that look at the timeline and the one that the batch goes by.
+    before = {i.time for i in batch.timeline.pending if i.action is not Action.REPLACE_COMMIT}
     for instant in timeline.pending:
         if instant.time in before:
             continue

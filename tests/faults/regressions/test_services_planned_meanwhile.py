@@ -73,18 +73,15 @@ def test_a_plan_made_meanwhile_left_the_rows_of_a_batch_out(
     assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
 
 
-@pytest.mark.parametrize("what", PLANS)
-def test_a_plan_made_while_a_batch_began_is_a_conflict_too(what: str) -> None:
-    """It is on the timeline that the batch sees, and came after it was asked for."""
-    place = _place("MERGE_ON_READ")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_clustering_planned_while_a_batch_began_is_a_conflict_too(mode: str) -> None:
+    """It is on the timeline that the batch goes by, and came after clusterings were looked for."""
+    place = _place("COPY_ON_WRITE", mode)
     batch = place.begin(MINE)
     time = following(batch.batch.proposed_time)
-    PLANS[what](place.storage, time, foreign.slices(place.storage, "x"))
+    foreign.plan_clustering(place.storage, time, foreign.slices(place.storage, "x"))
     batch.batch = replace(batch.batch, timeline=load_timeline(place.storage))
     message = batch.write()
-    if what == "log compaction":
-        batch.writer.commit([message])
-        return
     with pytest.raises(WriteConflictError, match="planned for file group x/"):
         batch.writer.commit([message])
 
