@@ -2,7 +2,8 @@
 
 Invariant: an ordering value is wrapped so that Hudi's readers can compare it with the values of
 rows; ``IntWrapper(0)`` and only that (or null) is a delete that no ordering value can outrank. Of
-several ordering fields the values are wrapped one by one, in an ``ArrayWrapper``; there 0 is 0.
+several ordering fields the values are wrapped one by one, in an ``ArrayWrapper``; there 0 is 0, and
+the lowest integer of its type stands for a null.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ _MOST_FIELDS: Final = 1000
 """Ordering fields that a delete may have values of; each becomes a column."""
 _ENCODED_WRAPPERS: Final = (1, _INT_WRAPPER, 3, 4, 5, 7, 9)
 """Those that Hudi's readers can compare with a row's value; not bytes, for one."""
-_INTEGRAL_WRAPPERS: Final = (1, _INT_WRAPPER, 3)
+_LOWEST: Final = {_INT_WRAPPER: -(2**31), 3: -(2**63)}
+"""What stands for a null among several values: Hudi 1.2 on the JVM fails to read a null."""
 _UNCONDITIONAL: Final = b"\4\0"  # branch 2, value 0
 _END_OF_ITEMS: Final = b"\0"
 
@@ -96,7 +98,7 @@ def encode_delete_block(
         for the 32-bit integer 0 and the date 1970-01-01, which Hudi cannot tell from no value.
         A date or timestamp is stored as its number, as Hudi compares it in rows. Structs where
         several fields order: one child per field, most significant first; a null in one that is an
-        integer, boolean, date or timestamp is stored as 0.
+        integer, date or timestamp is stored as the lowest number of its type.
     instant : str
         Time of the deltacommit that the block belongs to.
     avro_schema : str
@@ -183,9 +185,11 @@ def _encode_ordering(ordering: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _fill(branch: int, wrapped: pa.Array) -> pa.Array:
-    # Null among integers compares as 0 (`hoodie_ds.record.ordering`), and is written so, since
-    # Hudi 1.2 fails to read a null. Other types have no value of the same rank.
-    missing = bytes([2 * branch, 0]) if branch in _INTEGRAL_WRAPPERS else b"\0"
+    # A null is lower than any value (`hoodie_ds.record.ordering`). Of other types than integers no
+    # value has its rank, and Hudi on the JVM cannot read the block.
+    missing = b"\0"
+    if branch in _LOWEST:
+        missing = bytes([2 * branch]) + joined_bytes(zigzag(np.array([_LOWEST[branch]]))).tobytes()
     return pc.fill_null(wrapped, pa.scalar(missing, wrapped.type))
 
 
@@ -232,6 +236,12 @@ def _branch(wrapped: dict[str, Any] | None) -> tuple[int, Any]:
     return 0, None
 
 
+def _item(wrapped: dict[str, Any] | None) -> tuple[int, Any]:
+    """Branch and value of one of several values; branch 0 for what stands for a null."""
+    branch, value = _branch(wrapped)
+    return (0, None) if _LOWEST.get(branch, ...) == value else (branch, value)
+
+
 def _ordering(wrapped: list[tuple[int, Any]], name: str) -> pa.Array:
     if all(branch != _ARRAY_WRAPPER for branch, _ in wrapped):
         return _column(wrapped, name)
@@ -243,7 +253,7 @@ def _ordering(wrapped: list[tuple[int, Any]], name: str) -> pa.Array:
         raise _damage(name, "its deletes have ordering values of none or several numbers of fields")
     (count,) = counts
     columns = [
-        _column([_branch(row[i]) if row else (0, None) for row in rows], name) for i in range(count)
+        _column([_item(row[i]) if row else (0, None) for row in rows], name) for i in range(count)
     ]
     missing = pa.array([branch == 0 for branch, _ in wrapped])
     return pa.StructArray.from_arrays(columns, [str(i) for i in range(count)], mask=missing)

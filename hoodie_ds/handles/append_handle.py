@@ -96,16 +96,18 @@ class AppendHandle:
         records : RecordSet
             One record per key: user columns and ``_hoodie_record_key``.
         """
+        deleted = records.deleted
         if records.replacing is not None:
-            # A delete of its own, lest the row be merged into what is stored under its key.
-            cleared = pa.array(records.replacing & ~records.deleted)
+            # A delete of its own, lest the row be merged with those of its key before that delete.
+            cleared = pa.array(records.replacing)
             self._write_delete_block(records.rows.column(RECORD_KEY).filter(cleared), None)
+            deleted = deleted & ~records.replacing
         live = records.changed_rows()
         for rows in _in_blocks(live, self._context.log_block_bytes):
             self._write_rows(rows)
-        if records.deleted.any():
-            self._write_deletes(records)
-            self._num_deletes += int(records.deleted.sum())
+        if deleted.any():
+            self._write_deletes(records, pa.array(deleted))
+        self._num_deletes += int(records.deleted.sum())
 
     def close(self) -> WriteStatus:
         """Finish the file and make it durable."""
@@ -147,13 +149,12 @@ class AppendHandle:
         self._num_live += rows.num_rows
         self._num_blocks += 1
 
-    def _write_deletes(self, records: RecordSet) -> None:
+    def _write_deletes(self, records: RecordSet, deleted: pa.Array) -> None:
         """Write deletes with and without an ordering value in blocks of their own.
 
         hudi-rs refuses a block that mixes them, since an unconditional delete is the integer 0
         whatever the type of the ordering field is.
         """
-        deleted = pa.array(records.deleted)
         keys = records.rows.column(RECORD_KEY).filter(deleted)
         if not records.ordering:
             self._write_delete_block(keys, None)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.config.kinds import TableType
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.record.merge_hook import HookCall, hook_call
 from hoodie_ds.record.merger import Mask, Merger, Positions, RecordSet
@@ -249,7 +250,10 @@ def merger_of(
     update = properties.partial_update
     if update is not None:
         return HookMerger(HookCall(fill_of(update, properties.ordering_fields), update.name))
-    return Merger(properties.merge_mode) if hook is None else HookMerger(hook_call(hook))
+    if hook is not None:
+        return HookMerger(hook_call(hook))
+    applies_deletes = properties.table_type is TableType.COPY_ON_WRITE
+    return Merger(properties.merge_mode, applies_deletes)
 
 
 def _by_occurrence(keys: Positions, counts: Positions) -> list[Positions]:

@@ -7,16 +7,21 @@ modes). Everything is computed over whole columns; no row is looked at in Python
 Rules (Hudi tech spec, "record merge modes"), `old` before `new` in commit order:
 
 - ``COMMIT_TIME_ORDERING``: the new record wins.
-- ``EVENT_TIME_ORDERING``: the new record wins if its ordering value is not lower. A delete with a
-  real ordering value takes part like any record. A delete without one (null, or the integer 0 that
-  Hudi's writers put there) is unconditional: whenever either side is such a delete, the later one
-  wins. For what a null means, see `hoodie_ds.record.ordering`.
+- ``EVENT_TIME_ORDERING``: the new record wins if its ordering value is not lower; a null is lower
+  than any value. A delete with an ordering value takes part like any record. A delete without one
+  is unconditional (`hoodie_ds.record.ordering.unconditional`): whenever either side is such a
+  delete, the later one wins, but that a further delete adds nothing to it.
+
+What a row that comes after an unconditional delete meets is Hudi's answer, and not the same in
+both types of tables. A copy-on-write table has applied the delete: the row is an insert, in the
+same batch too. In a merge-on-read table delete and row are combined to the row before they meet
+the base file, which still has the deleted row: if that has the greater ordering value, it is back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +33,7 @@ from hoodie_ds.config.kinds import MergeMode
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge_hook import HookCall
 from hoodie_ds.record.meta_columns import RECORD_KEY
-from hoodie_ds.record.ordering import order_codes, unordered
+from hoodie_ds.record.ordering import order_codes, unconditional
 
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -48,8 +53,8 @@ class RecordSet:
     ordering : tuple of pyarrow.ChunkedArray
         One column of `rows.num_rows` ordering values per ordering field.
     replacing : numpy.ndarray of bool, shape (rows.num_rows,), optional
-        Which rows replace what is stored rather than being merged into it, since their key was
-        deleted before them; none if None. Only a merge hook tells the two apart.
+        Which records come after an unconditional delete of their key, so that they replace what
+        is stored rather than being merged into it; none if None.
     hook : HookCall, optional
         What makes rows of a table of records under whose keys nothing is stored.
     """
@@ -125,9 +130,13 @@ class Merger:
     ----------
     mode : MergeMode
         ``COMMIT_TIME_ORDERING`` or ``EVENT_TIME_ORDERING``.
+    applies_deletes : bool
+        Whether a delete has removed the stored row when a row comes after it in the same batch, as
+        in a copy-on-write table; in a merge-on-read table that row meets the stored one.
     """
 
     mode: MergeMode
+    applies_deletes: bool = False
 
     @property
     def needs_whole_rows(self) -> bool:
@@ -153,9 +162,14 @@ class Merger:
             return records
         counts = np.bincount(keys, minlength=len(encoded.dictionary))
         repeated = np.flatnonzero(counts[keys] > 1)
-        winners = counts[keys] == 1
-        winners[repeated[self._last_winners(records.take(repeated), keys[repeated])]] = True
-        return records.take(np.flatnonzero(winners))
+        chosen = counts[keys] == 1
+        replacing = np.zeros(len(keys), dtype=np.bool_)
+        winners, after_delete = self._last_winners(records.take(repeated), keys[repeated])
+        chosen[repeated[winners]] = True
+        replacing[repeated[winners[after_delete]]] = True
+        if replacing.any():
+            records = replace(records, replacing=replacing)
+        return records.take(np.flatnonzero(chosen))
 
     def over(self, new: RecordSet) -> Merge:
         """Begin to merge records, one per key, into stored rows that are older than they are."""
@@ -175,40 +189,62 @@ class Merger:
         ]
         codes = order_codes(pairs, 2 * len(new_at))
         wins: Mask = codes[len(old_at) :] >= codes[: len(old_at)]
-        wins |= unordered(new.ordering, new.deleted)[new_at]
-        return wins | unordered(old.ordering, old.deleted)[old_at]
+        wins |= unconditional(new.ordering, new.deleted)[new_at]
+        if self.applies_deletes and new.replacing is not None:
+            wins |= new.replacing[new_at]
+        return wins
 
-    def _last_winners(self, records: RecordSet, keys: Positions) -> Positions:
-        """Position of the winner of each key; `keys` are integers that stand for the keys."""
+    def _last_winners(self, records: RecordSet, keys: Positions) -> tuple[Positions, Mask]:
+        """Position of the winner of each key, and whether it came after an unconditional delete.
+
+        `keys` are integers that stand for the keys.
+        """
         positions = np.arange(records.num_rows, dtype=np.int64)
-        last = np.full(int(keys.max()) + 1, -1, dtype=np.int64)
         if self.mode is MergeMode.COMMIT_TIME_ORDERING or not records.ordering:
-            last[keys] = positions  # of repeated indices NumPy keeps the last assignment
-            return last[last >= 0]
+            last = _last_of(keys, positions, int(keys.max()) + 1)
+            winners = last[last >= 0]
+            return winners, np.zeros(len(winners), dtype=np.bool_)
+        cleared, repeated = _cleared(records, keys, positions)
         # What lies before the last record of a key that has no order is out of the game, and that
         # record itself yields to anything after it.
-        resets = np.flatnonzero(unordered(records.ordering, records.deleted))
-        last[keys[resets]] = resets
+        resets = np.flatnonzero(unconditional(records.ordering, records.deleted) & ~repeated)
+        last = _last_of(keys[resets], resets, int(keys.max()) + 1)
         since_reset = np.sign(positions - last[keys])
-        since_reset[self._repeated_deletes(records, keys, positions, last)] = -1
+        since_reset[repeated] = -1
         codes = order_codes(records.ordering, records.num_rows)
         order = np.lexsort((positions, codes, since_reset, keys))
-        ends = np.flatnonzero(np.diff(keys[order], append=-1))
-        return order[ends]
+        winners = order[np.flatnonzero(np.diff(keys[order], append=-1))]
+        by = cleared[keys[winners]]
+        return winners, (by >= 0) & (by < winners)
 
-    def _repeated_deletes(
-        self, records: RecordSet, keys: Positions, positions: Positions, last: Positions
-    ) -> Mask:
-        """Deletes that find their key deleted unconditionally: Hudi passes over them."""
-        after = last[keys] < positions
-        by_delete = (last >= 0) & records.deleted[last]
-        if not by_delete.any():
-            return np.zeros(len(keys), dtype=np.bool_)
-        first_live = np.full(len(last), len(keys), dtype=np.int64)
-        live = np.flatnonzero(after & ~records.deleted)[::-1]
-        first_live[keys[live]] = live
-        repeated: Mask = by_delete[keys] & after & (positions < first_live[keys])
-        return repeated
+
+def _cleared(records: RecordSet, keys: Positions, positions: Positions) -> tuple[Positions, Mask]:
+    """Each key's last delete without ordering values, -1 if it has none; deletes right after one.
+
+    Hudi passes over a delete that finds its key deleted unconditionally. It does so in log files,
+    where such a delete reads as one without ordering values, and not within a batch, where its
+    value may be the integer 0.
+    """
+    missing = records.deleted.copy()
+    for column in records.ordering:
+        missing &= _numpy(pc.is_null(column))
+    num_keys = int(keys.max()) + 1
+    clearing = np.flatnonzero(missing)
+    last = _last_of(keys[clearing], clearing, num_keys)
+    if not len(clearing):
+        return last, missing
+    after = (last[keys] >= 0) & (last[keys] < positions)
+    first_live = np.full(num_keys, len(keys), dtype=np.int64)
+    live = np.flatnonzero(after & ~records.deleted)[::-1]
+    first_live[keys[live]] = live
+    return last, after & (positions < first_live[keys])
+
+
+def _last_of(keys: Positions, positions: Positions, num_keys: int) -> Positions:
+    """The last position of each key, -1 of keys that have none."""
+    last = np.full(num_keys, -1, dtype=np.int64)
+    last[keys] = positions  # of repeated indices NumPy keeps the last assignment
+    return last
 
 
 class Merge:

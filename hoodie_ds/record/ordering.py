@@ -4,10 +4,9 @@ Event-time merging asks only which of two ordering values is larger. Turned once
 codes, whole columns are compared by NumPy, whatever their type: numbers, dates, timestamps,
 decimals, strings.
 
-Hudi takes the integer 0 for a null. Among integers, dates, timestamps and booleans it compares as
-such; a null among strings, decimals or floating point numbers has no order at all. Where several
-fields order, such a null is lower than any value of its field, and a record is without an order
-only if all its values are null.
+A null is lower than any value of its field, whatever the type, and equal to another null. That is a
+rule of our own: Hudi 1.2 on the JVM fails as soon as it compares a null. It makes the order of
+records a total one, so that it does not matter how rows are cut into batches.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Codes:
     return combined
 
 
-def unordered(columns: Sequence[pa.ChunkedArray], deleted: Mask) -> Mask:
-    """Tell which records have no ordering value that could be compared.
+def unconditional(columns: Sequence[pa.ChunkedArray], deleted: Mask) -> Mask:
+    """Tell which records are deletes that delete whatever was there before them.
 
     Whenever one of two records is such, the later one wins.
 
@@ -69,19 +68,24 @@ def unordered(columns: Sequence[pa.ChunkedArray], deleted: Mask) -> Mask:
     columns : sequence of pyarrow.ChunkedArray
         One column per ordering field; at least one.
     deleted : numpy.ndarray of bool
-        Which records are deletes. For them the integer 0 of a single field, with which Hudi's
-        writers mark an unconditional delete, is no value either.
+        Which records are deletes. Those without any ordering value are unconditional. So are those
+        of which the single value is the 32-bit integer 0 or the date 1970-01-01: in delete blocks
+        Hudi marks an unconditional delete by that very integer.
     """
-    without = np.ones(len(deleted), dtype=np.bool_)
+    found = deleted.copy()
+    if not found.any():
+        return found
     for column in columns:
         none = _to_numpy(pc.is_null(column))
-        if _is_integral(column.type):
-            zero = np.zeros(len(deleted), dtype=np.bool_)
-            if len(columns) == 1 and column.type.bit_width <= 32 and deleted.any():
-                zero = _codes(column) == 0
-            none = deleted & (none | zero)
-        without &= none
-    return without
+        if len(columns) == 1 and _is_stored_as_int(column.type):
+            none = _to_numpy(pc.equal(pc.fill_null(_integers(column), 0), 0))
+        found &= none
+    return found
+
+
+def _is_stored_as_int(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_date32(kind) or (types.is_integer(kind) and kind.bit_width <= 32))
 
 
 def _is_integral(kind: pa.DataType) -> bool:
@@ -100,9 +104,15 @@ def _codes(column: pa.ChunkedArray) -> Codes:
         return _float_codes(column)
     if not _is_integral(kind):
         return _rank_codes(column)
-    if pa.types.is_date32(kind):
+    numbers = _integers(column)
+    # No number is left that is lower than all integers, for a null to have as its code.
+    return _rank_codes(numbers) if numbers.null_count else _to_numpy(numbers)
+
+
+def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
-    return _to_numpy(pc.fill_null(pc.cast(column, pa.int64()), 0))
+    return pc.cast(column, pa.int64())
 
 
 def _float_codes(column: pa.ChunkedArray) -> Codes:

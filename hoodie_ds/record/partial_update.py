@@ -32,8 +32,9 @@ class FillNulls:
     Parameters
     ----------
     ordering_fields : tuple of str
-        What tells which row is newer (Hudi's ``PartialUpdateAvroPayload``); with equal or null
-        values, and without fields (``OverwriteNonDefaultsWithLatestAvroPayload``), the later row.
+        What tells which row is newer (Hudi's ``PartialUpdateAvroPayload``); with equal values,
+        where one is null, and without fields (``OverwriteNonDefaultsWithLatestAvroPayload``)
+        the later row.
         Updates of one key that come in another order than that of these fields are not associative
         in Hudi either: of two older rows that lie apart, the one that is merged first prevails.
     """

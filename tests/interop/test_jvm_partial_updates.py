@@ -54,6 +54,22 @@ def test_both_fill_nulls_alike(
 
 
 @pytest.mark.parametrize("kind", TYPES)
+def test_of_a_null_and_a_value_the_later_row_is_newer(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+) -> None:
+    """Elsewhere a null is lower than any value; here the JVM has an answer, and it is another."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, MODE: "IGNORE_DEFAULTS"})
+    nulls = rows(("a", 5, None, "one"), ("b", 0, 1.0, None), ("c", 0, 7.0, "x"))
+    nulls = nulls.set_column(1, "ts", pa.array([5, None, None]))
+    table.upsert(nulls)
+    later = rows(("a", 0, 2.0, "late"), ("b", -3, None, "new"), ("c", 0, None, "tie"))
+    later = later.set_column(1, "ts", pa.array([None, -3, None]))
+    jvm_hudi.write(tmp_path, later, {**TRIPS, **JVM_ONLY, TYPE: kind})
+    expected = [("a", 5, 2.0, "late"), ("b", -3, 1.0, "new"), ("c", None, 7.0, "tie")]
+    assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("kind", TYPES)
 def test_the_jvm_does_not_merge_what_it_cannot_fill(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str
 ) -> None:

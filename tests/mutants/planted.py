@@ -19,6 +19,7 @@ USUAL = "tests/unit/config/test_usual_options.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
 MERGER = "tests/unit/record/test_merger.py"
+MERGE_RULE = "tests/faults/regressions/test_merge_rule.py"
 
 
 @dataclass(frozen=True)
@@ -717,10 +718,67 @@ MERGES = [
     Mutant(
         "a delete wins over a later row",
         "record/merger.py",
-        "        wins |= unordered(new.ordering, new.deleted)[new_at]\n",
+        "        wins |= unconditional(new.ordering, new.deleted)[new_at]\n",
         "        wins |= new.deleted[new_at]\n",
         "tests/faults/test_promises.py::test_a_late_delete_takes_no_newer_row_away",
         "a late delete takes a newer row away",
+    ),
+    Mutant(
+        "a null integer is as high as 0",
+        "record/ordering.py",
+        "    return _rank_codes(numbers) if numbers.null_count else _to_numpy(numbers)\n",
+        "    return _to_numpy(pc.fill_null(numbers, 0))\n",
+        f"{MERGE_RULE}::test_a_null_is_lower_than_any_value",
+        "a null takes the place of a value",
+    ),
+    Mutant(
+        "a null text takes part as the later one",
+        "record/ordering.py",
+        "    found = deleted.copy()\n    if not found.any():\n        return found\n",
+        "    found = np.ones_like(deleted)\n",
+        f"{MERGE_RULE}::test_a_null_is_lower_than_any_value",
+        "which row wins depends on how rows are cut into batches",
+    ),
+    Mutant(
+        "a null beside another ordering field is stored as 0 in a delete",
+        "formats/delete_block.py",
+        "zigzag(np.array([_LOWEST[branch]]))",
+        "zigzag(np.array([0]))",
+        "tests/unit/test_several_ordering_fields.py"
+        "::test_a_null_beside_integers_is_lower_than_they_are",
+        "a delete takes a newer row away once it is in a log file",
+    ),
+    Mutant(
+        "a copy-on-write table forgets that a row came after a delete",
+        "record/merger.py",
+        "        if self.applies_deletes and new.replacing is not None:\n",
+        "        if False:\n",
+        f"{MERGE_RULE}::test_a_row_after_a_delete_in_its_batch_was_merged_into_the_deleted_one",
+        "a deleted row is back, in one batch and not in two",
+    ),
+    Mutant(
+        "a merge-on-read table applies deletes as a copy-on-write table does",
+        "record/hook_merger.py",
+        "properties.table_type is TableType.COPY_ON_WRITE\n",
+        "True\n",
+        f"{MERGE_RULE}::test_a_deleted_row_of_a_base_file_is_back_as_in_hudi",
+        "a reader here finds other rows than Hudi",
+    ),
+    Mutant(
+        "a log does not tell that a row came after a delete",
+        "handles/append_handle.py",
+        "        if records.replacing is not None:\n",
+        "        if False:\n",
+        f"{MERGE_RULE}::test_a_batch_forgot_that_a_row_came_after_a_delete",
+        "a row loses against one that was deleted before it",
+    ),
+    Mutant(
+        "a second delete makes an unconditional one conditional",
+        "record/merger.py",
+        "    return last, after & (positions < first_live[keys])\n",
+        "    return last, after & False\n",
+        "tests/golden/test_merge_histories.py::test_rows_win_as_in_hudi",
+        "a deleted row is back",
     ),
     Mutant(
         "partition values are not escaped",

@@ -37,13 +37,26 @@ def test_deletes_take_part(table: HoodieTable) -> None:
 
 
 def test_a_delete_with_one_of_two_values_is_not_unconditional(table: HoodieTable) -> None:
-    """A null is lower than any value of its field, and as low as 0 among integers."""
-    table.upsert(trips(*((key, "x", 5, 5.0) for key in "abcd")))
+    """A null is lower than any value of its field."""
+    table.upsert(trips(*((key, "x", 5, -5.0) for key in "abcde")))
     kinds = pa.schema({"id": pa.string(), "city": "string", "ts": pa.int64(), "fare": "double"})
-    deletes = [("a", 6, None), ("b", 5, None), ("c", None, 9.0), ("d", None, None)]
+    deletes = [("a", 6, None), ("b", 5, None), ("c", None, 9.0), ("d", None, None), ("e", 5, -5.0)]
     rows = [{"id": key, "city": "x", "ts": ts, "fare": fare} for key, ts, fare in deletes]
     table.delete(pa.Table.from_pylist(rows, schema=kinds))
     assert [row[0] for row in found(table)] == ["b", "c"]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_null_beside_integers_is_lower_than_they_are(tmp_path: Path, kind: str) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, ORDERING: "fare,ts", TYPE: kind})
+    table.upsert(trips(*((key, "x", -5, 1.0) for key in "ab")))
+    null = trips(*((key, "x", 0, 1.0) for key in "ab"))
+    null = null.set_column(2, "ts", pa.nulls(2, pa.int64()))
+    table.delete(null)
+    assert [row[0] for row in found(table)] == ["a", "b"]
+    table.delete(trips(("a", "x", -5, 1.0)))
+    table.upsert(null)
+    assert [row[0] for row in found(table)] == (["b"] if kind == "MERGE_ON_READ" else ["a", "b"])
 
 
 def model(batches: list[list[tuple[bool, Trip]]]) -> list[Trip]:

@@ -286,7 +286,7 @@ def test_values_of_several_fields_are_wrapped_one_by_one() -> None:
         wrapped(5, -3, "é", 1, 5, Decimal("-1.5"), 0.5, True),
         wrapped(0, 0, "", 0, 0, Decimal(0), 0.0, False),
         ("IntWrapper", 0),
-        wrapped(0, 7, None, 0, 0, None, None, False),
+        wrapped(-(2**63), 7, None, -(2**31), -(2**63), None, None, None),
     ]
     table = decode_delete_block(block, "f")
     assert table.column("unconditional").to_pylist() == [False, False, True, False]

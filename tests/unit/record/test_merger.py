@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hoodie_ds.config.kinds import MergeMode
 from hoodie_ds.record.merger import Merger, RecordSet
+from tests.merge_model import KINDS, orders
 
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 
@@ -47,7 +48,10 @@ def wins(new: Rec, old: Rec, mode: MergeMode) -> bool:
         return True
     if any(r.deleted and r.order is None for r in (new, old)):
         return True
-    return (new.order or 0) >= (old.order or 0)
+    lowest = -9  # of a null
+    return (lowest if new.order is None else new.order) >= (
+        lowest if old.order is None else old.order
+    )
 
 
 def fold(recs: list[Rec], mode: MergeMode) -> dict[str, Rec]:
@@ -128,6 +132,46 @@ def test_a_delete_with_a_value_remembers_it() -> None:
 def test_a_delete_without_a_value_yields_to_what_comes_after() -> None:
     recs = [Rec("a", 9, False, 0), Rec("a", None, True, 1), Rec("a", 2, False, 2)]
     assert Merger(EVENT).combine(records(recs)).rows["v"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_how_rows_are_cut_does_not_matter(kind: str, data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(st.tuples(st.sampled_from("ab"), orders(kind)), max_size=10))
+    cut = data.draw(st.integers(0, len(drawn)))
+    rows = pa.table(
+        {
+            "_hoodie_record_key": pa.array([key for key, _ in drawn], pa.string()),
+            "ts": pa.array([order for _, order in drawn], KINDS[kind][0]),
+            "v": pa.array(range(len(drawn)), pa.int64()),
+        }
+    )
+    merger, whole = Merger(EVENT), RecordSet.of_rows(rows, ("ts",))
+    once = merger.combine(whole).rows["v"].to_pylist()
+    early, late = (merger.combine(whole.take(part)) for part in np.split(positions(whole), [cut]))
+    assert merger.combine(RecordSet.concat([early, late])).rows["v"].to_pylist() == once
+    merge = merger.over(late)
+    kept = early.rows.filter(pa.array(merge.keep(early)))["v"].to_pylist()
+    assert sorted(kept + merge.new_rows()["v"].to_pylist()) == once
+
+
+def positions(records: RecordSet) -> np.ndarray:
+    return np.arange(records.num_rows)
+
+
+def test_a_row_after_an_unconditional_delete_replaces_the_row_of_a_copy_on_write_table() -> None:
+    """In a merge-on-read table it meets that row, which may have the greater value."""
+    later = [Rec("a", None, True, 1), Rec("a", 2, False, 2), Rec("b", 2, False, 3)]
+    stored = records([Rec("a", 9, False, 0), Rec("b", 9, False, 0)])
+    for applies_deletes, kept in ((True, [False, True]), (False, [True, True])):
+        merger = Merger(EVENT, applies_deletes)
+        assert merger.over(merger.combine(records(later))).keep(stored).tolist() == kept
+
+
+def test_a_delete_after_another_one_and_a_row_removes_what_is_stored() -> None:
+    later = [Rec("a", None, True, 1), Rec("a", 2, False, 2), Rec("a", 3, True, 3)]
+    merger = Merger(EVENT, applies_deletes=True)
+    assert not merger.over(merger.combine(records(later))).keep(records([Rec("a", 9, False, 0)]))
 
 
 def test_concat_keeps_order_and_empty_parts_are_harmless() -> None:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.record.ordering import order_codes, unordered
+from hoodie_ds.record.ordering import order_codes, unconditional
+from tests.merge_model import KINDS
 
 
 def codes(values: list[Any], kind: pa.DataType) -> list[int]:
@@ -44,10 +45,13 @@ def test_codes_ascend_with_the_values(kind: pa.DataType, ascending: list[Any]) -
     assert len(set(codes([ascending[-1]] * 2, kind))) == 1
 
 
-@given(st.lists(st.one_of(st.integers(-5, 5), st.none()), min_size=1))
-def test_a_null_integer_is_zero(values: list[int | None]) -> None:
-    expected = codes([value or 0 for value in values], pa.int64())
-    assert codes(values, pa.int64()) == expected
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_null_is_lower_than_any_value(kind: str) -> None:
+    """As low as another null; the lowest of the values is a value."""
+    arrow, ascending = KINDS[kind]
+    null, again, *found = codes([None, None, *ascending], arrow)
+    assert null == again
+    assert all(a < b for a, b in itertools.pairwise([null, *found]))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), min_size=1))
@@ -73,22 +77,30 @@ def test_a_type_without_order_is_refused() -> None:
     ("kind", "values", "deleted", "expected"),
     [
         (pa.int32(), [0, None, 1, 0, None], [1, 1, 1, 0, 0], [1, 1, 0, 0, 0]),
+        (pa.date32(), [0, None, 1, 0, None], [1, 1, 1, 0, 0], [1, 1, 0, 0, 0]),
         # The integer 0 is the mark, the long 0 is a value.
         (pa.int64(), [0, None, 1, 0, None], [1, 1, 1, 0, 0], [0, 1, 0, 0, 0]),
-        # Where Hudi's 0 for a null cannot be compared, no null has an order.
-        (pa.string(), ["", None, None], [1, 1, 0], [0, 1, 1]),
-        (pa.float64(), [0.0, None, None], [1, 1, 0], [0, 1, 1]),
+        (pa.bool_(), [False, None, None], [1, 1, 0], [0, 1, 0]),
+        (pa.string(), ["", None, None], [1, 1, 0], [0, 1, 0]),
+        (pa.float64(), [0.0, None, None], [1, 1, 0], [0, 1, 0]),
     ],
 )
-def test_records_without_order(
+def test_deletes_without_a_value_are_unconditional(
     kind: pa.DataType, values: list[Any], deleted: list[int], expected: list[int]
 ) -> None:
     column = pa.chunked_array([pa.array(values, kind)])
-    assert list(unordered([column], np.array(deleted, np.bool_))) == [bool(x) for x in expected]
+    found = unconditional([column], np.array(deleted, np.bool_))
+    assert list(found) == [bool(x) for x in expected]
 
 
 @pytest.mark.parametrize(
-    ("kind", "low"), [(pa.string(), ""), (pa.float64(), float("-inf")), (pa.decimal128(9, 2), -9)]
+    ("kind", "low"),
+    [
+        (pa.int32(), -(2**31)),
+        (pa.string(), ""),
+        (pa.float64(), float("-inf")),
+        (pa.decimal128(9, 2), -9),
+    ],
 )
 def test_among_several_fields_a_null_is_lower_than_any_value(kind: pa.DataType, low: Any) -> None:
     first = pa.chunked_array([pa.array([1, 1, 0, 2])])
@@ -96,8 +108,8 @@ def test_among_several_fields_a_null_is_lower_than_any_value(kind: pa.DataType, 
     assert np.argsort(order_codes([first, second], 4)).tolist() == [2, 0, 1, 3]
 
 
-def test_of_several_fields_all_are_null_where_there_is_no_order() -> None:
+def test_of_several_fields_all_are_null_in_an_unconditional_delete() -> None:
     numbers = pa.chunked_array([pa.array([0, None, None, 0], pa.int32())])
     texts = pa.chunked_array([pa.array(["", "", None, None])])
     deleted = np.ones(4, np.bool_)
-    assert unordered([numbers, texts], deleted).tolist() == [False, False, True, False]
+    assert unconditional([numbers, texts], deleted).tolist() == [False, False, True, False]
