@@ -211,8 +211,6 @@ def _logical(array: pa.Array, node: AvroType, target: pa.DataType) -> pa.Array:
             return pa.array(node.names, pa.string()).take(array)
     if node.precision:
         return _decimals(array, target)
-    if node.logical.endswith("timestamp-millis"):
-        return array.cast(pa.timestamp("ms", target.tz)).cast(target)
     return array.cast(target)
 
 

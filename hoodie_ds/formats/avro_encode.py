@@ -187,13 +187,6 @@ def _encode_integer(array: pa.Array, node: AvroType, path: str) -> pa.Array:
         numbers = pc.index_in(array, pa.array(node.names))
         if numbers.null_count > array.null_count:
             raise SchemaError(f"column {path!r} has a value that is none of {node.names[:20]}")
-    elif node.logical.endswith("timestamp-millis"):
-        try:
-            numbers = array.cast(pa.timestamp("ms", array.type.tz)).cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            raise SchemaError(
-                f"column {path!r} holds milliseconds in this table; round its microseconds"
-            ) from error
     else:
         numbers = array.view(pa.int32() if node.kind is Kind.INT else pa.int64())
     filled = pc.fill_null(numbers.cast(pa.int64()), 0)

@@ -1,7 +1,7 @@
 """Arrow schemas to Hudi's Avro schemas and back, and the Arrow types that a table holds.
 
-Invariant: `avro_to_arrow` of `arrow_to_avro` gives the schema that `normalise_schema` gives, and
-an unsupported type is refused by the path of its column, never approximated.
+Invariant: `avro_to_arrow` of `arrow_to_avro` gives what `normalise_schema` gave, and an
+unsupported type is refused by the path of its column, never approximated.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from hoodie_ds.formats.avro_tree import AvroType, Kind, parse_avro
 
 UTC_MICROS: Final = pa.timestamp("us", tz="UTC")
 _NAIVE_MICROS: Final = pa.timestamp("us")
+_UTC_MILLIS: Final = pa.timestamp("ms", tz="UTC")
+_NAIVE_MILLIS: Final = pa.timestamp("ms")
+_TIMES: Final = (pa.time32("ms"), pa.time64("us"))
+_KEPT: Final = (_UTC_MILLIS, _NAIVE_MILLIS, *_TIMES)
+"""Types that a column of a table made elsewhere keeps, and that no new column gets."""
 _DECIMAL_DIGITS_MAX: Final = 38
 _JSON_DEPTH_MAX: Final = 120
 """Levels of JSON in a table's Avro schema; hudi-rs reads 127."""
@@ -63,14 +68,18 @@ _AVRO_PRIMITIVES: Final[dict[pa.DataType, str | dict[str, Any]]] = {
     pa.date32(): {"type": "int", "logicalType": "date"},
     UTC_MICROS: {"type": "long", "logicalType": "timestamp-micros"},
     _NAIVE_MICROS: {"type": "long", "logicalType": "local-timestamp-micros"},
+    _UTC_MILLIS: {"type": "long", "logicalType": "timestamp-millis"},
+    _NAIVE_MILLIS: {"type": "long", "logicalType": "local-timestamp-millis"},
+    pa.time32("ms"): {"type": "int", "logicalType": "time-millis"},
+    pa.time64("us"): {"type": "long", "logicalType": "time-micros"},
 }
 _ARROW_LEAVES: Final = {
     (Kind.INT, "date"): pa.date32(),
     (Kind.INT, "time-millis"): pa.time32("ms"),
     (Kind.LONG, "time-micros"): pa.time64("us"),
-    (Kind.LONG, "timestamp-millis"): UTC_MICROS,
+    (Kind.LONG, "timestamp-millis"): _UTC_MILLIS,
     (Kind.LONG, "timestamp-micros"): UTC_MICROS,
-    (Kind.LONG, "local-timestamp-millis"): _NAIVE_MICROS,
+    (Kind.LONG, "local-timestamp-millis"): _NAIVE_MILLIS,
     (Kind.LONG, "local-timestamp-micros"): _NAIVE_MICROS,
     (Kind.BOOLEAN, ""): pa.bool_(),
     (Kind.INT, ""): pa.int32(),
@@ -85,7 +94,7 @@ _ARROW_LEAVES: Final = {
 _REFUSED_LOGICAL: Final = ("duration", "timestamp-nanos", "local-timestamp-nanos")
 
 
-def normalise_schema(schema: pa.Schema) -> pa.Schema:
+def normalise_schema(schema: pa.Schema, table: pa.Schema | None = None) -> pa.Schema:
     """Return the schema in the types in which a table stores its columns.
 
     Small integers become int32, timestamps microseconds (in UTC where they have a zone), large,
@@ -96,6 +105,9 @@ def normalise_schema(schema: pa.Schema) -> pa.Schema:
     ----------
     schema : pyarrow.Schema
         Any schema.
+    table : pyarrow.Schema, optional
+        What the table has already. Its timestamps and times keep their unit: tables of other
+        engines have milliseconds, of which keys are made and by which rows are ordered.
 
     Raises
     ------
@@ -104,7 +116,7 @@ def normalise_schema(schema: pa.Schema) -> pa.Schema:
         readers follow; names the column.
     """
     _check_depth(schema)
-    return pa.schema(_normal_fields(list(schema), ""))
+    return pa.schema(_normal_fields(list(schema), "", list(table or ())))
 
 
 def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
@@ -117,7 +129,7 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
     Parameters
     ----------
     schema : pyarrow.Schema
-        Any schema; it is normalised first.
+        Any schema; it is normalised first, but keeps units that a table may have.
     table_name : str
         Characters that Avro does not allow in names become ``_``.
 
@@ -131,7 +143,7 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
     stem = re.sub(r"[^A-Za-z0-9_]", "_", table_name)
     if not _AVRO_NAME.match(stem):
         stem = f"_{stem[1:]}"
-    fields = list(normalise_schema(schema))
+    fields = list(normalise_schema(schema, schema))
     record = _avro_record(f"{stem}_record", f"hoodie.{stem}", fields, "")
     for field in record["fields"]:
         if field["name"] in META_COLUMNS:  # Hudi documents them with an empty text
@@ -143,8 +155,8 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
 def avro_to_arrow(avro: str, name: str = "table schema") -> pa.Schema:
     """Return the Arrow schema of an Avro record.
 
-    Unions with null may have either order; named types may be referred to; timestamps of either
-    unit become microseconds; enums become strings and ``fixed`` becomes binary.
+    Unions with null may have either order; named types may be referred to; timestamps
+    and times keep their unit; enums become strings and ``fixed`` becomes binary.
 
     Parameters
     ----------
@@ -191,7 +203,8 @@ def _check_depth(schema: pa.Schema) -> None:
         left += [(kind.field(i).type, name, depth + step) for i in range(kind.num_fields)]
 
 
-def _normal_fields(fields: list[pa.Field], parent: str) -> list[pa.Field]:
+def _normal_fields(fields: list[pa.Field], parent: str, held: list[pa.Field]) -> list[pa.Field]:
+    kinds = {field.name: field.type for field in held}
     seen = set()
     for field in fields:
         if field.name in seen:
@@ -199,15 +212,19 @@ def _normal_fields(fields: list[pa.Field], parent: str) -> list[pa.Field]:
                 f"column {parent + field.name!r} occurs twice in the schema; rename one of the two"
             )
         seen.add(field.name)
-    return [pa.field(f.name, _normal_type(f.type, parent + f.name)) for f in fields]
+    return [
+        pa.field(f.name, _normal_type(f.type, parent + f.name, kinds.get(f.name))) for f in fields
+    ]
 
 
-def _normal_type(kind: pa.DataType, path: str) -> pa.DataType:
+def _normal_type(kind: pa.DataType, path: str, held: pa.DataType | None) -> pa.DataType:
     types = pa.types
+    if held in _KEPT and _is_same_clock(kind, held):
+        return held
     if kind in _NORMAL:
         return _NORMAL[kind]
     if types.is_dictionary(kind):
-        return _normal_type(kind.value_type, path)
+        return _normal_type(kind.value_type, path, held)
     if types.is_timestamp(kind):
         return UTC_MICROS if kind.tz is not None else _NAIVE_MICROS
     if types.is_fixed_size_binary(kind):
@@ -216,17 +233,27 @@ def _normal_type(kind: pa.DataType, path: str) -> pa.DataType:
         if 0 <= kind.scale <= kind.precision:
             return pa.decimal128(kind.precision, kind.scale)
     elif is_list_like(kind):
-        return pa.list_(_normal_type(kind.value_type, f"{path}.element"))
+        inner = held.value_type if held is not None and types.is_list(held) else None
+        return pa.list_(_normal_type(kind.value_type, f"{path}.element", inner))
     elif types.is_map(kind):
-        if _normal_type(kind.key_type, f"{path}.key") == pa.string():
-            return pa.map_(pa.string(), _normal_type(kind.item_type, f"{path}.value"))
+        inner = held.item_type if held is not None and types.is_map(held) else None
+        if _normal_type(kind.key_type, f"{path}.key", None) == pa.string():
+            return pa.map_(pa.string(), _normal_type(kind.item_type, f"{path}.value", inner))
     elif types.is_struct(kind) and kind.num_fields and not _is_tagged_struct(kind):
-        return pa.struct(_normal_fields(_struct_fields(kind), f"{path}."))
+        within = _struct_fields(held) if held is not None and types.is_struct(held) else []
+        return pa.struct(_normal_fields(_struct_fields(kind), f"{path}.", within))
     raise SchemaError(
         f"column {path!r} is of type {kind}, which a Hudi table cannot hold; cast it to a boolean, "
         "number, decimal of at most 38 digits, string, binary, date, timestamp, list, struct, or "
         "map with string keys, or leave it out"
     )
+
+
+def _is_same_clock(kind: pa.DataType, held: pa.DataType) -> bool:
+    """Whether both are times of day, or both timestamps with a zone, or without one."""
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(held):
+        return (kind.tz is None) == (held.tz is None)
+    return bool(pa.types.is_time(kind) and pa.types.is_time(held))
 
 
 def _is_tagged_struct(kind: pa.DataType) -> bool:

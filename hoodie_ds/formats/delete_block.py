@@ -196,7 +196,8 @@ def _fill(branch: int, wrapped: pa.Array) -> pa.Array:
 def _wrap(ordering: pa.Array | pa.ChunkedArray) -> tuple[int, pa.Array]:
     """Wrap the values of one field, null where there is none; with the branch of the wrapper."""
     path = "ordering value"
-    kind = normalise_schema(pa.schema([(path, ordering.type)])).field(0).type
+    stored = pa.schema([(path, ordering.type)])
+    kind = normalise_schema(stored, stored).field(0).type
     column = _as_type(ordering, kind, path)
     # The wrapper must unwrap to what the reader finds in a row. For dates and timestamps that is
     # the stored number: the JVM fails to compare it with what their own wrappers unwrap to.

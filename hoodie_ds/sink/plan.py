@@ -71,7 +71,7 @@ def stored_schema(
     """
     columns = without_meta_columns(batch)
     user = pa.schema([field for field in columns if field.name not in HIDDEN_COLUMNS])
-    user = normalise_schema(user)
+    user = normalise_schema(user, stored)
     if operation is Operation.DELETE_PARTITION and stored is not None:
         if options.partitions_to_delete is None:
             check_fields(user, properties.partition_fields)

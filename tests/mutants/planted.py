@@ -115,6 +115,22 @@ TYPES = [
         f"{_TYPES}::test_a_batch_of_more_text_than_an_array_holds_was_refused",
         "P23: rows are refused that the table can hold",
     ),
+    Mutant(
+        "milliseconds of a table are taken for microseconds",
+        "formats/avro_schema.py",
+        '(Kind.LONG, "timestamp-millis"): _UTC_MILLIS',
+        '(Kind.LONG, "timestamp-millis"): UTC_MICROS',
+        f"{_TYPES}::test_a_key_of_milliseconds_was_taken_for_one_of_microseconds",
+        "P8: each row of another engine's table has a second key",
+    ),
+    Mutant(
+        "a batch changes the unit of a table's column",
+        "sink/plan.py",
+        "normalise_schema(user, stored)",
+        "normalise_schema(user)",
+        f"{_TYPES}::test_a_key_of_milliseconds_was_taken_for_one_of_microseconds",
+        "P23: a batch of the other unit is refused",
+    ),
 ]
 """Of the types, names and bytes of columns."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -272,3 +274,97 @@ def test_a_slice_far_back_in_long_text_was_refused(tmp_path: Path) -> None:
         there = table(tmp_path / "t")
         there.upsert(pa.table({"id": ["1", "2"], "c": values}))
     assert sorted(there.read(["c"]).column(0).to_pylist()) == ["a", "bc"]
+
+
+MILLIS = {
+    "timestamp-millis": (pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")),
+    "local-timestamp-millis": (pa.timestamp("ms"), pa.timestamp("us")),
+}
+
+
+def table_of_millis(
+    path: Path, rows: pa.Table, monkeypatch: pytest.MonkeyPatch, kind: str, **more: str
+) -> HoodieTable:
+    """A table as Flink and Avro sources make it; our own new ones have microseconds."""
+    there = table(path, kind, **more)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(plan, "normalise_schema", lambda user, _: user)
+        there.upsert(rows)
+    return there
+
+
+def avro_types(path: Path) -> dict[str, object]:
+    """Avro types of the columns, without null, as the newest commit has them."""
+    newest = max(path.glob(".hoodie/*commit"))
+    schema = json.loads(json.loads(newest.read_text())["extraMetadata"]["schema"])
+    return {field["name"]: field["type"][1] for field in schema["fields"]}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("logical", MILLIS)
+def test_a_key_of_milliseconds_was_taken_for_one_of_microseconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logical: str, form: str
+) -> None:
+    """Hudi's key text is the number that is stored, and so are partition and ordering value."""
+    millis, micros = MILLIS[logical]
+    kind, more = FORMS[form]
+
+    def rows(unit: pa.DataType, at: int, ts: int, v: str) -> pa.Table:
+        inner = pa.StructArray.from_arrays([one(unit, at)], ["at"])
+        lists = pa.ListArray.from_arrays([0, 1], one(unit, at))
+        columns = {"at": one(unit, at), "p": one(unit, at), "ts": one(unit, ts), "v": [v]}
+        return pa.table({**columns, "s": inner, "l": lists})
+
+    at = 1_700_000_000_123
+    names = {"key": "at", "partitionpath": "p", "precombine": "ts"}
+    there = table_of_millis(
+        tmp_path, rows(millis, at, 5, "old"), monkeypatch, kind, **names, **more
+    )
+    there.upsert(rows(micros, at * 1000, 6000, "new"))
+    there.upsert(rows(millis, at, 4, "late"))
+    keys = there.read(["_hoodie_record_key", "_hoodie_partition_path", "v"]).to_pylist()
+    assert [tuple(row.values()) for row in keys] == [(str(at), str(at), "new")]
+    stored = {"type": "long", "logicalType": logical}
+    types = avro_types(tmp_path)
+    assert [types[name] for name in ("at", "p", "ts")] == [stored] * 3
+    assert there.read(["at", "s", "l"]).schema.types == [
+        millis,
+        pa.struct([("at", millis)]),
+        pa.list_(millis),
+    ]
+    (file, *_) = tmp_path.rglob("*.parquet")
+    assert pq.read_schema(file).field("at").type == millis
+    with pytest.raises(HoodieError, match=r"row 0 of the batch: column 'at' .* would lose data"):
+        there.upsert(rows(micros, at * 1000 + 1, 7000, "x"))
+    keyed = rows(millis, at, 5, "").select(["at", "p", "ts"])
+    there.delete(keyed)  # older than the row that is stored
+    assert there.read().num_rows == 1
+    there.delete(keyed.set_column(2, "ts", one(micros, 6000)))
+    assert there.read().num_rows == 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_times_of_day_are_kept_where_a_table_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    kind, more = FORMS[form]
+    rows = pa.table(
+        {"id": ["1"], "a": one(pa.time32("ms"), 1001), "b": one(pa.time64("us"), 1_000_001)}
+    )
+    there = table_of_millis(tmp_path, rows, monkeypatch, kind, **more)
+    coarser = rows.set_column(1, "a", one(pa.time32("s"), 2))
+    there.upsert(coarser)
+    expected = rows.set_column(1, "a", one(pa.time32("ms"), 2000))
+    assert there.read(["id", "a", "b"]).equals(expected)
+    assert avro_types(tmp_path)["a"] == {"type": "int", "logicalType": "time-millis"}
+    assert avro_types(tmp_path)["b"] == {"type": "long", "logicalType": "time-micros"}
+    with pytest.raises(SchemaError, match=r"column 'c' .* which a Hudi table cannot hold"):
+        there.upsert(rows.append_column("c", rows.column("a")))
+
+
+def test_new_columns_have_microseconds(tmp_path: Path) -> None:
+    """As those that Spark writes, whatever their unit was."""
+    there = table(tmp_path)
+    there.upsert(pa.table({"id": ["1"], "at": one(pa.timestamp("ms", "UTC"), 5)}))
+    assert there.schema.field("at").type == pa.timestamp("us", "UTC")
+    assert avro_types(tmp_path)["at"] == {"type": "long", "logicalType": "timestamp-micros"}

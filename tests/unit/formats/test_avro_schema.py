@@ -175,7 +175,7 @@ def test_types_become_those_that_a_table_stores(given: pa.DataType, stored: pa.D
         (pa.duration("us"), "c"),
         (pa.month_day_nano_interval(), "c"),
         (pa.dense_union([pa.field("a", pa.int32())]), "c"),
-        (pa.time64("us"), "c"),
+        (pa.time64("ns"), "c"),
         (pa.null(), "c"),
         (pa.uint64(), "c"),
         (pa.decimal256(39, 0), "c"),
@@ -207,6 +207,51 @@ def test_a_type_that_no_table_holds_is_refused_by_its_path(bad: pa.DataType, pat
         arrow_to_avro(pa.schema([("c", bad)]), "t")
 
 
+NAIVE_MS, UTC_MS, TIME_MS = pa.timestamp("ms"), pa.timestamp("ms", "UTC"), pa.time32("ms")
+
+
+@pytest.mark.parametrize(
+    ("arriving", "held", "stored"),
+    [
+        (pa.timestamp("us", "UTC"), UTC_MS, UTC_MS),
+        (pa.timestamp("s", "Europe/Paris"), UTC_MS, UTC_MS),
+        (pa.timestamp("ns"), NAIVE_MS, NAIVE_MS),
+        (pa.timestamp("ms"), UTC_MS, pa.timestamp("us")),  # another kind of time: refused later
+        (pa.timestamp("ms", "UTC"), UTC, UTC),
+        (pa.time64("ns"), TIME_MS, TIME_MS),
+        (pa.time32("s"), pa.time64("us"), pa.time64("us")),
+        (pa.int64(), UTC_MS, pa.int64()),
+        (pa.dictionary(pa.int32(), pa.timestamp("us")), NAIVE_MS, NAIVE_MS),
+        (pa.large_list(pa.timestamp("us")), pa.list_(NAIVE_MS), pa.list_(NAIVE_MS)),
+        (pa.list_(pa.timestamp("us")), NAIVE_MS, pa.list_(pa.timestamp("us"))),
+        (
+            pa.map_(pa.string(), pa.timestamp("us")),
+            pa.map_(pa.string(), NAIVE_MS),
+            pa.map_(pa.string(), NAIVE_MS),
+        ),
+        (
+            pa.struct([("b", pa.timestamp("ms")), ("a", pa.timestamp("us"))]),
+            pa.struct([("a", NAIVE_MS)]),
+            pa.struct([("b", pa.timestamp("us")), ("a", NAIVE_MS)]),
+        ),
+        (pa.struct([("a", pa.timestamp("ms"))]), NAIVE_MS, pa.struct([("a", pa.timestamp("us"))])),
+        (pa.map_(pa.string(), pa.int8()), NAIVE_MS, pa.map_(pa.string(), pa.int32())),
+    ],
+)
+def test_units_of_time_are_those_of_the_table(
+    arriving: pa.DataType, held: pa.DataType, stored: pa.DataType
+) -> None:
+    table, new = pa.schema([("c", held)]), pa.schema([("c", stored)])
+    assert normalise_schema(pa.schema([("c", arriving)]), table) == new
+    assert avro_to_arrow(arrow_to_avro(new, "t")) == new
+
+
+@pytest.mark.parametrize("time", [pa.time32("ms"), pa.time64("us")])
+def test_a_table_gets_no_times_of_day(time: pa.DataType) -> None:
+    with pytest.raises(SchemaError, match="'c' is of type time"):
+        normalise_schema(pa.schema([("c", time)]), pa.schema([("d", time)]))
+
+
 @pytest.mark.parametrize("name", ["a b", "a-b", "1a", "größe", "", "a.b", "a\n"])
 def test_a_column_name_that_avro_does_not_allow_is_refused(name: str) -> None:
     schema = pa.schema([("s", pa.struct([(name, pa.int32())]))])
@@ -234,8 +279,8 @@ def test_unions_in_either_order_and_required_fields_are_read() -> None:
 @pytest.mark.parametrize(
     ("avro", "arrow"),
     [
-        ({"type": "long", "logicalType": "timestamp-millis"}, UTC),
-        ({"type": "long", "logicalType": "local-timestamp-millis"}, pa.timestamp("us")),
+        ({"type": "long", "logicalType": "timestamp-millis"}, pa.timestamp("ms", "UTC")),
+        ({"type": "long", "logicalType": "local-timestamp-millis"}, pa.timestamp("ms")),
         ({"type": "long", "logicalType": "time-micros"}, pa.time64("us")),
         ({"type": "int", "logicalType": "time-millis"}, pa.time32("ms")),
         ({"type": "string", "logicalType": "uuid"}, pa.string()),

@@ -187,7 +187,7 @@ def other_avro(kind: object) -> str:
         (["int", "null"], None, "02"),
         (["int", "null"], 3, "0006"),
         (["string"], "a", "000261"),
-        ({"type": "long", "logicalType": "timestamp-millis"}, 5000, "0a"),
+        ({"type": "long", "logicalType": "timestamp-millis"}, 5, "0a"),
         ({"type": "enum", "name": "e", "symbols": ["A", "B"]}, "B", "02"),
         ({"type": "fixed", "name": "f", "size": 2}, b"ab", "6162"),
         (
@@ -298,7 +298,6 @@ LONG_MAX = "feffffffffffffffff01"
         ({"type": "map", "values": "int"}, framed(bytes.fromhex(LONG_MAX))),
         ({"type": "enum", "name": "e", "symbols": ["A"]}, framed(b"\x04")),
         ({"type": "enum", "name": "e", "symbols": ["A"]}, framed(b"\x01")),
-        ({"type": "long", "logicalType": "timestamp-millis"}, framed(bytes.fromhex(LONG_MAX))),
         ({"type": "bytes", "logicalType": "decimal", "precision": 2}, framed(b"\x04\x7f\xff")),
         (
             {"type": "bytes", "logicalType": "decimal", "precision": 2},
@@ -306,7 +305,7 @@ LONG_MAX = "feffffffffffffffff01"
         ),
         ({"type": "bytes", "logicalType": "decimal", "precision": 2}, framed(b"\x42" + b"\0" * 33)),
     ],
-    ids=range(22),
+    ids=range(21),
 )
 def test_hostile_content_is_corrupt(kind: Any, content: bytes) -> None:
     with pytest.raises(CorruptFileError, match="f:"):
