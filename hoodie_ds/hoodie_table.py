@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +19,12 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError
+from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.record.merge_hook import MergeHook
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.overtaken import again_after_conflicts
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
@@ -218,11 +220,18 @@ class HoodieTable:
             paths, exact = partitions
             parsed = replace(parsed, partitions_to_delete=paths, exact_partitions=exact)
         coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
+        again_after_conflicts(parsed, partial(self._write_once, coordinator, rows))
+
+    def _write_once(self, coordinator: Coordinator, rows: pa.Table) -> None:
         batch = coordinator.begin(rows.schema)
         message = write_task(
             batch, TaskId(), batch.given_id, rows.to_batches(), sole_writer=True, clock=self._clock
         )
-        coordinator.commit([message])
+        try:
+            coordinator.commit([message])
+        except WriteConflictError:
+            coordinator.abort([message])  # else it looks alive to others until it is old
+            raise
 
     def _snapshot(self) -> Snapshot:
         options = ReadOptions.parse(self._options)

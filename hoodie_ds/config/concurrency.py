@@ -32,6 +32,8 @@ class Concurrency:
         Time between heartbeats.
     heartbeat_timeout_ms : int
         Time after the last heartbeat at which a write counts as dead.
+    conflict_retries : int
+        How often a batch is written again that conflicts with another writer's.
     """
 
     is_shared: bool = False
@@ -40,6 +42,7 @@ class Concurrency:
     lease_ms: int = 300_000
     heartbeat_interval_ms: int = 60_000
     heartbeat_timeout_ms: int = 600_000
+    conflict_retries: int = 0
 
     @classmethod
     def of(cls, given: GivenOptions) -> Concurrency:
@@ -66,4 +69,5 @@ class Concurrency:
             lease_ms=lease_ms,
             heartbeat_interval_ms=interval_ms,
             heartbeat_timeout_ms=interval_ms * given.get_or_default(catalog.HEARTBEAT_MISSES),
+            conflict_retries=given.get_or_default(catalog.CONFLICT_RETRIES),
         )

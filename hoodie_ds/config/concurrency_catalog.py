@@ -62,6 +62,14 @@ HEARTBEAT_MISSES: Final = Option(
     "Intervals without a heartbeat after which a write counts as dead and is undone.",
     10,
 )
+CONFLICT_RETRIES: Final = Option(
+    "hoodie.write.num.retries.on.conflict.failures",
+    Kind("a whole number, 0 for never", _count),
+    "How often HoodieTable and foreach_batch write a batch again, from its beginning, that "
+    "conflicts with another writer's; for OPTIMISTIC_CONCURRENCY_CONTROL. In Spark's own writes "
+    "and streams a batch runs again when the write is repeated or the query restarted.",
+    0,
+)
 
 CONCURRENCY_OPTIONS: Final[tuple[Option[object], ...]] = (
     CONCURRENCY_MODE,
@@ -72,5 +80,6 @@ CONCURRENCY_OPTIONS: Final[tuple[Option[object], ...]] = (
     LEASE_SECONDS,
     HEARTBEAT_INTERVAL_MS,
     HEARTBEAT_MISSES,
+    CONFLICT_RETRIES,
 )
 """Every option of this module, in the order of the option table."""

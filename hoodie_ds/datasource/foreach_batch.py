@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -17,10 +18,12 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.task import QUERY_ID, refuse_number, task_id
-from hoodie_ds.errors import OptionError
+from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.overtaken import again_after_conflicts
+from hoodie_ds.sink.replay import informed
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 
@@ -80,18 +83,28 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
         )
 
     def write(rows: DataFrame, number: int) -> None:
-        coordinator = Coordinator.of(options)
-        batch = coordinator.begin(arrow_schema(rows.schema), identifier)
         query = _query_id(rows)
         batch_id = BatchId(identifier, number)
         if query is not None:
             batch_id = BatchId(f"{identifier}/{query}", number, formerly=identifier)
-        sent = rows.mapInArrow(_task(batch, batch_id), _MESSAGES).collect()
-        messages = [pickle.loads(row.message) for row in sent]  # noqa: S301  our own
-        # A frame without partitions has no task to answer, and may be a batch that does something.
-        coordinator.commit(messages or [write_task(batch, TaskId(), batch_id, [])])
+        again_after_conflicts(options, partial(_write_once, options, rows, batch_id))
 
     return write
+
+
+def _write_once(options: WriteOptions, rows: DataFrame, batch_id: BatchId) -> None:
+    coordinator = Coordinator.of(options)
+    begun = coordinator.begin(arrow_schema(rows.schema), batch_id.query_id)
+    batch = informed(begun, batch_id)  # refuses here what each task would
+    sent = rows.mapInArrow(_task(batch, batch_id), _MESSAGES).collect()
+    messages = [pickle.loads(row.message) for row in sent]  # noqa: S301  our own
+    # A frame without partitions has no task to answer, and may be a batch that does something.
+    messages = messages or [write_task(batch, TaskId(), batch_id, [])]
+    try:
+        coordinator.commit(messages)
+    except WriteConflictError:
+        coordinator.abort(messages)
+        raise
 
 
 def _query_id(rows: DataFrame) -> str | None:

@@ -31,6 +31,7 @@ from hoodie_ds.sink.commit_record import commit_record, joined
 from hoodie_ds.sink.conflicts import check_based, check_groups
 from hoodie_ds.sink.exclusion import Exclusion, alive, excluding
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
+from hoodie_ds.sink.overtaken import remedy, told_if_undone, undone
 from hoodie_ds.sink.past_writers import put_aside, recall
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_none_missed, check_replay
@@ -84,7 +85,7 @@ def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses
     if _is_done(messages, timeline):
         return
     _check_not_undone(batch, timeline, instant)
-    with alive(batch, time):
+    with told_if_undone(batch, time), alive(batch, time):
         tried = _first_try(messages[0])
         statuses = _statuses(tried) if tried else _all_files(batch, time, messages)
         with excluding(batch, clock, pauses) as exclusion:
@@ -121,9 +122,10 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
         extra = CommitMetadata.from_bytes(manifest, path).extra
         if ReplayGuard.parse(extra, path).holds(message.batch_id):
             return manifest
+        again = remedy(batch.options)
         raise WriteConflictError(
             f"{batch.table.storage.root}: another query went on with instant {time} while this "
-            "batch was written, so the batch is not committed; run it again"
+            f"batch was written, so the batch is not committed; run it again: {again}"
         )
     return None
 
@@ -226,9 +228,10 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
         # The guard of the batch knows those before it in the same instant too.
         check_none_missed(message.batch, message.batch_id, guard.merged(message.batch.guard))
     if completed is not None:
+        again = remedy(message.batch.options)
         raise TimelineError(
             f"{storage.root}: another writer completed instant {completed.time} before this batch "
-            "of it was written, so the batch is not committed; run it again"
+            f"of it was written, so the batch is not committed; run it again: {again}"
         )
     return False
 
@@ -236,13 +239,9 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
 def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> None:
     """Refuse if the instant was rolled back, also if a late task has opened it again since."""
     storage = batch.table.storage
-    undone = owner_of(storage, instant) != batch.owner
-    undone = undone or is_undone(storage, timeline, instant.time)
-    if undone:
-        raise TimelineError(
-            f"{storage.root}: instant {instant.time} was rolled back while this batch was written "
-            "under it, so the batch is not committed; is a second writer at work on the table?"
-        )
+    is_anothers = owner_of(storage, instant) != batch.owner
+    if is_anothers or is_undone(storage, timeline, instant.time):
+        raise undone(batch, instant.time)
 
 
 def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:

@@ -15,6 +15,7 @@ from hoodie_ds.errors import CorruptFileError, UnsupportedTableError, WriteConfl
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.duplicates import stored_keys
+from hoodie_ds.sink.overtaken import remedy
 from hoodie_ds.sink.replay_guard import PENDING_KEY
 from hoodie_ds.sink.stored_places import key_lookup
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
@@ -190,5 +191,5 @@ def _conflict(
 ) -> WriteConflictError:
     return WriteConflictError(
         f"{batch.table.storage.root}: {action} {instant.time} {what} while this batch was written; "
-        "the batch is not committed and can be run again"
+        f"the batch is not committed; {remedy(batch.options)}"
     )

@@ -1,4 +1,4 @@
-"""What a writer is told whose instant another one has taken away from it.
+"""What becomes of a batch that another writer was faster than: told in a sentence, or tried again.
 
 A write that was thought dead is rolled back by the next one: its folders go while it writes to
 them, so that any operation may fail. What the user has to know is not which.
@@ -6,16 +6,19 @@ them, so that any operation may fail. What the user has to know is not which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from hoodie_ds.config.concurrency_catalog import CONCURRENCY_MODE
 from hoodie_ds.config.kinds import ConcurrencyMode
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import StorageError, TimelineError
+from hoodie_ds.errors import StorageError, TimelineError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.owner import owner_of
+
+_log = logging.getLogger("hoodie_ds")
 
 
 def remedy(options: WriteOptions) -> str:
@@ -32,9 +35,8 @@ def remedy(options: WriteOptions) -> str:
 def undone(batch: Batch, time: str) -> TimelineError:
     """Return the error of a batch whose instant was rolled back under it."""
     return TimelineError(
-        f"{batch.table.storage.root}: another writer rolled instant {time} back, which was rolled "
-        f"back while this batch was written under it, so the batch is not committed; "
-        f"{remedy(batch.options)}"
+        f"{batch.table.storage.root}: instant {time} was rolled back by another writer while this "
+        f"batch was written under it, so the batch is not committed; {remedy(batch.options)}"
     )
 
 
@@ -55,3 +57,27 @@ def told_if_undone(batch: Batch, time: str) -> Iterator[None]:
             if owner_of(batch.table.storage, inflight) != batch.owner:
                 raise undone(batch, time) from error
         raise
+
+
+def again_after_conflicts(options: WriteOptions, write: Callable[[], None]) -> None:
+    """Write a batch from its beginning, once more after each conflict as often as options say.
+
+    Parameters
+    ----------
+    options : WriteOptions
+        How to write; a single writer has nobody to go on beside.
+    write : callable
+        Begins, writes and commits the batch.
+
+    Raises
+    ------
+    WriteConflictError
+        Another writer was faster each time.
+    """
+    retries = options.concurrency.conflict_retries if options.concurrency.is_shared else 0
+    for number in range(retries):
+        with suppress(WriteConflictError):
+            write()
+            return
+        _log.info("%s: conflict %d, the batch is written again", options.base_path, number + 1)
+    write()

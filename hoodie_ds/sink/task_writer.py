@@ -13,7 +13,6 @@ import xxhash
 
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.kinds import Operation
-from hoodie_ds.errors import TimelineError
 from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.formats.conform import conform
@@ -30,6 +29,7 @@ from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import open_instant
+from hoodie_ds.sink.overtaken import told_if_undone, undone
 from hoodie_ds.sink.records import check_keys, distinct_partitions
 from hoodie_ds.sink.replay import digest_of, drain, informed
 from hoodie_ds.sink.replay_guard import BatchId
@@ -107,7 +107,8 @@ def _write_rows(
     writer = _writer_class(batch)(batch, context, clock, metrics)
     assignment = Assignment(task.partition, batch.timeline.digest)
     digest = InputDigest()
-    with alive(batch, context.instant_time), _discarding(writer):
+    undone_under = told_if_undone(batch, context.instant_time)
+    with undone_under, alive(batch, context.instant_time), _discarding(writer):
         for chunk, rows in chain([first], chunks):
             writer.write(rows, assignment.places(chunk))
             digest += digest_of(batch, batch_id, rows)  # while they are encoded
@@ -140,10 +141,7 @@ def _check_still_open(batch: Batch, context: WriteContext, statuses: Sequence[Wr
         return
     for status in statuses:
         context.storage.delete(status.stat.path)
-    raise TimelineError(
-        f"{context.storage.root}: instant {context.instant_time} was rolled back while this task "
-        "wrote under it; the batch can be run again"
-    )
+    raise undone(batch, context.instant_time)
 
 
 def _writer_class(batch: Batch) -> type[KeyedWriter | GlobalWriter | AppendWriter]:

@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
@@ -29,6 +29,9 @@ from hoodie_ds.storage.path import check_path, is_unfinished
 from hoodie_ds.storage.protocol import FileStatus
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_PUTS: Final = 10
+"""How often a file is put whose folder another process deletes while it is being put."""
+
 _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ERRORS: Final[dict[int | None, tuple[type[StorageError], str]]] = {
     errno.ENOSPC: (OutOfSpaceError, "free space on the disk"),
@@ -88,24 +91,13 @@ class LocalStorage:
         with self._errors("create", path):
             if os.path.lexists(full):  # spares the losers of a race the sync
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            temporary = _write_temporary(os.path.dirname(full), data)
-            try:
-                _link(temporary, full)
-            finally:
-                _unlink_quietly(temporary)
-            _sync_folder(os.path.dirname(full))
+            _put(full, data, _link)
 
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file, whole."""
         full = self._inside(path)
         with self._errors("replace", path):
-            temporary = _write_temporary(os.path.dirname(full), data)
-            try:
-                os.replace(temporary, full)
-            except BaseException:
-                _unlink_quietly(temporary)
-                raise
-            _sync_folder(os.path.dirname(full))
+            _put(full, data, os.replace)
 
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
@@ -225,6 +217,28 @@ def _write_temporary(folder: str, data: bytes) -> str:
     return temporary
 
 
+def _put(full: str, data: bytes, name: Callable[[str, str], None]) -> None:
+    """Write a file under a temporary name and give it its own, durably.
+
+    Whoever deletes the folder meanwhile has deleted what was there before: then once more.
+    """
+    for _ in range(_PUTS - 1):
+        with contextlib.suppress(FileNotFoundError):
+            _put_once(full, data, name)
+            return
+    _put_once(full, data, name)
+
+
+def _put_once(full: str, data: bytes, name: Callable[[str, str], None]) -> None:
+    temporary = _write_temporary(os.path.dirname(full), data)
+    try:
+        name(temporary, full)
+    except BaseException:
+        _unlink_quietly(temporary)
+        raise
+    _sync_folder(os.path.dirname(full))
+
+
 def _link(temporary: str, full: str) -> None:
     try:
         os.link(temporary, full)
@@ -235,6 +249,7 @@ def _link(temporary: str, full: str) -> None:
             f"the file system of {full!r} has no hard links, which an atomic put-if-absent "
             "needs; keep the table on another one"
         ) from error
+    _unlink_quietly(temporary)
 
 
 def _make_folders(folder: str) -> None:
@@ -278,5 +293,10 @@ def _delete_folder(full: str) -> None:
                 _delete_folder(path)
             else:
                 os.unlink(path)
-    with contextlib.suppress(FileNotFoundError):
+    try:
         os.rmdir(full)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise  # else another process has put a file there since, as if after this

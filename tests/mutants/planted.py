@@ -17,6 +17,7 @@ LISTS = "tests/faults/regressions/test_texts_and_lists.py"
 CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
 USUAL = "tests/unit/config/test_usual_options.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
+OVERTAKEN = "tests/faults/regressions/test_overtaken.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
 MERGER = "tests/unit/record/test_merger.py"
 MERGE_RULE = "tests/faults/regressions/test_merge_rule.py"
@@ -887,6 +888,46 @@ STORAGE = [
 
 WRITERS = "tests/unit/sink/test_several_writers.py"
 LOCKS_AND_TURNS = [
+    Mutant(
+        "writers that undo one another are not told of the concurrency mode",
+        "sink/overtaken.py",
+        "    if options.concurrency.is_shared:\n        return",
+        "    if True:\n        return",
+        f"{OVERTAKEN}::test_whoever_is_undone_by_another_writer_is_told_of_the_concurrency_mode",
+        "two streams kill one another, and nothing says what they need",
+    ),
+    Mutant(
+        "a storage error is told where the instant was rolled back",
+        "sink/overtaken.py",
+        "                raise undone(batch, time) from error",
+        "                pass",
+        f"{OVERTAKEN}::test_a_storage_error_is_told_as_it_is_just_where_nobody_took_over",
+        "a user reads 'no such file' where another writer is the reason",
+    ),
+    Mutant(
+        "a conflict is never tried again",
+        "sink/overtaken.py",
+        "    for number in range(retries):",
+        "    for number in range(0):",
+        f"{OVERTAKEN}::test_a_conflict_was_the_end_whatever_hudis_option_said",
+        "writers die of their first conflict",
+    ),
+    Mutant(
+        "a batch that lost a conflict keeps its instant alive",
+        "hoodie_table.py",
+        "            coordinator.abort([message])",
+        "            pass",
+        f"{OVERTAKEN}::test_a_conflict_was_the_end_whatever_hudis_option_said",
+        "what was given up looks like a living writer's for ten minutes",
+    ),
+    Mutant(
+        "a folder that is filled while it is deleted is an error",
+        "storage/local.py",
+        "        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):",
+        "        if error.errno not in ():",
+        f"{OVERTAKEN}::test_a_folder_that_is_filled_while_it_is_deleted_was_an_error",
+        "a writer dies of 'Directory not empty' beside another one",
+    ),
     Mutant(
         "a writer is dead as soon as nobody looks",
         "services/lazy_recovery.py",

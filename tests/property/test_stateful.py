@@ -1,5 +1,8 @@
 """A stream in all its states against a dictionary: crashes, retries, replays, other writers.
 
+New checkpoints, queries that commits have forgotten, numbers that come again with other rows, and
+tables that are deleted, too: what was never written may not be passed over.
+
 What a table may hold is known after every step but one: when a process ends in a commit, the
 batch is in the table or it is not, until somebody looks.
 """
@@ -16,7 +19,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.errors import HoodieError, MissedBatchesError, ReplayMismatchError
+from hoodie_ds.sink import replay_guard
 from hoodie_ds.testing import (
     Effect,
     Fault,
@@ -72,6 +76,9 @@ class Stream(RuleBasedStateMachine):
         self.table = MemoryStorage(f"memory://stateful-{next(_tables)}")
         self.stages, self.others = count(), count()
         self.number = 0
+        self.query, self.queries = "q", count()
+        self.once: list[tuple[str, Step]] = []
+        """Queries that have written one batch and were not heard of since."""
         self.open: Step | None = None
         """The batch that Spark has not seen committed, and brings again."""
         self.last: Step | None = None
@@ -107,7 +114,8 @@ class Stream(RuleBasedStateMachine):
     def stopped(self, keys: list[int]) -> None:
         """The tasks have written, and the driver ends before it commits."""
         self.open = self.step("upsert", keys, 1)
-        run(self.table, self.options, self.number, self.open, next(self.stages), commit=False)
+        run(self.table, self.options, self.number, self.open, next(self.stages), self.query,
+            commit=False)  # fmt: skip
         self.look()
 
     @precondition(lambda self: self.open is None and self.last is not None)
@@ -115,8 +123,50 @@ class Stream(RuleBasedStateMachine):
     def replay(self) -> None:
         """Spark died after the commit and before its own log: the same batch once more."""
         assert self.last is not None
-        run(self.table, self.options, self.number - 1, self.last, next(self.stages))
+        run(self.table, self.options, self.number - 1, self.last, next(self.stages), self.query)
         self.look()
+
+    @precondition(lambda self: self.open is None and self.number > 0)
+    @rule(keys=KEYS, back=st.integers(1, 15))
+    def number_of_other_rows(self, keys: list[int], back: int) -> None:
+        """An old copy of a checkpoint, or a source that gives other rows: they are refused."""
+        step = self.step("upsert", keys, 1)
+        with pytest.raises(ReplayMismatchError):
+            run(self.table, self.options, max(0, self.number - back), step, next(self.stages),
+                self.query)  # fmt: skip
+        self.look()
+
+    @rule(keys=KEYS)
+    def new_checkpoint(self, keys: list[int]) -> None:
+        """A query that the table has not seen writes its first batch, and is heard of no more."""
+        query, step = f"once {next(self.queries)}", self.step("upsert", keys, 1)
+        run(self.table, self.options, 0, step, next(self.stages), query)
+        self.states = [(model.after(step), done) for model, done in self.decided()]
+        self.once.append((query, step))
+        self.look()
+
+    @precondition(lambda self: self.once)
+    @rule(data=st.data())
+    def forgotten(self, data: Any) -> None:
+        """A batch comes again of a query that the newest commits may not name any more."""
+        query, step = data.draw(st.sampled_from(self.once))
+        run(self.table, self.options, 0, step, next(self.stages), query)
+        self.states = self.decided()
+        self.look()
+
+    @precondition(lambda self: self.open is None and self.number > 0)
+    @rule(keys=KEYS)
+    def deleted(self, keys: list[int]) -> None:
+        """Somebody deletes the table: the stream is stopped, and begun anew with a checkpoint."""
+        self.table = MemoryStorage(f"memory://stateful-{next(_tables)}")
+        forget_process()
+        with pytest.raises(MissedBatchesError):
+            run(self.table, self.options, self.number, self.step("upsert", keys, 1),
+                next(self.stages), self.query)  # fmt: skip
+        assert not self.table.files
+        self.query, self.number = f"q {next(self.queries)}", 0
+        self.last, self.once, self.states = None, [], [(Model(), False)]
+        self.others = count()
 
     @rule(operation=OPERATIONS, keys=KEYS)
     def other_writer(self, operation: str, keys: list[int]) -> None:
@@ -150,7 +200,7 @@ class Stream(RuleBasedStateMachine):
                                                  skip=fault.skip, keep=fault.keep)]  # fmt: skip
         storage: Any = FaultyStorage(self.table, faults)
         try:
-            run(storage, self.options, self.number, step, next(self.stages))
+            run(storage, self.options, self.number, step, next(self.stages), self.query)
         except (SimulatedCrash, HoodieError):
             assert fault is not None
             forget_process()
@@ -175,7 +225,8 @@ class Stream(RuleBasedStateMachine):
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(replay_guard, "_WRITERS_CARRIED", 2)  # so that some are forgotten
     with one_thread():
         yield
 

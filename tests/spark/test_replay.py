@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,32 @@ def test_a_replayed_batch_with_other_rows_stops_the_query(
     put(tmp_path / "source", "b", 2000)
     run({**options, ACCEPT: "true"})
     assert ids(options) == [*range(50), *range(2000, 2050)]
+
+
+def test_foreach_batch_knows_its_checkpoint_and_the_batches_that_a_table_missed(
+    spark: Any, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "table")
+    writer = foreach_batch({"path": path, "hoodie.table.name": "t", WRITER: "me"})
+
+    def stream() -> None:
+        rows = spark.readStream.schema("id bigint").parquet(str(tmp_path / "source"))
+        query = rows.writeStream.foreachBatch(writer).trigger(availableNow=True)
+        query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+
+    put(tmp_path / "source", "a", 0)
+    stream()
+    delete_newest_commit_log_entry(tmp_path / "checkpoint")
+    stream()
+    assert ids({"path": path}) == list(range(50))
+    shutil.rmtree(tmp_path / "checkpoint")  # begun anew: all of its batches are written
+    stream()
+    assert ids({"path": path}) == sorted([*range(50)] * 2)
+    shutil.rmtree(path)
+    put(tmp_path / "source", "b", 50)
+    with pytest.raises(Exception, match="has not seen batch 0 of the query"):
+        stream()
+    assert not Path(path).exists()
 
 
 def test_a_numbered_write_is_in_the_table_once(spark: Any, options: dict[str, str]) -> None:
