@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
@@ -16,8 +17,11 @@ from hoodie_ds.sink.incoming import Incoming
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import to_records
 from hoodie_ds.sink.row_buffer import RowBuffer
-from hoodie_ds.sink.staging import create_base_file, stage, write_merged
+from hoodie_ds.sink.staging import begin_slice, stage, write_merged
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+
+_GATHERED_BYTES: Final = 4 << 20
+"""Arrow bytes of a new file group in one task up to which they are left to the commit."""
 
 
 class BucketWriter:
@@ -90,8 +94,7 @@ class BucketWriter:
             Taken from `buffer`; the caller keeps them until this returns.
         """
         if self._rewrites:
-            part = stage(self._context, self._group, rows, len(self._staged))
-            self._staged.append(part)
+            self._stage(rows)
         else:
             records = apply_policy(self._batch, to_records(self._batch, rows), self._latest)
             self._append(self._batch.merger.combine(records))
@@ -111,8 +114,13 @@ class BucketWriter:
             return self._statuses, self._staged
         if self._rewrites:
             self._write_base(self._rest())
-        elif self._latest is None and owns_group and self._log is None:
-            self._begin_slice(self._rest())
+        elif self._latest is None and self._log is None and owns_group:
+            rest = self._rest()
+            self._statuses += begin_slice(self._batch, self._context, self._group, rest)
+        elif self._latest is None and self._log is None and self.buffer.nbytes <= _GATHERED_BYTES:
+            # One base file for the rows of all tasks, rather than a log file for those of each.
+            self._stage_rest()
+            return self._statuses, self._staged
         else:
             self._flush_rest()
         if self._log is not None:
@@ -129,6 +137,13 @@ class BucketWriter:
         for rows in self.buffer.take():
             self.flush(rows)
 
+    def _stage_rest(self) -> None:
+        for rows in self.buffer.take():
+            self._stage(rows)
+
+    def _stage(self, rows: pa.Table) -> None:
+        self._staged.append(stage(self._context, self._group, rows, len(self._staged)))
+
     def _rest(self) -> Incoming:
         return Incoming(self._batch, [*self._staged, *self.buffer.take()])
 
@@ -138,22 +153,6 @@ class BucketWriter:
         )
         if status is not None:
             self._statuses.append(status)
-
-    def _begin_slice(self, incoming: Incoming) -> None:
-        """Start a merge-on-read group with a base file; deletes follow in a log, as tombstones."""
-        combined = self._batch.merger.combine(incoming.records())
-        status = create_base_file(self._context, self._group, combined, incoming)
-        base_file = ""
-        if status is not None:
-            self._statuses.append(status)
-            base_file = status.stat.path.rpartition("/")[2]
-        if combined.deleted.any():
-            tombstones = combined.take(combined.deleted.nonzero()[0])
-            target = LogTarget(
-                self._group, self._context.instant_time, base_file, 1, is_new=not base_file
-            )
-            self._log = AppendHandle(self._context, target)
-            self._log.write(tombstones)
 
     def _append(self, combined: RecordSet) -> None:
         if self._log is None:

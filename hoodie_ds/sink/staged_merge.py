@@ -68,7 +68,11 @@ def merge_all_staged(
     with ThreadPoolExecutor(_MERGE_THREADS, thread_name_prefix="hoodie-merge") as pool:
         merged = pool.map(
             lambda job: merge_staged(
-                batch, commit_context(context, job[0]), groups[job[1]], latest.get(job[1])
+                batch,
+                commit_context(context, job[0]),
+                groups[job[1]],
+                latest.get(job[1]),
+                has_logs=job[1] in taken,
             ),
             zip(numbers, groups, strict=False),
         )

@@ -12,6 +12,8 @@ from dataclasses import replace
 import pyarrow as pa
 import xxhash
 
+from hoodie_ds.config.kinds import TableType
+from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.handles.data_file import HashingOutput
@@ -22,6 +24,7 @@ from hoodie_ds.sink.duplicates import apply_policy
 from hoodie_ds.sink.incoming import Incoming, rows_of
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.new_group import new_group
+from hoodie_ds.sink.records import to_records
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.paths import staged_path
 
@@ -66,8 +69,11 @@ def merge_staged(
     context: WriteContext,
     staged: Sequence[StagedRows],
     latest: FileSlice | None,
+    has_logs: bool = False,
 ) -> list[WriteStatus]:
     """Merge all staged rows of one file group into its next base file.
+
+    A new group of a merge-on-read table begins as it would if one task had all of its rows.
 
     Parameters
     ----------
@@ -79,12 +85,59 @@ def merge_staged(
         Of one file group, which has an id.
     latest : FileSlice or None
         The group's latest slice; None for a new group.
+    has_logs : bool
+        Whether tasks with more rows of a new group have begun it with log files.
     """
     ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
     incoming = Incoming(batch, [part for part in ordered if not part.are_inserts])
     inserts = [part for part in ordered if part.are_inserts]
-    status = write_merged(batch, context, staged[0].group, incoming, latest, inserts)
+    group = staged[0].group
+    if latest is None and batch.table.properties.table_type is TableType.MERGE_ON_READ:
+        if not has_logs:
+            return begin_slice(batch, context, group, incoming)
+        target = LogTarget(group, context.instant_time, "", 1, is_new=True)
+        parts = (to_records(batch, rows) for rows in rows_of(batch, ordered))
+        return [_write_log(context, target, map(batch.merger.combine, parts))]
+    status = write_merged(batch, context, group, incoming, latest, inserts)
     return [] if status is None else [status]
+
+
+def begin_slice(
+    batch: Batch, context: WriteContext, group: FileGroupId, incoming: Incoming
+) -> list[WriteStatus]:
+    """Begin a merge-on-read group with a base file; deletes follow in a log, as tombstones.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The file group, of which there is nothing yet.
+    incoming : Incoming
+        Its rows.
+    """
+    combined = batch.merger.combine(incoming.records())
+    status = create_base_file(context, group, combined, incoming)
+    statuses = [] if status is None else [status]
+    if combined.deleted.any():
+        base_file = "" if status is None else status.stat.path.rpartition("/")[2]
+        tombstones = combined.take(combined.deleted.nonzero()[0])
+        target = LogTarget(group, context.instant_time, base_file, 1, is_new=status is None)
+        statuses.append(_write_log(context, target, [tombstones]))
+    return statuses
+
+
+def _write_log(context: WriteContext, target: LogTarget, parts: Iterable[RecordSet]) -> WriteStatus:
+    handle = AppendHandle(context, target)
+    try:
+        for records in parts:
+            handle.write(records)
+    except BaseException as error:
+        handle.discard(error)
+        raise
+    return handle.close()
 
 
 def write_merged(

@@ -635,6 +635,15 @@ READS = [
         "P14: a commit is not seen",
     ),
     Mutant(
+        "the commit begins a merge-on-read group as it begins a copy-on-write one",
+        "sink/staging.py",
+        "    if latest is None and batch.table.properties.table_type is TableType.MERGE_ON_READ:\n",
+        "    if False:\n",
+        "tests/faults/regressions/test_first_write.py"
+        "::test_a_delete_of_a_new_group_stays_one_for_older_rows",
+        "P11: a deleted row is back by an older one",
+    ),
+    Mutant(
         "what a process knows of commits outlives their rollback",
         "table/named_files.py",
         "        live = _LiveFiles()\n",
