@@ -166,7 +166,7 @@ def check_new_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
 
 def _unseen(batch: Batch, timeline: Timeline) -> list[tuple[Instant, CommitMetadata]]:
     """Commits that were not there when a batch began."""
-    seen = {instant.time for instant in batch.timeline.commits}
+    seen = batch.timeline.commit_times
     storage = batch.table.storage
     return [(i, read_commit(storage, i)) for i in timeline.commits if i.time not in seen]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -133,3 +134,39 @@ def test_views_of_abandoned_queries_were_never_removed() -> None:
     clock.advance(8 * 24 * 3600 * 1000)
     forget_views(storage, ReplayGuard({"mine": "4"}))
     assert list(storage.files) == [".hoodie/.temp/views/another_7"]  # there is no later one
+
+
+class Counting:
+    """Counts the operations of a storage, by name and by how a path begins."""
+
+    def __init__(self, inner: MemoryStorage) -> None:
+        self.inner = inner
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self.inner, name)
+        if callable(found):
+            self.calls[name] += 1
+        return found
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_batch_costs_as_many_operations_after_600_commits_as_after_60(table_type: str) -> None:
+    costs = []
+    for length in (60, 600):
+        table = Table(table_type)
+        table.write()
+        table.write()
+        table.grow(length)
+        table.clock.advance(10_000)
+        table.write()
+        inner = table.storage.copy()  # of which this process knows nothing
+        counting = Counting(inner)
+        table.storage = cast(MemoryStorage, counting)
+        parsed = commits_parsed(table.write)
+        written = dict(counting.calls)
+        table.read()
+        counting.calls.clear()
+        again = commits_parsed(table.read)
+        costs.append((sum(parsed.values()), written, sum(again.values()), dict(counting.calls)))
+    assert costs[0] == costs[1]
