@@ -126,3 +126,22 @@ def test_we_read_what_the_jvm_writes(jvm_hudi: JvmHudi, tmp_path: Path, ordering
     expected = [trip for trip in expected if trip[0] != "c"]
     assert trips_of(jvm_hudi.read(tmp_path)) == expected
     assert trips_of(table.read()) == expected
+
+
+def test_the_jvm_reads_a_delete_with_a_null_beside_a_value(
+    jvm_hudi: JvmHudi, tmp_path: Path
+) -> None:
+    """A null would make it fail; what is stored for it is as low."""
+    chosen = {key: text for key, text in options("long,int").items() if key != BLOCKS}
+    table = HoodieTable(str(tmp_path), {**chosen, BUCKETS: "1"})
+    stored, deletes = (
+        rows(trips, gone).drop_columns(["int"])
+        for trips, gone in (
+            ([("a", 5, 1), ("b", 5, 1), ("c", 5, 1)], False),
+            ([("a", 5, 1), ("b", 6, 1), ("c", 4, 1)], True),
+        )
+    )
+    table.upsert(stored.append_column("int", pa.array([-5, -5, -5], pa.int32())))
+    table.upsert(deletes.append_column("int", pa.nulls(3, pa.int32())))
+    assert [row[0] for row in trips_of(table.read())] == ["a", "c"]
+    assert trips_of(jvm_hudi.read(tmp_path)) == trips_of(table.read())
