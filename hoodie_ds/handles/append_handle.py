@@ -64,10 +64,9 @@ class AppendHandle:
     def __init__(self, context: WriteContext, target: LogTarget) -> None:
         self._context = context
         self._target = target
+        token = context.log_token(target.version)
         self._name = str(
-            LogFileName(
-                target.group.file_id, target.base_instant, target.version, context.write_token
-            )
+            LogFileName(target.group.file_id, target.base_instant, target.version, token)
         )
         self._path = in_partition(target.group.partition_path, self._name)
         self._num_live = 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
+import xxhash
 
 from hoodie_ds.config.kinds import LogBlockFormat
 from hoodie_ds.formats.bloom_filter import BloomParams
@@ -14,6 +15,8 @@ from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
 
 _WRITERS_PER_BATCH: Final = 10_000_000
+_JAVA_INT_MAX: Final = 0x7FFF_FFFF
+"""Hudi on the JVM reads each part of a write token as an int."""
 
 
 @dataclass(slots=True)
@@ -41,8 +44,10 @@ class WriteContext:
         Time of the instant that the files belong to.
     task_partition : int
         Number of the task, part of every row's ``_hoodie_commit_seqno``.
-    write_token : str
-        ``<task partition>-<stage>-<attempt>``; no other attempt has it.
+    batch_attempt : str
+        Identity of the attempt to write the batch; no other attempt has it.
+    task_attempt : str
+        Identity of the task attempt, or of the attempt to commit, within that.
     schema : pyarrow.Schema
         The table's columns, the five meta columns first.
     avro_schema : str
@@ -59,12 +64,15 @@ class WriteContext:
         Whether the table has record keys.
     batch_number : int
         How many micro-batches the instant holds before this one.
+    files : list of str
+        Paths of the data files that were begun so far.
     """
 
     storage: Storage
     instant_time: str
     task_partition: int
-    write_token: str
+    batch_attempt: str
+    task_attempt: str
     schema: pa.Schema
     avro_schema: str
     codec: str
@@ -75,11 +83,30 @@ class WriteContext:
     has_keys: bool = True
     batch_number: int = 0
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
+    files: list[str] = field(default_factory=list)
 
     @property
     def writer(self) -> int:
         """Number of the task, another one in each micro-batch of the instant."""
         return self.batch_number * _WRITERS_PER_BATCH + self.task_partition
+
+    @property
+    def write_token(self) -> str:
+        """Write token of the attempt's base files; no other attempt has it, ever."""
+        return self.log_token(0)
+
+    def log_token(self, version: int) -> str:
+        """Return the write token of the attempt's log file with a version.
+
+        It begins with the number of the task, which orders the log files of one version. The rest
+        is a hash: the name of a log file in table version 6 does not hold its writer's instant,
+        and the numbers of stages and attempts begin anew with each driver. Each version has a
+        token of its own, since Hudi on the JVM names its next log file after the token of the
+        newest one.
+        """
+        identity = f"{self.batch_attempt} {self.task_attempt} {version}"
+        digest = xxhash.xxh3_64_intdigest(identity.encode())
+        return f"{self.writer}-{digest >> 33}-{digest & _JAVA_INT_MAX}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,9 @@ class HashingOutput(io.RawIOBase):
 def open_data_file(context: WriteContext, path: str, kind: str) -> Iterator[HashingOutput]:
     """Open a new data file of the table.
 
-    The marker comes first: whatever happens later, rollback finds the file by it.
+    The marker comes first: whatever happens later, rollback finds the file by it. It names the
+    attempt, which tells that no other writer can have, or take, the file's name; the markers of
+    Hudi on the JVM are empty.
 
     Parameters
     ----------
@@ -65,8 +67,10 @@ def open_data_file(context: WriteContext, path: str, kind: str) -> Iterator[Hash
         ``CREATE``, ``MERGE`` or ``APPEND``, the marker's kind.
     """
     # A task that is tried again in place leaves the marker behind; it says the same.
+    marker = marker_path(context.instant_time, path, kind)
     with suppress(AlreadyExistsError):
-        context.storage.put_if_absent(marker_path(context.instant_time, path, kind), b"")
+        context.storage.put_if_absent(marker, context.batch_attempt.encode())
+    context.files.append(path)
     with context.storage.open_output(path) as file, HashingOutput(file) as output:
         yield output
 

@@ -7,6 +7,7 @@ that a rollback command names do not count either (Hudi tech spec, "log format")
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,11 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.data_block import decode_data_block
 from hoodie_ds.formats.delete_block import decode_delete_block
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, LogBlock, read_blocks
+from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merger import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
@@ -72,16 +74,25 @@ class LogReader:
         ]
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
-        """Read a log file, also while it is being written, or as a killed writer left it."""
-        data = self.view.read_log(log)
+        """Read a log file, also while it is being written, or as a killed writer left it.
+
+        Or none at all: what was never committed may be rolled back after the slice was listed.
+        """
+        try:
+            data = self.view.read_log(log)
+        except NotFoundError:
+            if was_never_committed(self.view, log):
+                return []
+            raise
         try:
             return list(read_blocks(data, log.path))
         except CorruptFileError:
-            if self._is_unfinished(log.path):
+            if self._is_unfinished(log.path) or is_uncommitted(self.view, log):
                 return list(read_blocks(data, log.path, lenient=True))
-            if self.view.storage.read(log.path) == data:
-                raise
-        return self._blocks(log)  # it was being written, and its commit came in between
+            with suppress(NotFoundError):
+                if self.view.storage.read(log.path) == data:
+                    raise
+        return self._blocks(log)  # it was being written, and its commit or rollback came in between
 
     def _is_unfinished(self, path: str) -> bool:
         """Whether a marker announces a file which no commit in sight names."""

@@ -13,7 +13,7 @@ from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
 from hoodie_ds.errors import AlreadyExistsError, TimelineError
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block, read_blocks
-from hoodie_ds.services.failed_write import files_of, is_ours, marked_files
+from hoodie_ds.services.failed_write import delete_left, files_of, is_ours, marked_files
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.claim import claim
@@ -129,8 +129,8 @@ def _execute(
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
     # Its tasks may have written on while it was undone; after their markers nothing tells of that.
-    for path in sorted(marked_files(table, instant.time) if ours else ()):
-        storage.delete(path)
+    if ours:
+        delete_left(storage, instant.time, marked_files(table, instant.time))
     storage.delete(temp_folder(instant.time))
     storage.delete(temp_folder(rollback.time))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hoodie_ds.services.failed_write import announced
+from hoodie_ds.services.failed_write import announced, delete_left
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.opened import Table
@@ -55,9 +55,9 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
         known_otherwise = not is_commit and (time in known or view.is_committed(time))
         if known_otherwise and time not in undone:
             continue
-        for path in () if time in undone else sorted(announced(time, paths)):
-            if not (is_commit and view.names(time, path)):
-                table.storage.delete(path)
+        marked = {} if time in undone else announced(time, paths)
+        late = {p: m for p, m in marked.items() if not (is_commit and view.names(time, p))}
+        delete_left(table.storage, time, late, is_complete=is_commit)
         now = table.storage.list(temp_folder(time), recursive=True)
         if paths.issuperset(status.path for status in now):
             table.storage.delete(temp_folder(time))

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from hoodie_ds.config.clock import Clock, Pauses
+from hoodie_ds.config.ids import IdSource
 from hoodie_ds.errors import (
     AlreadyExistsError,
     CommitOutcomeUnknownError,
@@ -25,6 +26,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.services.failed_write import announced, delete_left, marked_by
 from hoodie_ds.sink.assignment import mixed_views
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit_record import commit_record, joined
@@ -50,7 +52,6 @@ from hoodie_ds.timeline.paths import (
     commit_path,
     instant_path,
     manifest_path,
-    marked_file,
     temp_folder,
     tombstone_path,
 )
@@ -60,7 +61,9 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 _log = logging.getLogger("hoodie_ds")
 
 
-def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses) -> None:
+def complete(
+    messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses, ids: IdSource
+) -> None:
     """Commit what tasks wrote.
 
     Parameters
@@ -71,6 +74,8 @@ def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses
         For rollbacks of others' instants that were decided and not carried out.
     pauses : Pauses
         Waits for the lock.
+    ids : IdSource
+        For the names of files that the commit writes itself.
 
     Raises
     ------
@@ -87,7 +92,7 @@ def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses
     _check_not_undone(batch, timeline, instant)
     with told_if_undone(batch, time), alive(batch, time):
         tried = _first_try(messages[0])
-        statuses = _statuses(tried) if tried else _all_files(batch, time, messages)
+        statuses = _statuses(tried) if tried else _all_files(batch, time, messages, ids)
         with excluding(batch, clock, pauses) as exclusion:
             while not _decided(messages, instant, statuses, tried, timeline, exclusion):
                 pass
@@ -95,14 +100,16 @@ def complete(messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses
         heartbeat.stop(storage, time)
 
 
-def _all_files(batch: Batch, time: str, messages: Sequence[TaskCommitMessage]) -> list[WriteStatus]:
+def _all_files(
+    batch: Batch, time: str, messages: Sequence[TaskCommitMessage], ids: IdSource
+) -> list[WriteStatus]:
     """Merge staged rows; returns what was written, here and by tasks."""
     statuses = [status for message in messages for status in message.statuses]
     staged = [part for message in messages for part in message.staged]
     _check_no_group_twice(statuses, staged)
     if staged and not all(message.owns_keys for message in messages):
         _warn_unshuffled(batch.table.storage.root)
-    return statuses + merge_all_staged(batch, time, staged, statuses)
+    return statuses + merge_all_staged(batch, time, staged, statuses, ids.unique())
 
 
 def _first_try(message: TaskCommitMessage) -> bytes | None:
@@ -173,7 +180,7 @@ def _decided(
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
     if _number(batch) == batch.options.batches_per_commit or messages[0].batch_id is None:
-        _delete_unnamed(storage, instant.time, body)
+        _delete_own_lost(storage, instant.time, body, batch.attempt)
         if not exclusion.decide(instant, timeline, record.guard_entries):
             return False
         _finish(storage, instant, body)
@@ -245,7 +252,7 @@ def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> Non
 
 
 def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
-    """Complete an instant that was decided to be completed."""
+    """Complete an instant that was decided to be completed, and clean up."""
     try:
         _put_completed(storage, instant.at(State.COMPLETED), manifest)
     except StorageError as error:
@@ -254,6 +261,9 @@ def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
             f"could not be written down ({error}); the next batch of any writer does so"
         ) from error
     try:
+        # Listed anew: a late task looks for the completed file once its own is there.
+        lost = _lost_files(storage, instant.time, manifest)
+        delete_left(storage, instant.time, lost, is_complete=True)
         storage.delete(temp_folder(instant.time))
     except StorageError as error:
         # The batch is in the table: to report a failure would have it written twice.
@@ -325,12 +335,22 @@ def _warn_unshuffled(root: str) -> None:
     )
 
 
-def _delete_unnamed(storage: Storage, time: str, manifest: bytes) -> None:
-    """Delete files of this instant that its manifest does not name: they are of lost attempts."""
+def _lost_files(storage: Storage, time: str, manifest: bytes) -> dict[str, str]:
+    """Files that an instant's markers announce and its manifest does not name, each by marker."""
     named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
-    for marker in storage.list(temp_folder(time), recursive=True):
-        path = marked_file(time, marker.path)
-        if path is not None and path not in named:
+    listed = storage.list(temp_folder(time), recursive=True)
+    found = announced(time, [status.path for status in listed])
+    return {path: marker for path, marker in found.items() if path not in named}
+
+
+def _delete_own_lost(storage: Storage, time: str, manifest: bytes, attempt: str) -> None:
+    """Delete the files of this batch's lost task attempts, before readers that list see them.
+
+    Those of other attempts wait until the instant is complete: another driver of the same query
+    may be about to complete it with them.
+    """
+    for path, marker in sorted(_lost_files(storage, time, manifest).items()):
+        if marked_by(storage, marker) == attempt:
             storage.delete(path)
 
 

@@ -241,7 +241,7 @@ class Coordinator:
             )
         written = [message for message in reported if message.instant_time is not None]
         if written:
-            complete(written, self.clock, self.pauses)
+            complete(written, self.clock, self.pauses, self.ids)
         elif reported:
             self._commit_nothing_written(reported)
 
@@ -292,7 +292,7 @@ class Coordinator:
         if batch.options.allow_empty_commit or replaced_groups(batch, partitions):
             time = open_instant(batch)
             opened = [replace(message, instant_time=time) for message in messages]
-            complete(opened, self.clock, self.pauses)
+            complete(opened, self.clock, self.pauses, self.ids)
         elif batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:
             mark(self.storage, batch_id)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
 from typing import Final
 
@@ -16,6 +17,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.global_writer import write_placed
 from hoodie_ds.sink.key_shares import UNPLACED
+from hoodie_ds.sink.late_files import no_late_files
 from hoodie_ds.sink.messages import StagedRows, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.packing import merge_inserts
@@ -27,7 +29,11 @@ _MERGE_THREADS: Final = 2
 
 
 def merge_all_staged(
-    batch: Batch, time: str, staged: Sequence[StagedRows], written: Sequence[WriteStatus]
+    batch: Batch,
+    time: str,
+    staged: Sequence[StagedRows],
+    written: Sequence[WriteStatus],
+    attempt: str,
 ) -> list[WriteStatus]:
     """Merge staged rows into their file groups, or begin new ones.
 
@@ -41,6 +47,8 @@ def merge_all_staged(
         From all tasks.
     written : sequence of WriteStatus
         Files that the tasks wrote.
+    attempt : str
+        Identity of this attempt to commit; no other attempt has it.
 
     Returns
     -------
@@ -49,8 +57,18 @@ def merge_all_staged(
     """
     if not staged:
         return []
+    context = replace(write_context(batch, TaskId(), time), task_attempt=f"commit {attempt}")
+    with no_late_files(batch, context):
+        return _merge(batch, context, staged, written)
+
+
+def _merge(
+    batch: Batch,
+    context: WriteContext,
+    staged: Sequence[StagedRows],
+    written: Sequence[WriteStatus],
+) -> list[WriteStatus]:
     numbers = count()
-    context = write_context(batch, TaskId(), time)
     statuses, staged = _place_staged(batch, commit_context(context, next(numbers)), staged)
     groups: dict[FileGroupId, list[StagedRows]] = {}
     for part in staged:

@@ -251,7 +251,5 @@ def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
 
 def commit_context(context: WriteContext, number: int) -> WriteContext:
     """Return a context with a write token of its own for one merge of the commit."""
-    partition = 1_000_000 + number  # beyond the numbers of tasks, so that row numbers differ too
-    context = replace(context, task_partition=partition)
-    _, stage, _ = context.write_token.split("-")
-    return replace(context, write_token=f"{context.writer}-{stage}-0")
+    # Beyond the numbers of tasks, so that row numbers differ too.
+    return replace(context, task_partition=1_000_000 + number)

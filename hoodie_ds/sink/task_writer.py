@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 import pyarrow as pa
-import xxhash
 
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.kinds import Operation
@@ -17,7 +15,7 @@ from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.row_sizes import cut
-from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.append_writer import AppendWriter
 from hoodie_ds.sink.assignment import Assignment
 from hoodie_ds.sink.batch import Batch
@@ -25,16 +23,15 @@ from hoodie_ds.sink.exclusion import alive
 from hoodie_ds.sink.global_writer import GlobalWriter
 from hoodie_ds.sink.input_digest import InputDigest
 from hoodie_ds.sink.keyed_writer import KeyedWriter
+from hoodie_ds.sink.late_files import no_late_files
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import open_instant
-from hoodie_ds.sink.overtaken import told_if_undone, undone
+from hoodie_ds.sink.overtaken import told_if_undone
 from hoodie_ds.sink.records import check_keys, distinct_partitions
 from hoodie_ds.sink.replay import digest_of, drain, informed
 from hoodie_ds.sink.replay_guard import BatchId
-from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.owner import owner_of
 
 _CHUNK_BYTES: Final = 32 << 20
 """Arrow batches are handled together up to this size: per-batch costs are then negligible."""
@@ -107,15 +104,15 @@ def _write_rows(
     writer = _writer_class(batch)(batch, context, clock, metrics)
     assignment = Assignment(task.partition, batch.timeline.digest)
     digest = InputDigest()
-    undone_under = told_if_undone(batch, context.instant_time)
-    with undone_under, alive(batch, context.instant_time), _discarding(writer):
+    told = told_if_undone(batch, context.instant_time)
+    late = no_late_files(batch, context)
+    with told, alive(batch, context.instant_time), late, _discarding(writer):
         for chunk, rows in chain([first], chunks):
             writer.write(rows, assignment.places(chunk))
             digest += digest_of(batch, batch_id, rows)  # while they are encoded
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, batch.layout is not None)
         statuses, staged = writer.close(owns)
-    _check_still_open(batch, context, statuses)
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
@@ -128,20 +125,6 @@ def _write_rows(
         owns_keys=owns.keys,
         assigned_by=assignment.assigned_by,
     )
-
-
-def _check_still_open(batch: Batch, context: WriteContext, statuses: Sequence[WriteStatus]) -> None:
-    """Take the files of a late task away, whose instant was rolled back meanwhile.
-
-    The rollback could not find those that came after it; no commit names them, but readers that
-    list folders would see them.
-    """
-    inflight = Instant(context.instant_time, batch.action, State.INFLIGHT)
-    if owner_of(context.storage, inflight) == batch.owner:
-        return
-    for status in statuses:
-        context.storage.delete(status.stat.path)
-    raise undone(batch, context.instant_time)
 
 
 def _writer_class(batch: Batch) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
@@ -180,11 +163,12 @@ def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext
     """Return what a task's handles share."""
     options, budget = batch.options, MemoryBudget.of(batch.options)
     prepared = batch.timeline.prepared
-    context = WriteContext(
+    return WriteContext(
         storage=batch.table.storage,
         instant_time=instant_time,
         task_partition=task.partition,
-        write_token="",
+        batch_attempt=batch.attempt,
+        task_attempt=f"{task.stage}-{task.attempt}",
         schema=batch.stored_schema,
         avro_schema=batch.stored_avro_schema,
         codec=options.parquet_codec.value,
@@ -195,11 +179,6 @@ def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext
         has_keys=batch.index is not None,
         batch_number=prepared.num_batches if prepared else 0,
     )
-    stage = task.stage
-    if prepared:
-        # Tasks of a run that died under the same instant may have had the same numbers.
-        stage = stage % 2000 * 10**6 + xxhash.xxh32_intdigest(batch.attempt.encode()) % 10**6
-    return replace(context, write_token=f"{context.writer}-{stage}-{task.attempt}")
 
 
 def _bloom_params(batch: Batch) -> BloomParams | None:

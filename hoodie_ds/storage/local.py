@@ -80,7 +80,7 @@ class LocalStorage:
                 os.fsync(descriptor)
                 _sync_folder(os.path.dirname(full))
             except BaseException:
-                _unlink_quietly(full)
+                _unlink_own(full, descriptor)
                 raise
             finally:
                 os.close(descriptor)
@@ -282,6 +282,13 @@ def _unlink_quietly(full: str) -> None:
     """Remove a file on the way out of a failure, which is what will be reported."""
     with contextlib.suppress(OSError):
         os.unlink(full)
+
+
+def _unlink_own(full: str, descriptor: int) -> None:
+    """Remove a file on the way out of a failure, unless its name is another file's by now."""
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.lstat(full), os.fstat(descriptor)):
+            os.unlink(full)
 
 
 def _delete_folder(full: str) -> None:

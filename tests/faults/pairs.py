@@ -172,8 +172,13 @@ class Play:
         forget_process()
         return play(left, self.actors, order)[1]
 
-    def check(self, left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
-        assert_well(left, self.opts)
+    def check(
+        self,
+        left: MemoryStorage,
+        raised: Sequence[BaseException | None],
+        but_for: str | None = None,
+    ) -> None:
+        assert_well(left, self.opts, but_for=but_for)
         done = [s for s, error in zip(self.steps, raised, strict=True) if s and error is None]
         open_ = [s for s, error in zip(self.steps, raised, strict=True) if s and error is not None]
         allowed = [rows for some in _subsets(open_) for rows in self._rows([*done, *some])]

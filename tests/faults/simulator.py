@@ -57,7 +57,6 @@ class Simulation:
         chosen[SPAN] = str(self.span)
         self.options = {key: value for key, value in chosen.items() if value}
         self.visible = self.model = Model()
-        self.stage = 0
         self.late: list[Callable[[], object]] = []
 
     def run(self) -> str:
@@ -104,10 +103,12 @@ class Simulation:
         raise AssertionError(f"batch {number} does not come through without faults")
 
     def _try(self, number: int, step: Step, fault_rate: float) -> None:
-        process = self._process(fault_rate)
+        # Who takes over from an instant of several micro-batches may make some visible early.
+        stops = self.span == 1 and self.draw.random() < fault_rate / 2
+        overtaken = self._overtaken(number, step) if stops else None
+        process = self._process(fault_rate, overtaken)
         coordinator = self._coordinator(step.operation, process)
         batch = coordinator.begin(step.rows.schema, QUERY)
-        self.stage += 1
         messages: list[TaskCommitMessage] = []
         try:
             messages += [
@@ -127,6 +128,20 @@ class Simulation:
             raise
         if self.draw.random() < 0.3:
             self._zombies()
+
+    def _overtaken(self, number: int, step: Step) -> Callable[[Operation], None]:
+        """Stop a driver before one of its operations, while another one writes the batch.
+
+        It goes on later, as if nothing had happened.
+        """
+        at = self.draw.randint(1, 60)
+
+        def before(operation: Operation) -> None:
+            if operation.number == at:
+                self.recorder.note("another driver takes over")
+                self._try(number, step, 0.0)
+
+        return before
 
     def _task(
         self, batch: Batch, number: int, step: Step, task: int, fault_rate: float
@@ -160,14 +175,14 @@ class Simulation:
     ) -> Callable[[], TaskCommitMessage]:
         """An attempt in a process of its own, with the rows in an order of its own."""
         order = self.draw.sample(range(len(rows)), len(rows))
-        stage, size = self.stage, self.draw.randint(1, 4)
+        size = self.draw.randint(1, 4)
 
         def work() -> TaskCommitMessage:
             process = cast(Storage, self._process(fault_rate, self._interleaved()))
             mine = replace(batch, table=replace(batch.table, storage=process))
             message = write_task(
                 mine,
-                TaskId(task, stage, 10 * stage + attempt),
+                TaskId(task, 0, attempt),  # Spark's numbers, which begin anew with each driver
                 BatchId(QUERY, number),
                 rows.take(pa.array(order, pa.int64())).to_batches(size),
                 sole_writer=step.tasks == 1,

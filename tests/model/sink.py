@@ -12,7 +12,7 @@ a batch or nothing, once, and all of it from when Spark has logged it.
 | task: open, look, write | `write_task`: `open_instant`, then a file under a name of its own |
 | commit | `commit._decided`: `_is_done`, `_check_not_undone`, of `check_groups` the replay guard |
 | manifest | `_put_manifest` |
-| drop | `_delete_unnamed` |
+| drop | `_delete_own_lost` |
 | complete | `_put_completed` |
 | finish | the rest of `_finish`; then Spark logs the batch |
 | abort | `Coordinator.abort` |

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.faults.tally import reached, tally
-from tests.model import sink, turns, writers
+from tests.model import names, sink, turns, writers
 from tests.model.explore import Model, explore
 from tests.model.variants import LARGE, SMALL, UNSAFE, VAST
 
@@ -133,7 +133,9 @@ def test_enough_states_were_seen(request: pytest.FixtureRequest) -> None:
         reached("model states")
 
 
-@pytest.mark.parametrize("module", [writers, sink, turns], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [writers, sink, turns, names], ids=lambda module: module.__name__
+)
 def test_models_name_functions_that_exist(module: Any) -> None:
     rows = [line for line in module.__doc__.splitlines() if line.startswith("|")]
     named = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}

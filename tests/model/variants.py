@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from tests.model.explore import Model
+from tests.model.names import Names
 from tests.model.sink import Sink
 from tests.model.turns import Rules, Turns, Writer
 from tests.model.writers import Writers
@@ -135,6 +136,12 @@ UNSAFE: Final = {
     "a rollback claims a time and does not look at the timeline": Unsafe(
         _turns(ONE, RECOVERS, rollback_time="claimed"), 33, "a commit and of a rollback"
     ),
+    "names that attempts share, and a writer that goes on": Unsafe(
+        Names(own_names=False, recoveries=1), 9, "log file is gone"
+    ),
+    "names that attempts share, and a recovery that goes on": Unsafe(
+        Names(own_names=False, late_writer=False), 9, "log file is gone"
+    ),
     "sweep of folders that were listed, with what is in them by then": Unsafe(
         _turns(ONE, ONLY_SWEEPS, sweeps="folders"), 14, "rows of commit 1 are gone"
     ),
@@ -153,6 +160,7 @@ WRITERS: Final[dict[str, dict[str, Any]]] = {
 SMALL: Final[dict[str, Model[Any]]] = {
     "writers A": Writers(operations=2, crashes=1),
     "sink": Sink(),
+    "names": Names(),
     "turns, one file group": Turns((ONE, SAME_GROUP)),
     "turns, one recovers": Turns((ONE, RECOVERS)),
     "turns, one micro-batch": Turns((ONE, SAME_BATCH)),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 COMMIT = "tests/unit/sink/test_commit.py"
+DELETIONS = "tests/faults/regressions/test_names_and_deletions.py"
+STOPPED = "tests/faults/test_stopped.py"
 RECOVERY = "tests/unit/services/test_recovery.py"
 ROLLBACK = "tests/unit/services/test_rollback.py"
 SPANS = "tests/unit/sink/test_several_batches.py"
@@ -135,6 +137,99 @@ TYPES = [
 ]
 """Of the types, names and bytes of columns."""
 
+NAMES_AND_DELETIONS = [
+    Mutant(
+        "a write token holds the numbers of the task alone",
+        "handles/context.py",
+        'f"{self.batch_attempt} {self.task_attempt} {version}"',
+        'f"{self.task_attempt} {version}"',
+        f"{DELETIONS}::test_a_writer_that_goes_on_deletes_the_log_file_of_the_one_that_took_over",
+        "P3: a stopped writer that goes on deletes a committed log file",
+    ),
+    Mutant(
+        "all log files of an attempt have one token",
+        "handles/context.py",
+        "{self.task_attempt} {version}",
+        "{self.task_attempt}",
+        "tests/unit/handles/test_handles.py::test_no_other_attempt_has_a_name",
+        "P3: Hudi on the JVM gives its next log file the name of one that is rolled back",
+    ),
+    Mutant(
+        "a rollback deletes log files whose names others may take",
+        "services/failed_write.py",
+        "    return bool(marked_by(storage, marker))\n",
+        "    return True\n",
+        f"{DELETIONS}::test_a_log_file_of_an_earlier_release_stays",
+        "P3: a rollback that was stopped deletes a committed log file",
+    ),
+    Mutant(
+        "a rollback deletes another engine's log files",
+        "services/failed_write.py",
+        "whole |= {path for path in listed if _is_named_after(path, time)}",
+        "whole |= {p for p in listed if _size_if_written_by(storage, p, time)}",
+        f"{DELETIONS}::test_a_log_file_whose_name_another_engine_may_take_stays",
+        "P3: a rollback that was stopped deletes a committed log file",
+    ),
+    Mutant(
+        "a commit deletes what another driver of its instant has written",
+        "sink/commit.py",
+        "        if marked_by(storage, marker) == attempt:\n",
+        "        if True:\n",
+        f"{DELETIONS}::test_a_driver_left_behind_deletes_what_its_successor_commits_in_the_same_instant",
+        "P3: a stopped driver that goes on deletes committed files",
+    ),
+    Mutant(
+        "a failed write removes whatever has its name",
+        "storage/local.py",
+        "        if os.path.samestat(os.lstat(full), os.fstat(descriptor)):\n",
+        "        if True:\n",
+        f"{DELETIONS}::test_the_clean_up_of_a_failed_write_takes_the_file_that_has_its_name_by_now",
+        "P3: another writer's file is removed",
+    ),
+    Mutant(
+        "a late task does not see that its instant is complete",
+        "sink/late_files.py",
+        "        storage.read(instant_path(instant.at(State.COMPLETED)))\n    except",
+        "        return None\n    except",
+        f"{STOPPED}::test_further_processes_are_stopped_and_go_on"
+        "[a driver left behind in an instant of several batches]",
+        "P16: readers that list folders see two base files of a slice",
+    ),
+    Mutant(
+        "a late commit leaves the files that it merged",
+        "sink/staged_merge.py",
+        "    with no_late_files(batch, context):\n",
+        "    if True:\n",
+        f"{STOPPED}::test_further_processes_are_stopped_and_go_on[a writer, cow]",
+        "P16: readers that list folders see rows that were rolled back",
+    ),
+    Mutant(
+        "a read needs log files that were never committed",
+        "reader/log_reader.py",
+        "            if was_never_committed(self.view, log):\n",
+        "            if False:\n",
+        f"{DELETIONS}::test_a_read_that_was_planned_before_a_rollback_needs_what_was_never_committed",
+        "a read fails for a file of a failed write",
+    ),
+    Mutant(
+        "a read does without a log file that is gone",
+        "reader/log_reader.py",
+        "            if was_never_committed(self.view, log):\n",
+        "            if True:\n",
+        f"{DELETIONS}::test_a_read_still_needs_what_is_committed",
+        "P3: committed rows are missing, and nobody is told",
+    ),
+    Mutant(
+        "a read does without log files that were cleaned",
+        "reader/uncommitted.py",
+        "    return not any(instant",
+        "    return True or any(instant",
+        f"{DELETIONS}::test_a_read_of_a_slice_that_began_before_the_timeline",
+        "P3: committed rows are missing, and nobody is told",
+    ),
+]
+"""Of names that two attempts share, and of what is deleted by name."""
+
 TIMES_AND_NAMES = [
     Mutant(
         "an instant time is claimed by a put that overwrites",
@@ -203,16 +298,16 @@ TIMES_AND_NAMES = [
     Mutant(
         "the attempt is missing from file names",
         "sink/task_writer.py",
-        'f"{context.writer}-{stage}-{task.attempt}"',
-        'f"{context.writer}-{stage}-0"',
+        'task_attempt=f"{task.stage}-{task.attempt}"',
+        'task_attempt=f"{task.stage}"',
         f"{COMMIT}::test_a_file_of_a_lost_attempt_is_deleted_by_the_commit",
         "P16: a second attempt of a task meets the file of the first",
     ),
     Mutant(
         "tasks of a later run of an open instant take the names of the first",
         "sink/task_writer.py",
-        "    if prepared:\n        # Tasks",
-        "    if False:\n        # Tasks",
+        "        batch_attempt=batch.attempt,\n",
+        "        batch_attempt=batch.owner,\n",
         "tests/faults/test_promises.py::test_an_open_instant_goes_on_in_an_application_that_counts_anew",
         "P2: the replay of a batch meets files of the run that died",
     ),
@@ -310,9 +405,9 @@ COMMITS = [
     Mutant(
         "files of lost attempts stay",
         "sink/commit.py",
-        "        _delete_unnamed(storage, instant.time, body)\n",
-        "",
-        f"{COMMIT}::test_a_file_of_a_lost_attempt_is_deleted_by_the_commit",
+        "            storage.delete(path)\n",
+        "            pass\n",
+        f"{DELETIONS}::test_a_file_of_a_lost_attempt_is_seen_by_readers_that_list_folders",
         "P16: readers that list folders see rows twice",
     ),
     Mutant(
@@ -364,15 +459,14 @@ COMMITS = [
         "the marker comes after its file",
         "handles/data_file.py",
         "    with suppress(AlreadyExistsError):\n"
-        "        context.storage.put_if_absent(marker_path(context.instant_time, path, kind), b"
-        '"")\n'
+        "        context.storage.put_if_absent(marker, context.batch_attempt.encode())\n"
+        "    context.files.append(path)\n"
         "    with context.storage.open_output(path) as file, HashingOutput(file) as output:\n"
         "        yield output\n",
         "    with context.storage.open_output(path) as file, HashingOutput(file) as output:\n"
         "        yield output\n"
         "    with suppress(AlreadyExistsError):\n"
-        "        context.storage.put_if_absent(marker_path(context.instant_time, path, kind), b"
-        '"")\n',
+        "        context.storage.put_if_absent(marker, context.batch_attempt.encode())\n",
         "tests/faults/test_promises.py::test_a_file_without_a_marker_never_is",
         "P11: a file that no rollback finds",
     ),
@@ -564,8 +658,8 @@ RECOVERIES = [
     Mutant(
         "the sweep deletes what a commit names",
         "services/sweep.py",
-        "            if not (is_commit and view.names(time, path)):\n",
-        "            if True:\n",
+        " if not (is_commit and view.names(time, p))}",
+        "}",
         "tests/unit/services/test_sweep.py::test_a_file_that_its_commit_does_not_name_goes",
         "P3: committed rows are deleted",
     ),
@@ -1027,9 +1121,9 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a late task leaves its files",
-        "sink/task_writer.py",
-        "    _check_still_open(batch, context, statuses)\n",
-        "",
+        "sink/late_files.py",
+        "    if ended is not None:\n        _delete(context)\n",
+        "    if ended is not None:\n",
         "tests/faults/test_promises.py::test_a_late_file_of_the_first_instant_is_invisible",
         "P16: readers that list folders see rows that were rolled back",
     ),
@@ -1159,8 +1253,8 @@ LOCKS_AND_TURNS = [
     Mutant(
         "roll-back throws the markers of late files away",
         "services/rollback.py",
-        "if ours else ()",
-        "if False else ()",
+        "    if ours:\n",
+        "    if False:\n",
         "tests/faults/regressions/test_regressions.py::test_two_processes_may_meet",
         "P11: a file that no rollback finds",
     ),
@@ -1276,6 +1370,7 @@ MUTANTS = [
     *TYPES,
     *SPARK,
     *TIMES_AND_NAMES,
+    *NAMES_AND_DELETIONS,
     *COMMITS,
     *REPLAYS,
     *RECOVERIES,

@@ -15,7 +15,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -63,7 +63,10 @@ POINTS: dict[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class Armed:
-    """What is to happen at a point: ``kill`` the driver, ``raise``, ``wait`` or ``stop`` the query.
+    """What is to happen at a point.
+
+    ``kill`` the driver, ``raise``, ``wait``, ``stop`` the query, or let all processes of the
+    application ``stand still``.
 
     Parameters
     ----------
@@ -180,6 +183,9 @@ def _act(armed: Armed, folder: Path) -> None:
     if armed.action == "kill":
         os.killpg(int(os.environ[DRIVER]), signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
+    elif armed.action == "stand still":
+        _stop_all(int(os.environ[DRIVER]))
+        return
     elif armed.action == "raise":
         raise OSError("as the test wants")
     elif armed.action == "stop":
@@ -187,6 +193,15 @@ def _act(armed: Armed, folder: Path) -> None:
     end = time.monotonic() + armed.seconds
     while time.monotonic() < end and not (folder.parent / "go").exists():
         time.sleep(0.05)
+
+
+def _stop_all(session: int) -> None:
+    """Stop the driver and its workers, this one last, until somebody lets them on."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int(entry.name) != os.getpid() and os.getsid(int(entry.name)) == session:
+                os.kill(int(entry.name), signal.SIGSTOP)
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _hooked(owner: type, call: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,8 @@ def context(
         storage=storage,
         instant_time=time,
         task_partition=3,
-        write_token="3-1-9",
+        batch_attempt="batch",
+        task_attempt="1-9",
         schema=schema,
         avro_schema=arrow_to_avro(schema, "t"),
         codec="snappy",
@@ -91,7 +93,7 @@ def paths(storage: Storage) -> list[str]:
 
 def test_a_new_base_file_is_announced_and_its_rows_are_stamped(storage: Storage) -> None:
     base = create(storage)
-    name = f"g-0_3-1-9_{FIRST}.parquet"
+    name = f"g-0_{context(storage).write_token}_{FIRST}.parquet"
     assert paths(storage) == [
         f".hoodie/.temp/{FIRST}/p/q/{name}.marker.CREATE",
         "p/q/.hoodie_partition_metadata",
@@ -181,7 +183,7 @@ def test_a_log_file_has_rows_first_then_deletes_apart_by_kind(storage: Storage, 
     )
     status = handle.close()
     stat = status.stat
-    assert stat.path == f"p/q/.g-0_{FIRST}.log.4_3-1-9"
+    assert stat.path == f"p/q/.g-0_{FIRST}.log.4_{context(storage).log_token(4)}"
     blocks = list(read_blocks(check_file(storage, status), stat.path))
     data = BlockType.AVRO_DATA if avro else BlockType.PARQUET_DATA
     assert [b.block_type for b in blocks] == [data, BlockType.DELETE, BlockType.DELETE]
@@ -219,7 +221,22 @@ def test_a_handle_that_gives_up_leaves_no_file_but_its_marker(storage: Storage) 
     assert sum(".marker." in path for path in paths(storage)) == 2
 
 
-def test_no_two_attempts_share_a_file(storage: Storage) -> None:
+def test_an_attempt_does_not_write_a_file_twice(storage: Storage) -> None:
     create(storage)
     with pytest.raises(AlreadyExistsError):
         create(storage)
+
+
+def test_no_other_attempt_has_a_name(storage: Storage) -> None:
+    """And each part of a write token is a number that Hudi on the JVM can read."""
+    some = context(storage)
+    tokens = [
+        replace(some, batch_attempt=batch, task_attempt=task).log_token(version)
+        for batch in ("b", "c")
+        for task in ("0-1", "0-2", "1-2")
+        for version in range(50)
+    ]
+    assert len(set(tokens)) == len(tokens) == 300
+    parts = [[int(part) for part in token.split("-")] for token in tokens]
+    assert {first for first, _, _ in parts} == {some.task_partition}
+    assert max(max(part) for part in parts) < 2**31

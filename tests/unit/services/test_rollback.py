@@ -177,16 +177,17 @@ def test_another_engines_files_are_found_without_markers(storage: Storage) -> No
 
     roll_back(table, instant, _CLOCK)
 
-    # The pure log goes first, and so its version is free for the command.
-    command = MIXED_LOG.replace("1_0-2-2", "2_1-0-1")
-    assert data_files(storage) == sorted([OLD_BASE, MIXED_LOG, command])
+    # Log files of its own stay too: the engine that wrote them may give their names once more.
+    command = MIXED_LOG.replace("1_0-2-2", "3_1-0-1")
+    assert data_files(storage) == sorted([OLD_BASE, MIXED_LOG, PURE_LOG, command])
     (block,) = read_blocks(storage.read(command), command)
     assert block.block_type is BlockType.COMMAND
     assert block.header[HeaderKey.TARGET_INSTANT_TIME] == FAILED
     assert block.header[HeaderKey.INSTANT_TIME] == _rollbacks(table)[0].time
     done = _metadata(table)["partitionMetadata"]["p"]
     assert done["rollbackLogFiles"] == {f"{storage.root}/{command}": len(storage.read(command))}
-    assert list(done["logFilesFromFailedCommit"]) == [f"{storage.root}/{MIXED_LOG}"]
+    logs = [f"{storage.root}/{path}" for path in (MIXED_LOG, PURE_LOG)]
+    assert list(done["logFilesFromFailedCommit"]) == logs
 
 
 def test_log_files_of_later_slices_are_not_looked_into(storage: Storage) -> None:

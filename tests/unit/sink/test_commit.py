@@ -234,12 +234,26 @@ def test_a_file_of_a_lost_attempt_is_deleted_by_the_commit(
     assert found(table) == AFTER_TWO
 
 
-def test_a_file_of_a_late_task_is_invisible(
+def test_a_late_task_takes_its_file_away(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     batch = writer.begin(TWO.schema)
     writer.commit([write(batch, task=TaskId(0, 1, 1))])
-    late = write(batch, trips(("late", "x", 9, 9.0)), task=TaskId(7, 1, 2))
+    before = {path for path in tmp_path.rglob("*") if ".hoodie" not in str(path)}
+    with pytest.raises(TimelineError, match="was completed while files of this batch"):
+        write(batch, trips(("late", "x", 9, 9.0)), task=TaskId(7, 1, 2))
+    assert {path for path in tmp_path.rglob("*") if ".hoodie" not in str(path)} == before
+    assert found(table) == AFTER_TWO
+
+
+def test_a_file_of_a_late_task_is_invisible(
+    writer: Coordinator, table: HoodieTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = writer.begin(TWO.schema)
+    writer.commit([write(batch, task=TaskId(0, 1, 1))])
+    with monkeypatch.context() as killed:  # before it looks whether it is late
+        killed.setattr("hoodie_ds.sink.late_files._ended", lambda *_: None)
+        late = write(batch, trips(("late", "x", 9, 9.0)), task=TaskId(7, 1, 2))
     assert all((tmp_path / status.stat.path).exists() for status in late.statuses)
     assert found(table) == AFTER_TWO
     coordinator(tmp_path).commit([write(coordinator(tmp_path).begin(TWO.schema), ONE)])

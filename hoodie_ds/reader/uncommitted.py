@@ -1,0 +1,46 @@
+"""Log files that belong to no commit which a reader is to see, so that it may do without them."""
+
+from __future__ import annotations
+
+from hoodie_ds.table.commit_files import newest_commit_naming
+from hoodie_ds.table.file_slice import LogFile
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.timeline import load_timeline
+
+
+def is_uncommitted(view: FileSystemView, log: LogFile) -> bool:
+    """Whether no commit names a log file, the commits of its slice all being active."""
+    return not _may_be_archived(view, log) and not _is_named(view, log)
+
+
+def was_never_committed(view: FileSystemView, log: LogFile) -> bool:
+    """Whether a log file that is gone belonged to no commit that a view shows.
+
+    Where commits of its slice may be archived, it is the timeline as it is by now that tells:
+    committed files go by a cleaning or a restore.
+
+    Parameters
+    ----------
+    view : FileSystemView
+        What is read.
+    log : LogFile
+        A file that was listed and is gone.
+    """
+    if _is_named(view, log):
+        return False
+    if not _may_be_archived(view, log):
+        return True
+    since = {*load_timeline(view.storage).completed} - {*view.timeline.completed}
+    return not any(instant.action in (Action.CLEAN, Action.RESTORE) for instant in since)
+
+
+def _is_named(view: FileSystemView, log: LogFile) -> bool:
+    base_instant = log.name.base_instant
+    return newest_commit_naming(view.storage, view.timeline, log.path, base_instant) is not None
+
+
+def _may_be_archived(view: FileSystemView, log: LogFile) -> bool:
+    """Whether commits that appended to a log file's slice may be archived."""
+    return view.is_committed(following(log.name.base_instant))
