@@ -7,12 +7,36 @@ can be registered; `HoodieTable` works without Spark.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    CommitOutcomeUnknownError,
+    CorruptFileError,
+    HoodieError,
+    LockTimeoutError,
+    MergeHookError,
+    MissedBatchesError,
+    NotFoundError,
+    OptionError,
+    OutOfSpaceError,
+    PathEscapeError,
+    RecordKeyError,
+    ReplayMismatchError,
+    SchemaError,
+    StorageError,
+    TableNotFoundError,
+    TimelineError,
+    UnavailableError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
 from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.record.merge_hook import Merged, MergeHook
+from hoodie_ds.sink.write_result import WriteResult
 
 if TYPE_CHECKING:
     from hoodie_ds.datasource.commit_listener import CommitListener
@@ -24,12 +48,33 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccessDeniedError",
+    "AlreadyExistsError",
     "CommitListener",
+    "CommitOutcomeUnknownError",
+    "CorruptFileError",
     "HoodieDataSource",
     "HoodieError",
     "HoodieTable",
+    "LockTimeoutError",
     "MergeHook",
+    "MergeHookError",
     "Merged",
+    "MissedBatchesError",
+    "NotFoundError",
+    "OptionError",
+    "OutOfSpaceError",
+    "PathEscapeError",
+    "RecordKeyError",
+    "ReplayMismatchError",
+    "SchemaError",
+    "StorageError",
+    "TableNotFoundError",
+    "TimelineError",
+    "UnavailableError",
+    "UnsupportedTableError",
+    "WriteConflictError",
+    "WriteResult",
     "__version__",
     "foreach_batch",
     "register",
@@ -45,9 +90,14 @@ _FROM_SPARK = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> _Any:  # noqa: ANN401
     """Import what needs PySpark only when it is asked for: the rest works without it."""
     module = _FROM_SPARK.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(module), name)
+    return getattr(_import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, those that need PySpark among them, for completion."""
+    return sorted({*__all__, "errors", *(name for name in globals() if name.startswith("__"))})

@@ -5,6 +5,7 @@ It takes the same way as the Spark sink: the same coordinator, task writer, hand
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,8 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_input import Rows, arrow_rows
+from hoodie_ds.config.checked import check_options
 from hoodie_ds.config.clock import Clock, SystemClock
 from hoodie_ds.config.ids import IdSource, RandomIds
 from hoodie_ds.config.kinds import Operation
@@ -26,6 +29,7 @@ from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.overtaken import again_after_conflicts
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.sink.write_result import WriteResult
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.opened import open_table
@@ -39,10 +43,11 @@ class HoodieTable:
 
     Parameters
     ----------
-    path : str
-        Base path: a local folder or an fsspec URL.
+    path : str or path-like
+        Base path: a local folder, in which ``~`` is the user's, or an fsspec URL.
     options : mapping of str to str, optional
-        Options of every write, with Hudi's names; those of a call are added to them.
+        Options of every write, with Hudi's names; those of a call are added to them. They are
+        checked here, though a table that does not exist yet is created by the first write.
     storage : Storage, optional
         Rooted at the base path, in place of the one that the path's scheme gives.
     clock, ids : Clock and IdSource, optional
@@ -62,7 +67,7 @@ class HoodieTable:
 
     def __init__(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         options: Mapping[str, str] | None = None,
         *,
         storage: Storage | None = None,
@@ -70,55 +75,64 @@ class HoodieTable:
         ids: IdSource | None = None,
         merge_hook: MergeHook | None = None,
     ) -> None:
-        self._options = {**(options or {}), "path": path}
+        self._options = {**(options or {}), "path": os.fspath(path)}
+        check_options(self._options)
         self._storage = storage
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
         self._merge_hook = merge_hook
 
-    def upsert(self, rows: pa.Table, options: Mapping[str, str] | None = None) -> None:
+    def __repr__(self) -> str:
+        return f"HoodieTable({self._options['path']!r})"
+
+    def upsert(self, rows: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
         """Update rows by record key, or insert them; creates the table if there is none.
 
         Rows whose column ``_hoodie_is_deleted`` is true delete their key.
 
         Parameters
         ----------
-        rows : pyarrow.Table
+        rows : pyarrow.Table, pandas or Polars frame, or other Arrow data
             Columns of the table; new ones extend it.
         options : mapping of str to str, optional
             Further options of this write.
+
+        Returns
+        -------
+        WriteResult
+            The commit, and how many rows it inserted, updated and deleted.
 
         Raises
         ------
         HoodieError
             The write was refused or failed; the table is as before.
         """
-        self._write(rows, Operation.UPSERT, options)
+        return self._write(rows, Operation.UPSERT, options)
 
-    def insert(self, rows: pa.Table, options: Mapping[str, str] | None = None) -> None:
+    def insert(self, rows: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
         """Append rows, also such whose key is stored; creates the table if there is none.
 
         Parameters
         ----------
-        rows : pyarrow.Table
+        rows : pyarrow.Table, pandas or Polars frame, or other Arrow data
             Columns of the table; new ones extend it.
         options : mapping of str to str, optional
             Further options of this write, such as ``hoodie.datasource.insert.dup.policy``.
         """
-        self._write(rows, Operation.INSERT, options)
+        return self._write(rows, Operation.INSERT, options)
 
     def overwrite(
         self,
-        rows: pa.Table,
+        rows: Rows,
         options: Mapping[str, str] | None = None,
         *,
         partitions_only: bool = False,
-    ) -> None:
+    ) -> WriteResult:
         """Put rows in place of all that is there (``insert_overwrite_table``).
 
         Parameters
         ----------
-        rows : pyarrow.Table
+        rows : pyarrow.Table, pandas or Polars frame, or other Arrow data
             Columns of the table.
         options : mapping of str to str, optional
             Further options of this write.
@@ -128,7 +142,7 @@ class HoodieTable:
         operation = (
             Operation.INSERT_OVERWRITE if partitions_only else Operation.INSERT_OVERWRITE_TABLE
         )
-        self._write(rows, operation, options)
+        return self._write(rows, operation, options)
 
     def delete_partitions(
         self,
@@ -136,7 +150,7 @@ class HoodieTable:
         options: Mapping[str, str] | None = None,
         *,
         exact: bool = False,
-    ) -> None:
+    ) -> WriteResult:
         """Delete whole partitions.
 
         Parameters
@@ -159,20 +173,20 @@ class HoodieTable:
             raise OptionError("partitions", None, "name the partitions to delete")
         empty = self.schema.empty_table()
         # Not by way of the option, whose text knows no comma within a path and no outer blank.
-        self._write(empty, Operation.DELETE_PARTITION, options, (paths, exact))
+        return self._write(empty, Operation.DELETE_PARTITION, options, (paths, exact))
 
-    def delete(self, keys: pa.Table, options: Mapping[str, str] | None = None) -> None:
+    def delete(self, keys: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
         """Delete rows by record key.
 
         Parameters
         ----------
-        keys : pyarrow.Table
+        keys : pyarrow.Table, pandas or Polars frame, or other Arrow data
             The columns of record key and partition. If the ordering column is there too, a row
             with a greater ordering value survives.
         options : mapping of str to str, optional
             Further options of this write.
         """
-        self._write(keys, Operation.DELETE, options)
+        return self._write(keys, Operation.DELETE, options)
 
     def read(
         self,
@@ -207,11 +221,12 @@ class HoodieTable:
 
     def _write(
         self,
-        rows: pa.Table,
+        rows: Rows,
         operation: Operation,
         options: Mapping[str, str] | None,
         partitions: tuple[tuple[str, ...], bool] | None = None,
-    ) -> None:
+    ) -> WriteResult:
+        reader = arrow_rows(rows)
         raw = {_OPERATION: operation.value, **self._options, **(options or {})}
         parsed = WriteOptions.parse(raw)
         if self._merge_hook is not None:
@@ -220,15 +235,18 @@ class HoodieTable:
             paths, exact = partitions
             parsed = replace(parsed, partitions_to_delete=paths, exact_partitions=exact)
         coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
-        again_after_conflicts(parsed, partial(self._write_once, coordinator, rows))
+        if parsed.concurrency.is_shared and parsed.concurrency.conflict_retries:
+            reader = reader.read_all()  # what can be read once cannot be written again
+        return again_after_conflicts(parsed, partial(self._write_once, coordinator, reader))
 
-    def _write_once(self, coordinator: Coordinator, rows: pa.Table) -> None:
-        batch = coordinator.begin(rows.schema)
+    def _write_once(self, coordinator: Coordinator, rows: Rows) -> WriteResult:
+        reader = arrow_rows(rows)
+        batch = coordinator.begin(reader.schema)
         message = write_task(
-            batch, TaskId(), batch.given_id, rows.to_batches(), sole_writer=True, clock=self._clock
+            batch, TaskId(), batch.given_id, reader, sole_writer=True, clock=self._clock
         )
         try:
-            coordinator.commit([message])
+            return coordinator.commit([message])
         except WriteConflictError:
             coordinator.abort([message])  # else it looks alive to others until it is old
             raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -104,6 +105,8 @@ class GivenOptions:
         for key, value in raw.items():
             if value is None:
                 continue
+            if isinstance(value, os.PathLike):
+                value = os.fspath(value)
             if not isinstance(value, (str, int, float)):
                 given.refuse(OptionError(key, type(value).__name__, "give the value as text"))
                 continue

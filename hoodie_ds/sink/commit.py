@@ -63,7 +63,7 @@ _log = logging.getLogger("hoodie_ds")
 
 def complete(
     messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses, ids: IdSource
-) -> None:
+) -> list[WriteStatus] | None:
     """Commit what tasks wrote.
 
     Parameters
@@ -77,6 +77,11 @@ def complete(
     ids : IdSource
         For the names of files that the commit writes itself.
 
+    Returns
+    -------
+    list of WriteStatus or None
+        The files; None if they were part of the table before.
+
     Raises
     ------
     HoodieError
@@ -88,7 +93,7 @@ def complete(
     timeline = load_timeline(storage)
     check_table(batch, instant)  # after the timeline, which an upgrade moves away
     if _is_done(messages, timeline):
-        return
+        return None
     _check_not_undone(batch, timeline, instant)
     with told_if_undone(batch, time), alive(batch, time):
         tried = _first_try(messages[0])
@@ -98,6 +103,7 @@ def complete(
                 pass
     if batch.options.concurrency.is_shared:
         heartbeat.stop(storage, time)
+    return statuses
 
 
 def _all_files(

@@ -43,6 +43,7 @@ from hoodie_ds.sink.plan import (
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay, informed
 from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.sink.write_result import WriteResult
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
@@ -207,7 +208,7 @@ class Coordinator:
         """Load the timeline as the next batch would see it, with what its instant holds already."""
         return self._view(find_table(self.storage))
 
-    def commit(self, messages: Sequence[TaskCommitMessage | None]) -> None:
+    def commit(self, messages: Sequence[TaskCommitMessage | None]) -> WriteResult:
         """Make a batch part of the table, in one step.
 
         Idempotent: a batch that is in the table already is left alone, if it has the same rows.
@@ -216,6 +217,11 @@ class Coordinator:
         ----------
         messages : sequence of TaskCommitMessage or None
             One from every task.
+
+        Returns
+        -------
+        WriteResult
+            What became of the batch.
 
         Raises
         ------
@@ -241,9 +247,8 @@ class Coordinator:
             )
         written = [message for message in reported if message.instant_time is not None]
         if written:
-            complete(written, self.clock, self.pauses, self.ids)
-        elif reported:
-            self._commit_nothing_written(reported)
+            return self._complete(written)
+        return self._commit_nothing_written(reported) if reported else WriteResult()
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Give a batch up, unless it is in the table already.
@@ -279,22 +284,26 @@ class Coordinator:
             folder, options.storage_options, for_write=False, retry_ms=options.storage_retry_ms
         )
 
-    def _commit_nothing_written(self, messages: Sequence[TaskCommitMessage]) -> None:
+    def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
+        statuses = complete(messages, self.clock, self.pauses, self.ids)
+        return WriteResult.of(str(messages[0].instant_time), statuses)
+
+    def _commit_nothing_written(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         """Commit a batch of which no task opened the instant, if there is a reason to."""
         batch, batch_id = messages[0].batch, messages[0].batch_id
         if batch_id is not None:
             batch = informed(batch, batch_id)
         if messages[0].already_committed:
             check_replay(messages, batch.guard)
-            return
+            return WriteResult(already_committed=True)
         ensure_table(batch, with_schema=True)
         partitions = {path for message in messages for path in message.partitions}
         if batch.options.allow_empty_commit or replaced_groups(batch, partitions):
             time = open_instant(batch)
-            opened = [replace(message, instant_time=time) for message in messages]
-            complete(opened, self.clock, self.pauses, self.ids)
-        elif batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:
+            return self._complete([replace(message, instant_time=time) for message in messages])
+        if batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:
             mark(self.storage, batch_id)
+        return WriteResult()
 
     def _recover(
         self, table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]

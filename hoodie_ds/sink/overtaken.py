@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from hoodie_ds.config.concurrency_catalog import CONCURRENCY_MODE
 from hoodie_ds.config.kinds import ConcurrencyMode
@@ -17,6 +18,8 @@ from hoodie_ds.errors import StorageError, TimelineError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.owner import owner_of
+
+T = TypeVar("T")
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -59,7 +62,7 @@ def told_if_undone(batch: Batch, time: str) -> Iterator[None]:
         raise
 
 
-def again_after_conflicts(options: WriteOptions, write: Callable[[], None]) -> None:
+def again_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
     """Write a batch from its beginning, once more after each conflict as often as options say.
 
     Parameters
@@ -69,6 +72,11 @@ def again_after_conflicts(options: WriteOptions, write: Callable[[], None]) -> N
     write : callable
         Begins, writes and commits the batch.
 
+    Returns
+    -------
+    object
+        What `write` returned.
+
     Raises
     ------
     WriteConflictError
@@ -77,7 +85,6 @@ def again_after_conflicts(options: WriteOptions, write: Callable[[], None]) -> N
     retries = options.concurrency.conflict_retries if options.concurrency.is_shared else 0
     for number in range(retries):
         with suppress(WriteConflictError):
-            write()
-            return
+            return write()
         _log.info("%s: conflict %d, the batch is written again", options.base_path, number + 1)
-    write()
+    return write()

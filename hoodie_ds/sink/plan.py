@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from hoodie_ds.sink.assignment import HIDDEN_COLUMNS
 from hoodie_ds.timeline.timeline import Timeline
 
 _OPERATION = "hoodie.datasource.write.operation"
+_PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
 def resolve_operation(options: WriteOptions, properties: TableProperties) -> Operation:
@@ -70,7 +72,8 @@ def stored_schema(
         A column cannot be stored, does not fit the table, or one that is needed is missing.
     """
     columns = without_meta_columns(batch)
-    user = pa.schema([field for field in columns if field.name not in HIDDEN_COLUMNS])
+    known = () if stored is None else stored.names
+    user = pa.schema([field for field in columns if not _is_foreign(field.name, known)])
     user = normalise_schema(user, stored)
     if operation is Operation.DELETE_PARTITION and stored is not None:
         if options.partitions_to_delete is None:
@@ -92,6 +95,12 @@ def stored_schema(
     if operation is Operation.DELETE:
         return stored
     return evolve(stored, arriving, options.set_null_for_missing_columns)
+
+
+def _is_foreign(name: str, stored: Collection[str]) -> bool:
+    """Whether a column is no part of the rows: the shuffle's, or a nameless index of pandas."""
+    index = _PANDAS_INDEX.fullmatch(name) is not None
+    return name in HIDDEN_COLUMNS or (index and name not in stored)
 
 
 def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:

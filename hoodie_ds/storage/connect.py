@@ -27,7 +27,7 @@ def open_storage(
     ----------
     base_path : str
         A plain path or ``file:`` URL (local disk), or a URL of a file system fsspec knows. A
-        relative path counts from the working directory of this process.
+        relative path counts from the working directory of this process, ``~`` is its user's home.
     storage_options : mapping of str to str
         For a remote file system; its values never appear in a message.
     allow_non_atomic : bool
@@ -52,7 +52,7 @@ def open_storage(
     place = check_base_path(base_path)
     scheme = scheme_of(place)
     if scheme == "file":
-        return LocalStorage(os.path.realpath(_local_path(place)))
+        return LocalStorage(os.path.realpath(os.path.expanduser(_local_path(place))))
     atomic = has_atomic_put(scheme)
     if for_write and not atomic and not allow_non_atomic:
         raise OptionError(

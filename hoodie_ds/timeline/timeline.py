@@ -41,6 +41,10 @@ class Timeline:
     pending: tuple[Instant, ...] = ()
     savepoints: tuple[Instant, ...] = ()
 
+    def __repr__(self) -> str:
+        numbers = f"{len(self.completed)} completed, {len(self.pending)} pending"
+        return f"<Timeline: {numbers}, latest {self.latest_time}>"
+
     @classmethod
     def of(cls, instants: Iterable[Instant]) -> Timeline:
         """Fold the steps found on storage into one instant per time."""

@@ -18,6 +18,7 @@ TASKS = "tests/unit/sink/test_tasks.py"
 LISTS = "tests/faults/regressions/test_texts_and_lists.py"
 CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
 USUAL = "tests/unit/config/test_usual_options.py"
+IN_THE_HAND = "tests/faults/regressions/test_library_in_the_hand.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
 OVERTAKEN = "tests/faults/regressions/test_overtaken.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
@@ -1262,6 +1263,22 @@ LOCKS_AND_TURNS = [
 """Of several writers: locks, heartbeats, turns."""
 
 TEXTS = [
+    Mutant(
+        "the nameless index of pandas is a column",
+        "sink/plan.py",
+        "(index and name not in stored)",
+        "(index and False)",
+        f"{IN_THE_HAND}::test_the_index_of_pandas_was_stored_for_good",
+        "P23: the next write is refused",
+    ),
+    Mutant(
+        "a replay says that it wrote",
+        "sink/coordinator.py",
+        "return WriteResult(already_committed=True)",
+        "return WriteResult()",
+        f"{IN_THE_HAND}::test_a_replay_says_so",
+        "P2: a caller takes a replay for a write",
+    ),
     Mutant(
         "what has no effect is passed over in silence",
         "config/write_options.py",
