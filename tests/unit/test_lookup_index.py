@@ -252,9 +252,11 @@ def test_the_state_index_reads_no_file_twice_and_follows_other_writers(
     opened: list[str] = []
 
     class Counting(BaseFileReader):
-        def __init__(self, source: BinaryIO, schema: pa.Schema, name: str) -> None:
+        def __init__(
+            self, source: BinaryIO, schema: pa.Schema, name: str, *, trusted: bool = False
+        ) -> None:
             opened.append(name)
-            super().__init__(source, schema, name)
+            super().__init__(source, schema, name, trusted=trusted)
 
     monkeypatch.setattr("hoodie_ds.index.key_lookup.BaseFileReader", Counting)
     opts = {**LOOKUP, **options("MERGE_ON_READ", "FLINK_STATE")}
