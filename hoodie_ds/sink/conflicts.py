@@ -191,5 +191,5 @@ def _conflict(
 ) -> WriteConflictError:
     return WriteConflictError(
         f"{batch.table.storage.root}: {action} {instant.time} {what} while this batch was written; "
-        f"the batch is not committed; {remedy(batch.options)}"
+        f"the batch is not committed and can be run again; {remedy(batch.options)}"
     )

@@ -10,11 +10,13 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
+from unittest.mock import patch
 
 import pyarrow as pa
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import HoodieError
+from hoodie_ds.sink import replay_guard
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -58,9 +60,14 @@ class Simulation:
         self.options = {key: value for key, value in chosen.items() if value}
         self.visible = self.model = Model()
         self.late: list[Callable[[], object]] = []
+        self.passed: list[tuple[str, Step]] = []
 
     def run(self) -> str:
-        """Write all batches; return the trace's hash."""
+        """Write all batches; return the trace's hash. Commits carry one writer: others are past."""
+        with patch.object(replay_guard, "_WRITERS_CARRIED", 1):
+            return self._run()
+
+    def _run(self) -> str:
         forget_process()
         for number in range(BATCHES):
             step = self._step(number)
@@ -69,6 +76,8 @@ class Simulation:
             self._until_committed(number, step, after)
             self.visible = after
             assert found(self.table) == after.plain(), f"batch {number}: not the model"
+            if self.span == 1 and self.draw.random() < 0.4:
+                self._passers_by(number)
         self.late.clear()
         self._coordinator("upsert", self._process(0)).begin(trips().schema)
         assert_well(self.table, self.options, settled=True)
@@ -82,6 +91,19 @@ class Simulation:
             replaces = ["insert_overwrite"] if self.span == 1 else []
             operation = self.draw.choice(["delete", *replaces])
         return Step(rows, operation, self.draw.randint(1, 3))
+
+    def _passers_by(self, number: int) -> None:
+        """A query that writes one batch and is forgotten, and one of those before it once more."""
+        query = f"passer-by {number}"
+        self.passed.append((query, replace(self._step(number), operation="upsert", tasks=1)))
+        self.visible = self.model = self.model.after(self.passed[-1][1])
+        for name, step in (self.passed[-1], self.draw.choice(self.passed)):
+            coordinator = self._coordinator(step.operation, self._process(0))
+            work = self._attempt(
+                coordinator.begin(step.rows.schema, name), 0, step, step.rows, 0, 0, 0.0, name
+            )
+            coordinator.commit([work()])
+            assert found(self.table) == self.model.plain(), f"{name}: not once"
 
     def _until_committed(self, number: int, step: Step, model: Model) -> None:
         """Spark's loop: the same batch until a commit has returned, and at times once more."""
@@ -172,6 +194,7 @@ class Simulation:
         task: int,
         attempt: int,
         fault_rate: float,
+        query: str = QUERY,
     ) -> Callable[[], TaskCommitMessage]:
         """An attempt in a process of its own, with the rows in an order of its own."""
         order = self.draw.sample(range(len(rows)), len(rows))
@@ -183,7 +206,7 @@ class Simulation:
             message = write_task(
                 mine,
                 TaskId(task, 0, attempt),  # Spark's numbers, which begin anew with each driver
-                BatchId(QUERY, number),
+                BatchId(query, number),
                 rows.take(pa.array(order, pa.int64())).to_batches(size),
                 sole_writer=step.tasks == 1,
                 clock=self.clock,

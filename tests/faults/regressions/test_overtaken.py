@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -12,11 +13,17 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import HoodieError, NotFoundError, StorageError, WriteConflictError
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    HoodieError,
+    NotFoundError,
+    StorageError,
+    WriteConflictError,
+)
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation, SimClock, SimIds, one_thread
-from tests.tables import TRIPS, TYPE, trips
+from tests.tables import TRIPS, TYPE, TYPES, trips
 
 MODE = "hoodie.write.concurrency.mode"
 SHARED = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
@@ -65,7 +72,7 @@ class Beside:
         return sorted(self.table().read(["id"])["id"].to_pylist())
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE"])
+@pytest.mark.parametrize("kind", TYPES)
 def test_whoever_is_undone_by_another_writer_is_told_of_the_concurrency_mode(kind: str) -> None:
     """Whatever operation it is at, and whatever that operation says."""
     at, told = 1, 0
@@ -102,6 +109,24 @@ def test_a_folder_that_is_filled_while_it_is_deleted_was_an_error(
     monkeypatch.setattr(os, "rmdir", remove)
     storage.delete("f")
     assert not (tmp_path / "f").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES])
+def test_another_error_of_deleting_a_folder_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.put_if_absent("f/a", b"")
+
+    def rmdir(path: str) -> None:
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    if number == errno.ENOENT:  # another process was faster
+        storage.delete("f")
+        return
+    with pytest.raises(AccessDeniedError, match="check the permissions"):
+        storage.delete("f")
 
 
 @pytest.mark.parametrize("call", ["link", "replace"])
