@@ -430,7 +430,7 @@ COMMITS = [
     Mutant(
         "a batch commits although its instant was rolled back",
         "sink/commit.py",
-        "    if undone:\n",
+        "    if is_anothers or is_undone(storage, timeline, instant.time):\n",
         "    if False:\n",
         f"{COMMIT}::test_a_commit_after_a_rollback_is_refused",
         "P1: a commit names files that are gone",
@@ -923,8 +923,8 @@ STORAGE = [
     Mutant(
         "put-if-absent on disk is a rename",
         "storage/local.py",
-        "                _link(temporary, full)\n",
-        "                os.replace(temporary, full)\n",
+        "_put(full, data, _link)",
+        "_put(full, data, os.replace)",
         "tests/contract/storage/test_storage_contract.py::test_one_of_many_threads_wins[local]",
         "P5, P6: two processes take one name",
     ),
@@ -940,9 +940,8 @@ STORAGE = [
     Mutant(
         "a put returns before its name is durable",
         "storage/local.py",
-        "                _unlink_quietly(temporary)\n"
-        "            _sync_folder(os.path.dirname(full))\n",
-        "                _unlink_quietly(temporary)\n",
+        "        raise\n    _sync_folder(os.path.dirname(full))\n",
+        "        raise\n",
         "tests/faults/test_power_loss.py::test_power_may_be_lost_at_any_moment[first batch, cow]",
         "P3: a commit that has returned is gone after a power cut",
     ),
