@@ -172,12 +172,12 @@ def _decided(
     batch = messages[0].batch
     storage = batch.table.storage
     known, timeline = timeline, exclusion.settle(timeline)
+    if batch.options.concurrency.is_shared or any(message.staged for message in messages):
+        check_table(batch, instant)  # it took a while to come here
     if timeline is not known:
         if _is_done(messages, timeline):
             return True
         _check_not_undone(batch, timeline, instant)
-    if batch.options.concurrency.is_shared or any(message.staged for message in messages):
-        check_table(batch, instant)  # it took a while to come here
     if tried is None or batch.options.batches_per_commit == 1:
         record = _record(messages, instant, statuses, timeline, exclusion.number)
         body = record.to_bytes()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from hoodie_ds.errors import NotFoundError, StorageError, TimelineError
+from hoodie_ds.errors import HoodieError, NotFoundError, StorageError, TimelineError
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.overtaken import undone
+from hoodie_ds.sink.table_changes import check_table
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import instant_path
@@ -34,8 +35,9 @@ def no_late_files(batch: Batch, context: WriteContext) -> Iterator[None]:
 
     Raises
     ------
-    TimelineError
-        The instant was rolled back, or completed without these files.
+    HoodieError
+        The instant was rolled back, or completed without these files, or the table was changed:
+        see `check_table`.
     """
     try:
         yield
@@ -50,7 +52,7 @@ def no_late_files(batch: Batch, context: WriteContext) -> Iterator[None]:
         raise ended
 
 
-def _ended(batch: Batch, context: WriteContext) -> TimelineError | None:
+def _ended(batch: Batch, context: WriteContext) -> HoodieError | None:
     """What says how the instant ended; None if it is still open.
 
     To be looked at after the last file. Who rolls back deletes the inflight file first, and then
@@ -59,6 +61,10 @@ def _ended(batch: Batch, context: WriteContext) -> TimelineError | None:
     storage, time = context.storage, context.instant_time
     instant = Instant(time, batch.action, State.INFLIGHT)
     if owner_of(storage, instant) != batch.owner:
+        try:
+            check_table(batch, instant)  # an upgrade moves the timeline away
+        except HoodieError as error:
+            return error
         return undone(batch, time)
     try:
         storage.read(instant_path(instant.at(State.COMPLETED)))

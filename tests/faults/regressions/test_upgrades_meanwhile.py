@@ -35,6 +35,14 @@ def _left(place: Place) -> set[str]:
     return {path for path in place.storage.files if not path.startswith(passing)}
 
 
+def _change(storage: Storage, old: str, new: str) -> None:
+    storage.replace(PROPERTIES, storage.read(PROPERTIES).decode().replace(old, new).encode())
+
+
+def _raise_version(storage: Storage) -> None:
+    _change(storage, "table.version=6", "table.version=8")
+
+
 def test_a_commit_was_put_where_nobody_looks(place: Place) -> None:
     batch = place.begin(MINE)
     upgrade(place.storage)
@@ -87,6 +95,45 @@ def test_an_upgrade_while_staged_rows_are_merged_is_seen() -> None:
     assert not [path for path in _left(place) if str(tasks[0].instant_time) in path]
 
 
+@pytest.mark.parametrize("how", [upgrade, _raise_version])
+def test_an_upgrade_while_the_lock_is_waited_for_is_seen(how: Callable[[Storage], object]) -> None:
+    place = Place({**TRIPS, BUCKETS: "1", MODE: SEVERAL})
+    place.table.upsert(FIRST)
+
+    def others(operation: Operation) -> None:
+        locking = operation.kind is Kind.PUT and operation.path.startswith(".hoodie/.locks/")
+        if locking and committing and PROPERTIES not in seen:
+            seen.append(PROPERTIES)
+            how(place.storage)
+
+    seen: list[str] = []
+    committing: list[bool] = []
+    batch = place.begin(MINE, storage=FaultyStorage(place.storage, before_each=others))
+    message = batch.write()
+    committing.append(True)
+    with pytest.raises(UnsupportedTableError, match=r"table version 8.*"):
+        batch.writer.commit([message])
+    assert seen
+    assert not [path for path in _left(place) if str(message.instant_time) in path]
+
+
+def test_an_upgrade_while_a_task_writes_is_seen(place: Place) -> None:
+    def others(operation: Operation) -> None:
+        writing = operation.kind is Kind.PUT and operation.path.endswith(".marker.MERGE")
+        if writing and PROPERTIES not in seen:
+            seen.append(PROPERTIES)
+            upgrade(place.storage)
+
+    seen: list[str] = []
+    before = _left(place)
+    batch = place.begin(MINE, storage=FaultyStorage(place.storage, before_each=others))
+    with pytest.raises(UnsupportedTableError, match=r"table version 8.*"):
+        batch.write()
+    assert seen
+    left = {path for path in _left(place) if path not in before}
+    assert all(path.startswith(".hoodie/timeline/") for path in left), left
+
+
 def test_files_of_a_commit_that_the_upgrade_took_along_stay(place: Place) -> None:
     batch = place.begin(MINE)
     message = batch.write()
@@ -102,7 +149,7 @@ def test_files_of_a_commit_that_the_upgrade_has_not_reached_stay(place: Place) -
     batch = place.begin(MINE)
     message = batch.write()
     batch.writer.commit([message])
-    _change(place.storage, "table.version=6", "table.version=8")
+    _raise_version(place.storage)
     before = _left(place)
     with pytest.raises(UnsupportedTableError):
         batch.writer.commit([message])
@@ -117,15 +164,11 @@ def test_micro_batches_that_spark_has_moved_past_stay() -> None:
     first.writer.commit([first.write(BatchId("q", 0))])
     second = place.begin(trips(("0", "y", 1, 1.0)))
     message = second.write(BatchId("q", 1))
-    _change(place.storage, "table.version=6", "table.version=8")
+    _raise_version(place.storage)
     before = _left(place)
     with pytest.raises(UnsupportedTableError):
         second.writer.commit([message])
     assert _left(place) == before
-
-
-def _change(storage: Storage, old: str, new: str) -> None:
-    storage.replace(PROPERTIES, storage.read(PROPERTIES).decode().replace(old, new).encode())
 
 
 def _add_metadata_table(storage: Storage) -> None:
