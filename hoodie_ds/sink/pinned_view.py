@@ -85,9 +85,16 @@ def forget_views(storage: Storage, guard: ReplayGuard) -> None:
 
 def _parse(body: bytes, path: str) -> Timeline:
     try:
-        found = [(Instant.parse(name), int(number)) for name, number in json.loads(body)]
+        found = [_instant(*entry) for entry in json.loads(body)]
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise CorruptFileError(
             f"{path}: a pinned view is damaged ({error}); delete it and start the query again"
         ) from error
-    return Timeline.of(replace(instant, num_batches=n) for instant, n in found if instant)
+    return Timeline.of(instant for instant in found if instant is not None)
+
+
+def _instant(name: object, num_batches: object) -> Instant | None:
+    if not isinstance(name, str) or not isinstance(num_batches, int):
+        raise TypeError(f"{name!r} with {num_batches!r} batches is no instant")
+    instant = Instant.parse(name)
+    return None if instant is None else replace(instant, num_batches=num_batches)
