@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -77,6 +78,25 @@ def test_an_error_in_the_encoder_reaches_the_task(tmp_path: Path) -> None:
     write_task(batch, TaskId(), None, events(1).to_batches())
     with pytest.raises(StorageError):  # the same attempt again finds its own file's name taken
         write_task(batch, TaskId(), None, events(1).to_batches())
+
+
+def test_nothing_stays_of_the_open_files_of_a_task_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield from events(60).to_batches(10)
+        raise RuntimeError("the source is gone")
+
+    coordinator = writer(tmp_path)
+    batch = coordinator.begin(events(1).schema)
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        write_task(batch, TaskId(), None, rows())
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and ".hoodie" not in path.parts]
+    assert {path.name for path in files} == {".hoodie_partition_metadata"}  # the files were open
+    HoodieTable(str(tmp_path), OPTIONS).insert(events(3))
+    assert HoodieTable(str(tmp_path)).read().num_rows == 3
 
 
 def test_an_upsert_without_keys_is_refused(tmp_path: Path) -> None:
