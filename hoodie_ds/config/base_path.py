@@ -12,6 +12,7 @@ from hoodie_ds.config.option import Kind
 from hoodie_ds.errors import OptionError
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # one letter would be a Windows drive
+_FOREIGN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=[/\\\\])")
 _UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -49,6 +50,7 @@ def check_base_path(text: str) -> str:
     if "::" in text and "://" in text:
         raise OptionError("path", shown, "chained file systems are not accepted")
     if scheme == "file":
+        _check_local(text)
         return text.rstrip("/") or "/"
     _, _, rest = text.partition("://")
     user, _, _ = rest.split("/", 1)[0].rpartition("@")
@@ -62,6 +64,20 @@ def check_base_path(text: str) -> str:
     if not rest.strip("/"):
         raise OptionError("path", shown, "the URL names no folder")
     return f"{scheme}://{rest.rstrip('/')}"
+
+
+def _check_local(text: str) -> None:
+    """Refuse what was not meant for a folder of this machine, nor is one that people name so."""
+    match = _FOREIGN.match(text)
+    if match is not None and not text.lower().startswith("file:"):
+        raise OptionError(
+            "path",
+            text,
+            f"it would be a local folder named {match.group()!r}; write a URL with '://', such as "
+            "s3://bucket/folder, or './' before such a folder",
+        )
+    if text == "~" or text.startswith("~/"):
+        raise OptionError("path", text, "'~' is not expanded here; give the whole path")
 
 
 BASE_PATH: Final = Kind("the table's folder, as a path or URL", check_base_path)

@@ -49,6 +49,7 @@ _KEYS_BY_REASON: Final = {
         write.bulk_insert.sort_input.by_record_key write.extra.metadata.enabled
     """,
     "rows of one key within a batch are always combined by an upsert": "write.precombine",
+    "event times are not kept in commit metadata here": "hoodie.payload.event.time.field",
     "file sizes follow the number of buckets or the batch": """
         hoodie.parquet.page.size hoodie.parquet.writelegacyformat.enabled
         hoodie.parquet.field_id.write.enabled

@@ -164,6 +164,7 @@ ORDERING_FIELDS: Final = Option(
         "hoodie.table.precombine.field",
         "ordering.fields",
         "precombine.field",
+        "hoodie.payload.ordering.field",
         "write.precombine.field",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -100,6 +100,18 @@ class HoodieDataSource(DataSource):
         if self._was_pickled:
             return HoodieStreamWriter(options)
         return HoodieStreamWriter(options, Coordinator.of(options).begin(arrow_schema(schema)))
+
+    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802
+        """Refuse ``spark.readStream``.
+
+        Raises
+        ------
+        OptionError
+            Always.
+        """
+        raise OptionError(
+            "readStream", "hoodie_py", "tables are not read as streams yet; use spark.read"
+        )
 
     def _write_options(self) -> WriteOptions:
         return WriteOptions.parse(self._given())

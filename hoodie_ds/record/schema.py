@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.meta_columns import META_COLUMNS
+from hoodie_ds.record.meta_columns import IS_DELETED, META_COLUMNS
 
 _WIDER: Final = {
     pa.int32(): (pa.int64(), pa.float64()),
@@ -148,7 +148,7 @@ def _evolve_fields(
     for field in table:
         path = f"{parent}{field.name}"
         new = incoming.pop(field.name, None)
-        if new is None and not allow_missing:
+        if new is None and not allow_missing and path != IS_DELETED:
             raise SchemaError(
                 f"column {path!r} of the table is missing in the batch; add it, or set "
                 "'hoodie.write.set.null.for.missing.columns' to true to write nulls"

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import xxhash
 
 from hoodie_ds.sink.column_sums import column_sums
 from hoodie_ds.sink.row_hash import row_hashes
@@ -85,6 +86,19 @@ class InputDigest:
         if self.values is None:
             return f"{self.num_rows}-{self.checksum:016x}"
         return f"{self.num_rows}+{self.values:016x}"
+
+    def of_operation(self, name: str) -> InputDigest:
+        """Return the digest of the same rows for an operation that is not the usual one.
+
+        The same rows under the same number are another batch if they are to be deleted. What
+        earlier releases stored of rows with keys, their checksum, knows no operation.
+        """
+        if not self.num_rows:
+            return self
+        number = xxhash.xxh64_intdigest(name.encode())
+        if self.values is None:
+            return replace(self, checksum=self.checksum + number & _MASK)
+        return replace(self, values=self.values + number & _MASK)
 
     def as_kept(self) -> InputDigest:
         """Return what `to_text` keeps of the digest."""

@@ -124,7 +124,17 @@ def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
     if batch.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:
         names = InputDigest.of(pa.table({"partition": batch.options.partitions_to_delete}))
         total += replace(names, num_rows=0)
-    return total
+    return total.of_operation(batch.operation.value) if _is_unusual(batch) else total
+
+
+def _is_unusual(batch: Batch) -> bool:
+    """Whether rows do something else than in most batches, whose digests do not say what."""
+    match batch.operation:
+        case Operation.UPSERT | Operation.DELETE_PARTITION:
+            return False
+        case Operation.INSERT | Operation.BULK_INSERT:
+            return batch.index is not None
+    return True
 
 
 def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:

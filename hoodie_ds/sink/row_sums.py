@@ -22,6 +22,9 @@ Words = npt.NDArray[np.uint64]
 _MASK: Final = (1 << 64) - 1
 _HALF: Final = np.uint64(32)
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_LENGTH_FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
+"""Of a text's length: with that of its words one byte more would count like another first word."""
+
 _WORD_BYTES: Final = 8
 _LONGEST: Final = 256
 """Bytes of a text that are read word by word; what is beyond is hashed text by text."""
@@ -77,7 +80,7 @@ def _text_words(values: pa.Array) -> Words:
     """Make a word of each text; anything for null."""
     known = pc.fill_null(pc.binary_length(values), 0)
     lengths: npt.NDArray[np.int32] = known.to_numpy(zero_copy_only=False)
-    words: Words = (lengths.astype(np.uint64) + np.uint64(1)) * _FACTOR
+    words: Words = (lengths.astype(np.uint64) + np.uint64(1)) * _LENGTH_FACTOR
     longest = int(lengths.max())
     if not longest:
         return words

@@ -61,6 +61,7 @@ def test_order_and_parts_do_not_matter_and_other_values_do(
         pa.array([None, False, True]),
         pa.array([None, "", "\0", "\0\0", "a", "a\0", "ab", "ba", "01234567", "012345678"]),
         pa.array([None, b"", b"\xff", b"\xff\xfe"]),
+        pa.array([bytes([n]) + b"\0" * more for n in range(8) for more in range(8)]),
         pa.array([None, [], [1], [None], [1, 2], [2, 1]]),
     ],
     ids=lambda values: str(values.type),
@@ -68,6 +69,8 @@ def test_order_and_parts_do_not_matter_and_other_values_do(
 def test_values_that_are_alike_differ(values: pa.Array) -> None:
     sums = [one(values.slice(n, 1)) for n in range(len(values))]
     assert len(set(sums)) == len(sums)
+    if values[0].is_valid:
+        return
     missing = row_sums(pa.table({"other": pa.nulls(1, pa.int64())}), np.array([12345], np.uint64))
     assert sums[0] == missing
 
