@@ -237,10 +237,8 @@ class FileSystemView:
         if not self.verify:
             base = replace(base, trusted=True)
         instant = self.timeline.commit_at(base.name.instant_time)
-        if instant is None:
-            return base
-        commit = commit_files(self.storage, instant)
-        if base.path not in commit.stats:
+        commit = None if instant is None else commit_files(self.storage, instant)
+        if commit is None or base.path not in commit.stats:
             return base
         check_size(base.path, base.size, commit.stats[base.path])
         known = commit.checksums.get(base.path) if self.verify else None

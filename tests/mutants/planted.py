@@ -221,6 +221,14 @@ NAMES_AND_DELETIONS = [
         "P3: committed rows are missing, and nobody is told",
     ),
     Mutant(
+        "a log file that is torn is not looked at again",
+        "reader/log_reader.py",
+        "                if self.view.storage.read(log.path) == data:\n",
+        "                if True:\n",
+        f"{DELETIONS}::test_a_log_file_of_an_old_slice_is_read_again_if_it_was_torn",
+        "a read fails for a file that is whole by now",
+    ),
+    Mutant(
         "a read does without log files that were cleaned",
         "reader/uncommitted.py",
         "    return not any(instant",

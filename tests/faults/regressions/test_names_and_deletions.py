@@ -334,3 +334,35 @@ def test_a_log_file_that_is_rolled_back_while_it_is_read_is_passed_over() -> Non
     storage = cast(Storage, FaultyStorage(table, before_each=before))
     seen = replace(snapshot, table=replace(snapshot.table, storage=storage))
     assert read(seen, slices) == [("a", 1.0), ("b", 1.0)]
+
+
+@pytest.mark.parametrize("ends", ["in a rollback", "whole", "torn"])
+def test_a_log_file_of_an_old_slice_is_read_again_if_it_was_torn(ends: str) -> None:
+    """What names it may be archived: the file itself tells, when it is looked at once more."""
+    table = MemoryStorage()
+    HoodieTable("/t", MOR, storage=table).upsert(OLD)
+    HoodieTable("/t", MOR, storage=table).upsert(trips(("c", "y", 1, 1.0)))
+    first = load_timeline(table).commits[0]
+    for state in State:
+        table.delete(instant_path(first.at(state)))
+    written(table, MINE, SimClock())
+    snapshot = Snapshot.latest(table)
+    slices = list(snapshot.slices())
+    (log,) = (log.path for slice_ in slices for log in slice_.logs)
+    whole = table.read(log)
+    table.replace(log, whole[:40])
+    table.delete(".hoodie/.temp")
+
+    def before(operation: Operation) -> None:
+        if operation.kind is Kind.LIST and ends == "in a rollback":  # the markers are listed
+            table.delete(log)
+        elif operation.kind is Kind.LIST and ends == "whole":
+            table.replace(log, whole)
+
+    storage = cast(Storage, FaultyStorage(table, before_each=before))
+    seen = replace(snapshot, table=replace(snapshot.table, storage=storage))
+    if ends == "torn":
+        with pytest.raises(CorruptFileError):
+            read(seen, slices)
+    else:
+        assert read(seen, slices) == [("a", 1.0), ("b", 1.0), ("c", 1.0)]
