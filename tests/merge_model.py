@@ -95,9 +95,14 @@ def fold(records: Iterable[Record], *, loses_orders: bool = False) -> Record:
 
 
 def parts(records: list[Record]) -> list[list[Record]]:
-    """Cut the records of a key in a batch after each delete without a value, which is applied."""
+    """Cut the records of a key in a batch after each delete without a value, which is applied.
+
+    Deletes right after one find the key deleted, as in a batch of their own, and are passed over.
+    """
     found: list[list[Record]] = [[]]
     for record in records:
+        if found[:-1] and not found[-1] and record.deleted:
+            continue
         found[-1].append(record)
         if record.deleted and record.order is None:
             found.append([])

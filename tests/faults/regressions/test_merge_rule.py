@@ -85,3 +85,13 @@ def test_a_batch_forgot_that_a_row_came_after_a_delete(table: str, tmp_path: Pat
     """The log had the row alone, which lost against an earlier one in the log."""
     batches: list[list[Told]] = [[("u", 0)], [("u", 9)], [("d", None), ("u", 1)]]
     assert left(tmp_path, table, pa.int64(), *batches) == [3]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("order", [None, 3])
+def test_a_delete_of_what_is_deleted_takes_no_part(
+    table: str, order: int | None, tmp_path: Path
+) -> None:
+    told: list[Told] = [("d", None), ("d", 5), ("u", order)]
+    assert left(tmp_path / "several", table, pa.int64(), *([each] for each in told)) == [2]
+    assert left(tmp_path / "one", table, pa.int64(), told) == [2]
