@@ -11,7 +11,7 @@ from typing import Final
 
 from hoodie_ds.config.clock import Clock
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.services.prepared import complete_from_manifest, newest_manifest
+from hoodie_ds.services.prepared import Judge, complete_from_manifest, never, newest_manifest
 from hoodie_ds.services.rollback import finish_rollback, roll_back
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.opened import Table
@@ -57,14 +57,16 @@ def settle(
     if known is not None and (turn is None or known.commit_at(turn.instant.time)):
         return turn, known
     timeline = load_timeline(table.storage)
-    if turn is None or not timeline.is_pending(turn.instant.time):
+    if turn is None or turn.decision is Decision.PREPARE:
+        return turn, timeline
+    if not timeline.is_pending(turn.instant.time):
         return turn, timeline
     refuse_restore(table.storage.root, timeline)
     _carry_out(table, turn, clock)
     return turn, load_timeline(table.storage)
 
 
-def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: bool = False) -> None:
+def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: Judge = never) -> None:
     """Decide about a dead writer's instant, unless others did meanwhile, and carry it out.
 
     Parameters
@@ -75,16 +77,17 @@ def decide(table: Table, instant: Instant, clock: Clock, *, may_complete: bool =
         A pending write.
     clock : Clock
         For the time of the rollback's own instant.
-    may_complete : bool
-        Whether to complete it, if its manifest is whole and nothing was decided since its writer
-        looked for conflicts; otherwise it is rolled back.
+    may_complete : callable
+        Says of the timeline as it is whether to complete the instant, if its manifest is whole
+        and nothing was decided since its writer looked for conflicts; otherwise it is rolled back.
     """
     while True:
         before, timeline = settle(table, clock)
         if not timeline.is_pending(instant.time):
             return
         turn = following_turn(before, Decision.ROLL_BACK, instant, _RECOVERY)
-        if may_complete and not is_undone(table.storage, timeline, instant.time):
+        is_free = not is_undone(table.storage, timeline, instant.time)
+        if is_free and may_complete(table, timeline, instant):
             turn = _completing(table, turn, timeline)
         if take_turn(table.storage, turn):
             _carry_out(table, turn, clock)

@@ -83,6 +83,32 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
     }
 
 
+def was_committed(table: Table, timeline: Timeline, time: str) -> bool:
+    """Whether data files hold what was committed under the time of a pending instant of ours.
+
+    So they do where a late task has opened an instant again that had been completed and archived:
+    its own files are those that markers announce.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    time : str
+        The instant's time.
+    """
+    if not timeline.starts_after(time):
+        return False
+    marked = marked_files(table, time)
+    files = (status.path for status in FileSystemView(table.storage, timeline).data_files())
+    return any(
+        _is_named_after(path, time) or _size_if_written_by(table.storage, path, time)
+        for path in files
+        if path not in marked
+    )
+
+
 def marked_files(table: Table, time: str) -> dict[str, str]:
     """Files that the markers of an instant announce, written or not, each with its marker."""
     listed = table.storage.list(temp_folder(time), recursive=True)

@@ -7,6 +7,7 @@ instant pending without being the writer that goes on with it completes it as it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
@@ -23,6 +24,14 @@ from hoodie_ds.timeline.paths import (
     temp_folder,
 )
 from hoodie_ds.timeline.timeline import Timeline
+
+Judge = Callable[[Table, Timeline, Instant], bool]
+"""Says something of a pending instant of a table, given its timeline."""
+
+
+def never(table: Table, timeline: Timeline, instant: Instant) -> bool:
+    """Answer no, whatever the instant."""
+    return False
 
 
 def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | None:
@@ -76,7 +85,11 @@ def complete_from_manifest(storage: Storage, instant: Instant) -> bool:
 
 
 def find_prepared(
-    table: Table, timeline: Timeline, action: Action, batches_per_commit: int
+    table: Table,
+    timeline: Timeline,
+    action: Action,
+    batches_per_commit: int,
+    superseded: Judge = never,
 ) -> Instant | None:
     """Find the pending instant that takes the next micro-batch too.
 
@@ -90,6 +103,8 @@ def find_prepared(
         What the micro-batch does.
     batches_per_commit : int
         Micro-batches that an instant takes.
+    superseded : callable
+        Says of a pending instant that its batches are committed without it.
 
     Returns
     -------
@@ -101,6 +116,7 @@ def find_prepared(
     for instant in timeline.pending:
         if instant.action is action and is_ours(table, instant):
             found = newest_manifest(table.storage, instant)
-            if found is not None and found[0] < batches_per_commit:
+            fits = found is not None and found[0] < batches_per_commit
+            if found is not None and fits and not superseded(table, timeline, instant):
                 return Instant(instant.time, action, State.COMPLETED, found[0])
     return None

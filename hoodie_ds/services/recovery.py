@@ -15,6 +15,7 @@ from hoodie_ds.config.kinds import ConcurrencyMode
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, WriteConflictError
 from hoodie_ds.services.decisions import decide
 from hoodie_ds.services.failed_write import is_ours
+from hoodie_ds.services.prepared import Judge, never
 from hoodie_ds.services.rollback import UNDONE_ACTIONS, finish_rollback
 from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.table.heartbeat import living
@@ -33,6 +34,7 @@ def recover(
     prepared: Instant | None = None,
     heartbeat_timeout_ms: int = 600_000,
     looked: tuple[Mapping[str, frozenset[str]], Timeline] | None = None,
+    superseded: Judge = never,
 ) -> Timeline:
     """Finish or undo every write that did not complete.
 
@@ -50,6 +52,8 @@ def recover(
         Age of a heartbeat at which its writer counts as dead.
     looked : tuple of mapping and Timeline, optional
         What `left_over` found, and the timeline as it was loaded after that.
+    superseded : callable
+        Says of an instant with a manifest that its batches are committed without it.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def recover(
             finish_rollback(table, instant, clock)
     for instant in pending:
         if instant.action in UNDONE_ACTIONS:
-            _finish_or_undo(table, instant, clock)
+            _finish_or_undo(table, instant, clock, superseded)
     if pending:
         timeline = load_timeline(table.storage).with_prepared(prepared)
     sweep(table, timeline, found)
@@ -113,13 +117,17 @@ def _is_clustering(table: Table, instant: Instant) -> bool:
     return False
 
 
-def _finish_or_undo(table: Table, instant: Instant, clock: Clock) -> None:
+def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: Judge) -> None:
     """Complete an instant of ours whose manifest is there and whole; roll any other back.
 
     Not that of one of several writers, about whose conflicts a manifest says nothing.
     """
-    alone = is_ours(table, instant) and not _is_of_several(table, instant)
-    decide(table, instant, clock, may_complete=alone)
+
+    def may_complete(table: Table, timeline: Timeline, instant: Instant) -> bool:
+        alone = is_ours(table, instant) and not _is_of_several(table, instant)
+        return alone and not superseded(table, timeline, instant)
+
+    decide(table, instant, clock, may_complete=may_complete)
 
 
 def _is_of_several(table: Table, instant: Instant) -> bool:

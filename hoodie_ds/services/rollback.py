@@ -13,7 +13,13 @@ from hoodie_ds.config.clock import Clock
 from hoodie_ds.config.kinds import TableType
 from hoodie_ds.errors import AlreadyExistsError, TimelineError
 from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block, read_blocks
-from hoodie_ds.services.failed_write import delete_left, files_of, is_ours, marked_files
+from hoodie_ds.services.failed_write import (
+    delete_left,
+    files_of,
+    is_ours,
+    marked_files,
+    was_committed,
+)
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.opened import Table
 from hoodie_ds.timeline.claim import claim
@@ -52,6 +58,9 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     timeline = load_timeline(table.storage)
     if not timeline.is_pending(instant.time):
         return
+    if is_ours(table, instant) and was_committed(table, timeline, instant.time):
+        _forget(table, instant)
+        return
     found = files_of(table, timeline, instant)
     body = plan_to_bytes(table.storage.root, instant, found)
     rollback = _request(table, timeline, clock, body, instant.time)
@@ -60,6 +69,19 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
         table.storage.delete(instant_path(rollback))
         return
     _execute(table, rollback, instant, found, clock)
+
+
+def _forget(table: Table, instant: Instant) -> None:
+    """Take an archived instant that a late task has opened again off the timeline.
+
+    A rollback of it on the timeline would say that what it has committed does not count.
+    """
+    storage = table.storage
+    delete_left(storage, instant.time, marked_files(table, instant.time))
+    storage.delete(instant_path(instant.at(State.INFLIGHT)))
+    storage.delete(instant_path(instant.at(State.REQUESTED)))
+    delete_left(storage, instant.time, marked_files(table, instant.time))
+    storage.delete(temp_folder(instant.time))
 
 
 def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:

@@ -40,11 +40,13 @@ from hoodie_ds.sink.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.schema_conflicts import schema_beside
 from hoodie_ds.sink.staged_merge import merge_all_staged
+from hoodie_ds.sink.superseded import check_held_by_no_other
 from hoodie_ds.sink.table_changes import check_table
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table import heartbeat
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.turns import Decision
 from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.owner import owner_of
@@ -178,6 +180,9 @@ def _decided(
         if _is_done(messages, timeline):
             return True
         _check_not_undone(batch, timeline, instant)
+    batch_id = messages[0].batch_id
+    if batch_id is not None and not batch.options.concurrency.is_shared:
+        check_held_by_no_other(batch, batch_id, instant.time, timeline)
     if tried is None or batch.options.batches_per_commit == 1:
         record = _record(messages, instant, statuses, timeline, exclusion.number)
         body = record.to_bytes()
@@ -185,11 +190,12 @@ def _decided(
     else:
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
-    if _number(batch) == batch.options.batches_per_commit or messages[0].batch_id is None:
-        _delete_own_lost(storage, instant.time, body, batch.attempt)
-        if not exclusion.decide(instant, timeline, record.guard_entries):
-            return False
-        _finish(storage, instant, body)
+    if _number(batch) < batch.options.batches_per_commit and batch_id is not None:
+        return exclusion.decide(Decision.PREPARE, instant, timeline)
+    _delete_own_lost(storage, instant.time, body, batch.attempt)
+    if not exclusion.decide(Decision.COMPLETE, instant, timeline, record.guard_entries):
+        return False
+    _finish(storage, instant, body)
     return True
 
 

@@ -43,6 +43,7 @@ from hoodie_ds.sink.plan import (
 from hoodie_ds.sink.replacement import replaced_groups
 from hoodie_ds.sink.replay import check_replay, informed
 from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.sink.superseded import is_superseded
 from hoodie_ds.sink.write_result import WriteResult
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.probe import check_condition_obeyed
@@ -271,7 +272,9 @@ class Coordinator:
         timeline = load_timeline(self.storage)
         action = write_action(table.properties, resolve_operation(self.options, table.properties))
         spanned = self.options.batches_per_commit
-        return timeline.with_prepared(find_prepared(table, timeline, action, spanned))
+        return timeline.with_prepared(
+            find_prepared(table, timeline, action, spanned, is_superseded)
+        )
 
     def _owner(self, query_id: str, attempt: str) -> str:
         shared, spans = self.options.concurrency.is_shared, self.options.batches_per_commit > 1
@@ -312,7 +315,7 @@ class Coordinator:
         timeout_ms = concurrency.heartbeat_timeout_ms
         if not concurrency.is_shared:
             looked = found, timeline
-            return recover(table, self.clock, timeline.prepared, timeout_ms, looked)
+            return recover(table, self.clock, timeline.prepared, timeout_ms, looked, is_superseded)
         owner = self.ids.unique()
         lock = partial(held, self.storage, concurrency, owner, self.clock, self.pauses)
         return recover_lazily(table, self.clock, timeout_ms, lock)

@@ -51,17 +51,26 @@ class Exclusion:
         self._before, timeline = settle(self.batch.table, self.clock, known)
         return timeline
 
-    def decide(self, instant: Instant, timeline: Timeline, carried: Mapping[str, str]) -> bool:
-        """Decide to complete an instant: compare keys, and take the next turn.
+    def decide(
+        self,
+        decision: Decision,
+        instant: Instant,
+        timeline: Timeline,
+        carried: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Decide about the batch's instant: compare keys, and take the next turn.
 
         Parameters
         ----------
+        decision : Decision
+            To complete the instant, or that it waits for further batches.
         instant : Instant
             The batch's, whose manifest is there.
         timeline : Timeline
             As `settle` returned it.
-        carried : mapping of str to str
-            Entries of the replay guard, which the turn keeps where others archive the commit.
+        carried : mapping of str to str, optional
+            Entries of the replay guard, which the turn keeps where others archive the commit;
+            by default those of the turn before.
 
         Returns
         -------
@@ -77,8 +86,10 @@ class Exclusion:
             prepared = Instant(instant.time, instant.action, State.COMPLETED, 1)
             check_new_keys(self.batch, prepared, timeline)
         me = self.batch.attempt
-        turn = following_turn(self._before, Decision.COMPLETE, instant, me)
-        return take_turn(self.batch.table.storage, replace(turn, carried=carried))
+        turn = following_turn(self._before, decision, instant, me)
+        if carried is not None:
+            turn = replace(turn, carried=carried)
+        return take_turn(self.batch.table.storage, turn)
 
 
 @contextmanager

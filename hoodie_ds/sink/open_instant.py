@@ -9,6 +9,7 @@ from hoodie_ds.config.kinds import Operation
 from hoodie_ds.config.table_keys import CREATE_SCHEMA
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
 from hoodie_ds.sink.batch import Batch, write_action
+from hoodie_ds.sink.overtaken import remedy
 from hoodie_ds.table.hashing_config import put_hashing_config
 from hoodie_ds.table.heartbeat import beat
 from hoodie_ds.table.opened import check_unchanged, create_table
@@ -55,13 +56,19 @@ def open_instant(batch: Batch) -> str:
         if shared:
             beat(storage, time)  # first: nobody is to take the instant for a dead writer's
         instant = Instant(time, batch.action, State.REQUESTED)
+        inflight = instant.at(State.INFLIGHT)
+        if owner_of(storage, inflight) == batch.owner:
+            return time  # another task of the batch was first
+        free = _not_past(batch, time)
+        if free != time:
+            time = free
+            continue
         # A claim is let go once its instant is on the timeline, so look there after it.
         if not claim(storage, time, batch.owner) or _is_anothers(batch, instant):
             time = _next(batch, time)
             continue
         with suppress(AlreadyExistsError):
             storage.put_if_absent(instant_path(instant), plan)
-        inflight = instant.at(State.INFLIGHT)
         try:
             storage.put_if_absent(instant_path(inflight), body)
         except AlreadyExistsError:
@@ -69,6 +76,57 @@ def open_instant(batch: Batch) -> str:
                 time = _next(batch, time)
                 continue
         return time
+
+
+def _not_past(batch: Batch, time: str) -> str:
+    """Return a time, or a later one where it counts as that of an archived instant.
+
+    A late task may bring the time of its own batch, which others completed and another engine
+    archived. Put on the timeline again, it would hide what the batch has committed.
+    """
+    storage = batch.table.storage
+    if not batch.options.concurrency.is_shared and _holds_last_known(batch):
+        return time
+    timeline = load_timeline(storage)
+    if timeline.commit_at(time) is not None:  # all that archiving may have left of it by now
+        return _next(batch, time)
+    past = timeline.starts_after(time) and not timeline.is_pending(time)
+    return _later(batch, time) if past else time
+
+
+def _holds_last_known(batch: Batch) -> bool:
+    """Whether a commit before the batch's instant is still there, as the oldest are archived first.
+
+    Asked for by name, as the timeline grows. A savepoint says nothing: archiving passes it over.
+    """
+    timeline = batch.timeline
+    kept = {savepoint.time for savepoint in timeline.savepoints}
+    known = (i for i in reversed(timeline.commits) if not i.num_batches and i.time not in kept)
+    last = next(known, None)
+    if last is None:
+        return False
+    with suppress(NotFoundError):
+        batch.table.storage.read(instant_path(last.at(State.REQUESTED)))
+        return True
+    return False
+
+
+def _later(batch: Batch, time: str) -> str:
+    """Return a later time for a batch that began before the table had commits.
+
+    Raises
+    ------
+    WriteConflictError
+        The time was the batch's already, or others went on for long since the batch began.
+    """
+    later = time if batch.timeline.commits else _start_after_others(batch)
+    if later <= time:
+        raise WriteConflictError(
+            f"{batch.table.storage.root}: instant {time} of this batch lies before the start of "
+            "the active timeline, so it was completed and archived, or others went on without "
+            f"it; nothing is written under it; {remedy(batch.options)}"
+        )
+    return later
 
 
 def _next(batch: Batch, time: str) -> str:
@@ -85,16 +143,18 @@ def _is_anothers(batch: Batch, instant: Instant) -> bool:
     """Whether another action has the time of an instant.
 
     Beside other engines it may be any. Of writers like ours that know of no other, an old driver
-    among them, it is the other one of the two that write; asked for by name, as the timeline grows.
+    among them, it is a rollback or the other one of the two that write; asked for by name, as the
+    timeline grows.
     """
     storage = batch.table.storage
     if batch.options.concurrency.is_shared:
         return load_timeline(storage).has_other(instant)
     usual = write_action(batch.table.properties, Operation.UPSERT)
-    other = usual if batch.operation.replaces else Action.REPLACE_COMMIT
-    with suppress(NotFoundError):
-        storage.read(instant_path(replace(instant, action=other)))
-        return True
+    write = usual if batch.operation.replaces else Action.REPLACE_COMMIT
+    for other in (write, Action.ROLLBACK):  # of a recovery that saw the same timeline
+        with suppress(NotFoundError):
+            storage.read(instant_path(replace(instant, action=other)))
+            return True
     return False
 
 

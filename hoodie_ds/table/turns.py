@@ -36,6 +36,8 @@ class Decision(Enum):
 
     COMPLETE = "complete"
     ROLL_BACK = "roll back"
+    PREPARE = "prepare"
+    """Keep its batches; it waits for further ones, so there is nothing to carry out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,10 @@ class Timeline:
         """Whether the instant with this time was requested and has not completed."""
         return any(instant.time == time for instant in self.pending)
 
+    def starts_after(self, time: str) -> bool:
+        """Whether a time lies before the active timeline, as those of archived instants do."""
+        return bool(self.commits) and padded(time) < self._start
+
     def has_other(self, instant: Instant) -> bool:
         """Whether another action has an instant's time."""
         found = (*self.completed, *self.pending)
@@ -156,9 +160,7 @@ class Timeline:
         """
         if time in self._commit_times:
             return True
-        if not self.commits or self.is_pending(time):
-            return False
-        return padded(time) < self._start
+        return not self.is_pending(time) and self.starts_after(time)
 
     @cached_property
     def _start(self) -> str:

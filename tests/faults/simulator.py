@@ -125,8 +125,7 @@ class Simulation:
         raise AssertionError(f"batch {number} does not come through without faults")
 
     def _try(self, number: int, step: Step, fault_rate: float) -> None:
-        # Who takes over from an instant of several micro-batches may make some visible early.
-        stops = self.span == 1 and self.draw.random() < fault_rate / 2
+        stops = self.draw.random() < fault_rate / 2
         overtaken = self._overtaken(number, step) if stops else None
         process = self._process(fault_rate, overtaken)
         coordinator = self._coordinator(step.operation, process)

@@ -22,6 +22,7 @@ IN_THE_HAND = "tests/faults/regressions/test_library_in_the_hand.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
 OVERTAKEN = "tests/faults/regressions/test_overtaken.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
+LATE = "tests/faults/regressions/test_late_drivers_and_tasks.py"
 MERGER = "tests/unit/record/test_merger.py"
 MERGE_RULE = "tests/faults/regressions/test_merge_rule.py"
 
@@ -659,7 +660,7 @@ RECOVERIES = [
     Mutant(
         "a whole manifest is rolled back",
         "services/recovery.py",
-        "    decide(table, instant, clock, may_complete=alone)\n",
+        "    decide(table, instant, clock, may_complete=may_complete)\n",
         "    decide(table, instant, clock)\n",
         "tests/unit/services/test_recovery.py::test_a_whole_manifest_is_committed",
         "P3: micro-batches that Spark has moved past are lost",
@@ -1000,6 +1001,54 @@ STORAGE = [
 WRITERS = "tests/unit/sink/test_several_writers.py"
 LOCKS_AND_TURNS = [
     Mutant(
+        "a batch that waits for further ones takes no turn",
+        "sink/commit.py",
+        "return exclusion.decide(Decision.PREPARE, instant, timeline)",
+        "return True",
+        f"{LATE}::test_a_batch_was_reported_as_written_that_another_driver_had_undone",
+        "P3: Spark moves past a batch that was rolled back",
+    ),
+    Mutant(
+        "a batch is committed that waits in another instant",
+        "sink/commit.py",
+        "        check_held_by_no_other(batch, batch_id, instant.time, timeline)\n",
+        "        pass\n",
+        f"{LATE}::test_a_driver_with_another_number_of_batches_made_written_ones_void",
+        "P2: the batches that wait with it are doubled, or lost",
+    ),
+    Mutant(
+        "two instants with the same batch are both completed",
+        "sink/superseded.py",
+        "return max([mine, *known]) != mine",
+        "return False",
+        f"{LATE}::test_of_two_instants_with_the_same_batch_recovery_keeps_one",
+        "P2: a batch's rows are there twice",
+    ),
+    Mutant(
+        "a task opens an instant that was archived",
+        "sink/open_instant.py",
+        "return _later(batch, time) if past else time",
+        "return time",
+        f"{LATE}::test_a_late_task_opened_an_archived_instant_again",
+        "P3: the committed rows of the instant are hidden",
+    ),
+    Mutant(
+        "an archived instant is rolled back as any other",
+        "services/failed_write.py",
+        "    if not timeline.starts_after(time):\n        return False\n",
+        "    return False\n",
+        f"{LATE}::test_a_rollback_of_an_archived_instant_hid_its_rows",
+        "P3: the committed rows of the instant are hidden",
+    ),
+    Mutant(
+        "a task takes the time of a rollback",
+        "sink/open_instant.py",
+        "for other in (write, Action.ROLLBACK):",
+        "for other in (write,):",
+        f"{LATE}::test_a_task_took_the_time_of_a_rollback",
+        "P5: two actions share a time",
+    ),
+    Mutant(
         "writers that undo one another are not told of the concurrency mode",
         "sink/overtaken.py",
         "    if options.concurrency.is_shared:\n        return",
@@ -1066,7 +1115,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "a commit takes no turn",
         "sink/exclusion.py",
-        "        return take_turn(self.batch.table.storage, replace(turn, carried=carried))\n",
+        "        return take_turn(self.batch.table.storage, turn)\n",
         "        return bool(turn)\n",
         "tests/unit/sink/test_several_writers.py::test_a_writer_that_stood_still_longer_than_its_lock",
         "P3: safety hangs on a lock alone, and its lease ends",
@@ -1082,7 +1131,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "what was decided is left to whoever decided it",
         "services/decisions.py",
-        "    if turn is None or not timeline.is_pending(turn.instant.time):\n",
+        "    if not timeline.is_pending(turn.instant.time):\n",
         "    if timeline:\n",
         "tests/unit/sink/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",
         "P3: a decided commit is rolled back",
