@@ -84,7 +84,7 @@ def test_two_writers_never_share_an_instant(table: MemoryStorage) -> None:
     times: list[str] = []
 
     def other(operation: Operation) -> None:
-        if operation.path.endswith(".requested") and not times:
+        if operation.path.endswith(".replacecommit.requested") and not times:
             times.append(open_instant(overwrite))
 
     overwrite, _ = begun(table, "b", **{OPERATION: "insert_overwrite"})
