@@ -76,8 +76,6 @@ def _check_local(text: str) -> None:
             f"it would be a local folder named {match.group()!r}; write a URL with '://', such as "
             "s3://bucket/folder, or './' before such a folder",
         )
-    if text == "~" or text.startswith("~/"):
-        raise OptionError("path", text, "'~' is not expanded here; give the whole path")
 
 
 BASE_PATH: Final = Kind("the table's folder, as a path or URL", check_base_path)

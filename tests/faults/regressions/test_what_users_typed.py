@@ -29,11 +29,6 @@ def test_a_path_of_another_system_became_a_local_folder(path: str) -> None:
         WriteOptions.parse({**KEYED, "path": path})
 
 
-def test_spark_wrote_to_a_folder_named_tilde() -> None:
-    with pytest.raises(OptionError, match="'~' is not expanded"):
-        WriteOptions.parse({**KEYED, "path": "~/t"})
-
-
 @pytest.mark.parametrize("path", ["a:b/t", "./s3:/t", "/data/x:/t", "file:/data/t"])
 def test_folders_with_a_colon_stay_what_they_are(path: str) -> None:
     assert WriteOptions.parse({**KEYED, "path": path}).base_path == path
