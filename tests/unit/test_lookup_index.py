@@ -188,6 +188,9 @@ def test_an_index_that_a_table_cannot_take_is_refused(tmp_path: Path) -> None:
         assert tree(tmp_path / name) == before
     properties = tmp_path / "b" / ".hoodie" / "hoodie.properties"
     kept = [line for line in properties.read_text().splitlines() if "index" not in line]
+    properties.write_text("\n".join([*kept, f"{INDEX}=HBASE"]) + "\n")
+    with pytest.raises(OptionError, match="'HBASE' is refused: this release has BUCKET"):
+        HoodieTable(str(tmp_path / "b")).upsert(trips(("a", "x", 1, 1.0)))
     properties.write_text("\n".join(kept) + "\n")
     with pytest.raises(UnsupportedTableError, match="named after buckets"):
         HoodieTable(str(tmp_path / "b"), {INDEX: "SIMPLE"}).upsert(trips(("a", "x", 1, 1.0)))

@@ -27,6 +27,8 @@ from hoodie_ds.testing import (
     SimIds,
     one_thread,
 )
+from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.owner import owner_text
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.scenarios import BLOOM
 from tests.faults.stream import Model, Step, found, plain
@@ -147,6 +149,47 @@ def _commit(
     batch = replace(message.batch, table=replace(message.batch.table, storage=storage))
     with pytest.raises(TimelineError, match="killed"):
         driver.commit([replace(message, batch=batch)])
+
+
+def test_a_batch_that_one_commit_holds_was_completed_from_a_manifest_too() -> None:
+    """One driver waits for the next batch, another commits each; neither saw the other."""
+    waiting, at_once = Drivers("at-once", SPAN), Drivers("at-once", {})
+    at_once.storage, at_once.count = waiting.storage, 100
+    killed = []
+
+    def dies(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and "/turns/" in operation.path:
+            raise TimelineError("killed before its turn")
+
+    with one_thread():
+        slow = waiting.driver()
+        begun = slow.begin(rows(0).schema, "q")
+
+        def puts_its_manifest(operation: Operation) -> None:
+            if operation.kind is Kind.PUT and "/turns/" in operation.path and not killed:
+                killed.append(1)
+                _commit(waiting, slow, message, dies)
+
+        fast = at_once.driver(puts_its_manifest)
+        other = fast.begin(rows(0).schema, "q")
+        message = waiting.task(begun, 0, rows(0))
+        fast.commit([at_once.task(other, 0, rows(0))])
+        at_once.write(1, rows(1))
+    assert killed
+    assert len(load_timeline(cast(Storage, waiting.storage)).commits) == 2
+    assert found(waiting.storage) == expected(2)
+
+
+def test_a_batch_joined_an_instant_that_had_become_anothers() -> None:
+    drivers = Drivers("anothers", SPAN)
+    with one_thread():
+        drivers.write(0, rows(0))
+        batch = drivers.driver().begin(rows(1).schema, "q")
+        (inflight,) = [path for path in drivers.storage.files if path.endswith(".inflight")]
+        owner = {OWNER_KEY: owner_text("another", "attempt")}
+        drivers.storage.replace(inflight, CommitMetadata((), "UPSERT", owner).to_bytes())
+        with pytest.raises(WriteConflictError, match="is another writer's now"):
+            drivers.task(batch, 1, rows(1))
 
 
 def test_a_batch_without_a_number_is_superseded_by_none() -> None:
