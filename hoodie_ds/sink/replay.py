@@ -124,17 +124,18 @@ def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
     if batch.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:
         names = InputDigest.of(pa.table({"partition": batch.options.partitions_to_delete}))
         total += replace(names, num_rows=0)
-    return total.of_operation(batch.operation.value) if _is_unusual(batch) else total
+    unusual = _unusual_operation(batch)
+    return total.of_operation(unusual.value) if unusual else total
 
 
-def _is_unusual(batch: Batch) -> bool:
-    """Whether rows do something else than in most batches, whose digests do not say what."""
+def _unusual_operation(batch: Batch) -> Operation | None:
+    """What rows do where it is not what they do in most batches, whose digests do not say it."""
     match batch.operation:
         case Operation.UPSERT | Operation.DELETE_PARTITION:
-            return False
-        case Operation.INSERT | Operation.BULK_INSERT:
-            return batch.index is not None
-    return True
+            return None
+        case Operation.INSERT | Operation.BULK_INSERT:  # which put the same rows there
+            return Operation.INSERT if batch.index is not None else None
+    return batch.operation
 
 
 def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:

@@ -57,6 +57,17 @@ def test_another_operation_under_the_same_number_was_passed_over(
     assert table.read() == before
 
 
+@pytest.mark.parametrize("options", [KEYED, {"hoodie.table.name": "t"}], ids=["keyed", "append"])
+def test_an_insert_may_be_repeated_as_a_bulk_insert(
+    options: dict[str, str], tmp_path: Path
+) -> None:
+    table = HoodieTable(str(tmp_path / "t"), options)
+    table.insert(ROWS, ONCE)
+    bulk = {**ONCE, "hoodie.datasource.write.operation": "bulk_insert"}
+    assert table.insert(ROWS, bulk).already_committed
+    assert table.read(["id"]).num_rows == 2
+
+
 def test_once_a_batch_marked_deletes_all_later_ones_had_to(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path / "t"), KEYED)
     table.upsert(ROWS)
