@@ -286,7 +286,7 @@ TIMES_AND_NAMES = [
         "sink/open_instant.py",
         "    if batch.timeline.prepared is not None:\n",
         "    if False:\n",
-        "tests/faults/regressions/test_regressions.py::test_a_batch_may_fail",
+        "tests/faults/regressions/test_late_drivers_and_tasks.py::test_a_batch_joined_an_instant_that_had_become_anothers",
         "P3: rows of earlier micro-batches are not committed",
     ),
     Mutant(
