@@ -1,11 +1,10 @@
-"""What a person wants to see of a table, as tables for the terminal."""
+"""A table's timeline, as a table for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
 from rich.table import Table
 
 from hoodie_ds.config.write_options import WriteOptions
@@ -58,24 +57,3 @@ class TimelineReport:
             return f"{int(ours):,}"
         changed = (s.num_inserts + s.num_update_writes + s.num_deletes for s in commit.stats)
         return f"{sum(changed):,}"
-
-
-def cross_table(counts: pa.Table, title: str) -> Table:
-    """Show counts with a line for each first value and a column for each second one.
-
-    Parameters
-    ----------
-    counts : pyarrow.Table
-        Three columns: what makes the lines, what makes the columns, how many.
-    title : str
-        Above the table.
-    """
-    lines, columns, numbers = (column.to_pylist() for column in counts.itercolumns())
-    found = dict(zip(zip(lines, columns, strict=True), numbers, strict=True))
-    shown = Table(counts.column_names[0], title=title, title_justify="left")
-    across = sorted(set(columns))
-    for name in across:
-        shown.add_column(str(name), justify="right")
-    for line in sorted(set(lines)):
-        shown.add_row(str(line), *(f"{found.get((line, name), 0):,}" for name in across))
-    return shown

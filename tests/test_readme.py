@@ -58,7 +58,6 @@ def test_examples_are_short_and_parse(code: str) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "keys"),
     [
-        ("flights", TableType.MERGE_ON_READ, 6),
         ("mor", TableType.MERGE_ON_READ, 1),
         ("cow", TableType.COPY_ON_WRITE, 1),
         ("append_only", TableType.COPY_ON_WRITE, 0),
@@ -75,7 +74,7 @@ def test_the_example_files_make_tables(name: str, kind: TableType, keys: int) ->
 
 def test_there_is_no_example_file_without_a_test() -> None:
     files = {path.stem for path in (PROJECT / "conf").glob("*.properties")}
-    assert files == {"flights", "mor", "cow", "append_only"}
+    assert files == {"mor", "cow", "append_only"}
 
 
 def test_every_test_that_the_traceability_names_exists() -> None:

@@ -14,16 +14,17 @@ from typing import Final
 import click
 import pyarrow as pa
 from rich.console import Console
+from rich.table import Table
 
-from hoodie_ds import flights
 from hoodie_ds.config.kinds import TableType
 from hoodie_ds.datasource.session import SparkJob, StreamJob
 from hoodie_ds.errors import HoodieError
+from hoodie_ds.examples.flights import events as flights
 from hoodie_ds.hoodie_table import HoodieTable
-from hoodie_ds.report import TimelineReport, cross_table
+from hoodie_ds.report import TimelineReport
 from hoodie_ds.streamer import STOPPED, fail, run_stream, table_options
 
-_PROPS: Final = Path(__file__).resolve().parent.parent / "conf" / "flights.properties"
+_PROPS: Final = Path(__file__).with_name("flights.properties")
 _DDL_TYPES: Final = {
     pa.int32(): "INT",
     pa.string(): "STRING",
@@ -61,8 +62,7 @@ def run_demo(folder: Path, table_type: TableType, master: str, console: Console)
     events, table = folder / "events", folder / table_type.value.lower()
     console.print(f"{flights.FILES} files of flight events in {events}")
     flights.write_events(events)
-    kind = f"hoodie.datasource.write.table.type={table_type.value}"
-    options = table_options(str(table), _PROPS, [kind])
+    options = demo_options(str(table), table_type)
     session = SparkJob.open("hoodie-flights", os.environ, master, settings=_SETTINGS)
     try:
         run_stream(session, _job(events, options, f"{table}-checkpoint"), console)
@@ -78,6 +78,20 @@ def run_demo(folder: Path, table_type: TableType, master: str, console: Console)
         "the hudi package (hudi-rs)": _read_with_hudi_rs(table),
     }
     _compare(readings, flights.expected(events), console)
+
+
+def demo_options(path: str, table_type: TableType) -> dict[str, str]:
+    """Return the options of the flights table: those of ``flights.properties``, and its type.
+
+    Parameters
+    ----------
+    path : str
+        The table's base path.
+    table_type : TableType
+        Takes precedence over the type in the file.
+    """
+    kind = f"hoodie.datasource.write.table.type={table_type.value}"
+    return table_options(path, _PROPS, [kind])
 
 
 def _job(events: Path, options: dict[str, str], checkpoint: str) -> StreamJob:
@@ -129,6 +143,27 @@ def _read_with_hudi_rs(path: Path) -> pa.Table:
         raise HoodieError("the demo needs hudi: pip install 'hoodie-ds[demo]'") from error
     table = HudiTableBuilder.from_base_uri(str(path)).build()
     return pa.Table.from_batches([pa.record_batch(batch) for batch in table.read()])
+
+
+def cross_table(counts: pa.Table, title: str) -> Table:
+    """Show counts with a line for each first value and a column for each second one.
+
+    Parameters
+    ----------
+    counts : pyarrow.Table
+        Three columns: what makes the lines, what makes the columns, how many.
+    title : str
+        Above the table.
+    """
+    lines, columns, numbers = (column.to_pylist() for column in counts.itercolumns())
+    found = dict(zip(zip(lines, columns, strict=True), numbers, strict=True))
+    shown = Table(counts.column_names[0], title=title, title_justify="left")
+    across = sorted(set(columns))
+    for name in across:
+        shown.add_column(str(name), justify="right")
+    for line in sorted(set(lines)):
+        shown.add_row(str(line), *(f"{found.get((line, name), 0):,}" for name in across))
+    return shown
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""The demo's verdict: a reading of the flights table is equal to the rows wanted, or is not."""
+"""The demo's verdict on a reading, its counts, and the options of its table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.demo import difference
-from hoodie_ds.flights import EVENTS
+from hoodie_ds.config.kinds import Operation, TableType
+from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.examples.flights.demo import cross_table, demo_options, difference
+from hoodie_ds.examples.flights.events import EVENTS, KEY
+from tests.terminal import cells
 
 
 def flights(*numbers: int, status: str = "arrived") -> pa.Table:
@@ -37,3 +41,21 @@ def test_order_of_rows_and_columns_and_further_columns_do_not_count() -> None:
 )
 def test_any_other_row_is_told(found: pa.Table, words: str) -> None:
     assert words in difference(found, flights(1, 2, 3))
+
+
+def test_counts_by_two_columns() -> None:
+    counts = pa.table({"month": [2, 10, 2], "status": ["b", "a", "a"], "rows": [1, 2000, 3]})
+    assert cells(cross_table(counts, "x")) == [
+        ["month", "a", "b"],
+        ["2", "3", "1"],
+        ["10", "2,000", "0"],
+    ]
+
+
+def test_the_tables_options_make_a_keyed_table_of_either_type() -> None:
+    for kind in TableType:
+        options = WriteOptions.parse(demo_options("/t", kind))
+        properties = TableProperties.create(options)
+        assert properties.table_type is kind
+        assert properties.record_key_fields == KEY
+        assert options.operation is Operation.UPSERT

@@ -224,11 +224,10 @@ def _names(columns: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run ``python -m hoodie_ds.flights events FOLDER``."""
-    parser = argparse.ArgumentParser(prog="python -m hoodie_ds.flights", description=__doc__)
-    commands = parser.add_subparsers(required=True)
-    events = commands.add_parser("events", help="lay down the events as parquet files")
-    events.add_argument("folder", type=Path)
+    """Run ``python -m hoodie_ds.examples.flights.events FOLDER``."""
+    program = "python -m hoodie_ds.examples.flights.events"
+    parser = argparse.ArgumentParser(prog=program, description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the parquet files are written")
     folder: Path = parser.parse_args(arguments).folder
     write_events(folder)
     sys.stdout.write(f"{FILES} files of flight events in {folder}\n")

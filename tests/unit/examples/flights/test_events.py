@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from hoodie_ds import flights
 from hoodie_ds.errors import HoodieError
+from hoodie_ds.examples.flights import events as flights
 from tests.rows import assert_same_rows
 
 
