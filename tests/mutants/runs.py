@@ -54,3 +54,11 @@ def copied(folder: Path) -> Path:
     """Copy the package into a folder."""
     shutil.copytree(PACKAGE, folder / "hoodie_ds", ignore=shutil.ignore_patterns("__pycache__"))
     return folder
+
+
+def module_with(text: str, package: Path = PACKAGE) -> Path:
+    """Find the one module of a package in which a text occurs once."""
+    found = [path for path in package.rglob("*.py") if text in path.read_text("utf-8")]
+    assert len(found) == 1, f"{text!r} occurs in {len(found)} modules"
+    assert found[0].read_text("utf-8").count(text) == 1, f"{text!r} occurs more than once"
+    return found[0]
