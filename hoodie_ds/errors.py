@@ -63,6 +63,10 @@ class OptionError(HoodieError):
         return type(self), (self.key, self.value, self.remedy, self.more)
 
 
+class MissingPackageError(HoodieError, ImportError):
+    """A package that only some installations need is not installed, or is too old."""
+
+
 class TableNotFoundError(HoodieError):
     """The base path holds no Hudi table."""
 

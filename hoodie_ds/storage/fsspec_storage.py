@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Final, cast
 import fsspec
 
 from hoodie_ds.errors import HoodieError, StorageError
+from hoodie_ds.extras import remedy
 from hoodie_ds.storage import connections
 from hoodie_ds.storage.foreign_errors import chained, meaning
 from hoodie_ds.storage.path import check_path
@@ -46,7 +47,11 @@ def has_atomic_put(scheme: str) -> bool:
     """
     try:
         system: Any = fsspec.get_filesystem_class(scheme)
-    except (ValueError, ImportError) as error:
+    except ImportError as error:
+        # fsspec's own sentence names the package; that of S3 has an extra here
+        fault = f"s3fs is not installed: {remedy('s3')}" if scheme in connections.S3 else str(error)
+        raise StorageError(f"no file system for {scheme}://: {fault}") from error
+    except ValueError as error:
         raise StorageError(f"no file system for {scheme}://: {error}") from error
     if scheme in connections.S3:
         return "mode" in inspect.signature(system._pipe_file).parameters

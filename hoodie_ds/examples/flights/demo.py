@@ -137,10 +137,8 @@ def difference(rows: pa.Table, wanted: pa.Table) -> str:
 
 
 def _read_with_hudi_rs(path: Path) -> pa.Table:
-    try:
-        from hudi import HudiTableBuilder
-    except ModuleNotFoundError as error:
-        raise HoodieError("the demo needs hudi: pip install 'hoodie-ds[demo]'") from error
+    from hudi import HudiTableBuilder
+
     table = HudiTableBuilder.from_base_uri(str(path)).build()
     return pa.Table.from_batches([pa.record_batch(batch) for batch in table.read()])
 

