@@ -218,7 +218,7 @@ def _remedy_of_key(lower: str) -> str | None:
         return None if meant is None else f"unknown option; the nearest known is {meant}"
     meant = _meant(lower, _KNOWN, 0.7)
     if meant is None:
-        return "unknown option; leave it out, or look for its name in the README's option tables"
+        return "unknown option; leave it out, or look for its name in conf/README.md"
     return f"unknown option; the nearest known is {meant}"
 
 

@@ -1,6 +1,6 @@
-"""The README's option tables, made from the `Option` objects, so that they cannot go stale.
+"""The option tables of ``conf/README.md``, made from the `Option` objects.
 
-``python -m hoodie_ds.config.option_table README.md`` brings a file up to date.
+``python -m hoodie_ds.config.option_table conf/README.md`` brings a file up to date.
 """
 
 from __future__ import annotations

@@ -24,4 +24,4 @@ def prefer_large_arrow_batches(spark: SparkSession) -> None:
     default = spark.conf.get(_KEY)
     if default != _UNLIMITED and spark.conf.get(_KEY, _UNSET) == _UNSET:
         spark.conf.set(_KEY, _UNLIMITED)
-        _log.info("%s set to %s (was %s): see the README", _KEY, _UNLIMITED, default)
+        _log.info("%s set to %s (was %s): see conf/README.md", _KEY, _UNLIMITED, default)

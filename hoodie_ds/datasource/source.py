@@ -43,8 +43,8 @@ _WHAT_WORKS: Final = (
 class HoodieDataSource(DataSource):
     """Reads and writes Apache Hudi tables; registered as ``hoodie_py``.
 
-    Options are Hudi's own (``hoodie.*``); ``path`` is the table's base path. See the option table
-    in the README.
+    Options are Hudi's own (``hoodie.*``); ``path`` is the table's base path. ``conf/README.md``
+    lists them.
     """
 
     _was_pickled = False

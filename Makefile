@@ -1,0 +1,36 @@
+# The commands of this project by their short names; CONTRIBUTING.md says what each takes.
+
+BIN := .venv/bin
+# the README's command that begins with .ci/setup and the word that follows
+readme = sh -c "$$(grep '^sh \.ci/setup $(1) ' README.md)"
+
+.PHONY: help setup test check format demo bench ci
+
+help: ## Show this list.
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+setup: ## Install what development needs, in .venv.
+	sh .ci/setup test
+
+test: ## Run the README's test command.
+	$(call readme,test)
+
+check: setup ## Run linter, formatter, types, import rule, and the tests of the documents.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	PYTHONPATH=. $(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_readme.py
+
+format: setup ## Format the code, and mend what the linter can.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: ## Run the README's demo.
+	$(call readme,demo)
+
+bench: setup ## Repeat every figure of benchmarks/README.md.
+	benchmarks/run
+
+ci: ## Check the last commit as CI does, in a clone of its own.
+	.ci/run
