@@ -11,12 +11,40 @@ from hypothesis import settings
 from tests.s3_server import MISSING, S3Server, find_versitygw, running, running_versitygw
 from tests.spark import quick_start
 
+pytest_plugins = ["tests.tally"]
+
+_ON_ONE_WORKER = ("tests/spark/", "tests/interop/")
+"""Folders whose tests share a JVM, which takes seconds to start."""
+
 for variable, value in quick_start.environment().items():
     os.environ.setdefault(variable, value)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With several workers let one begin with what takes longest: Spark and the JVM."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.nodeid.startswith(_ON_ONE_WORKER))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give all tests of a file, or of a folder that shares a JVM, to the same worker."""
+    from xdist.scheduler import LoadFileScheduling
+
+    scheduler = LoadFileScheduling(config, log)
+    by_file = scheduler._split_scope
+
+    def by_folder(nodeid: str) -> str:
+        shared = (folder for folder in _ON_ONE_WORKER if nodeid.startswith(folder))
+        return next(shared, None) or by_file(nodeid)
+
+    scheduler._split_scope = by_folder
+    config.option.loadscopereorder = False  # in the order of the collection
+    return scheduler
 
 
 @pytest.fixture(scope="session")

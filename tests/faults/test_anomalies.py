@@ -25,8 +25,8 @@ from hoodie_ds.testing import (
 from tests.faults.scenarios import BLOOM, BOTH, COW, MANY, MOR, ONE, SCENARIOS, TIPS, TWO
 from tests.faults.stream import Step, begin, found, run
 from tests.faults.swept import Sweep
-from tests.faults.tally import COUNTS, reached, tally
 from tests.tables import TRIPS, trips
+from tests.tally import tally
 
 KINDS = {"cow": COW, "mor": MOR, "cow, bloom": {**COW, **BLOOM}, "mor, bloom": {**MOR, **BLOOM}}
 STEPS = (Step(ONE), Step(BOTH), Step(TWO, "delete"), Step(MANY, "insert_overwrite"), Step(TIPS))
@@ -93,8 +93,7 @@ def test_a_writer_leaves_nothing_wrong(name: str) -> None:
             # Where the second batch found no open instant, it waits in one of its own.
             begin(left, {**swept.opts, **WHOLE}, trips().schema, "another")
         swept.check(left, raised)
-        tally("odd answers, nightly", 1)
-    tally("scenarios of odd answers", 1)
+        tally("odd answers, nightly")
 
 
 def test_large_staged_rows_that_cannot_be_read_again_are_named(
@@ -109,11 +108,3 @@ def test_large_staged_rows_that_cannot_be_read_again_are_named(
     with pytest.raises(CorruptFileError, match=r"staged/.* cannot be read as it was") as raised:
         swept.play(FaultyStorage(left, [fault]))
     swept.check(left, raised.value)
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_enough_was_tried() -> None:
-    """Counted in this very run, if all of it ran."""
-    if COUNTS["scenarios of odd answers"] >= len(SCENARIOS) - 1:
-        reached("odd answers, nightly")

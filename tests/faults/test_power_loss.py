@@ -13,7 +13,7 @@ from hoodie_ds.storage.path import is_unfinished
 from hoodie_ds.testing import Disk, MemoryStorage, SimulatedCrash, forget_process, one_thread
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.swept import Sweep
-from tests.faults.tally import COUNTS, reached, tally
+from tests.tally import tally
 
 SAMPLED = 24
 """States that are looked at of each scenario, of some hundreds."""
@@ -52,7 +52,6 @@ def test_power_may_be_lost_in_the_first_batch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_power_may_be_lost_at_any_moment(name: str, tmp_path: Path) -> None:
     tally("power losses", lose_power(name, tmp_path, SAMPLED))
-    tally("scenarios that lose power", 1)
 
 
 @pytest.mark.slow
@@ -60,17 +59,3 @@ def test_power_may_be_lost_at_any_moment(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_all_losses_of_power(name: str, tmp_path: Path) -> None:
     tally("power losses, nightly", lose_power(name, tmp_path))
-    tally("scenarios that lose power, nightly", 1)
-
-
-@pytest.mark.slow
-def test_enough_was_lost() -> None:
-    if COUNTS["scenarios that lose power"] == len(SCENARIOS):
-        reached("power losses")
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_enough_was_lost_at_night() -> None:
-    if COUNTS["scenarios that lose power, nightly"] == len(SCENARIOS):
-        reached("power losses, nightly")

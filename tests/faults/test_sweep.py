@@ -9,7 +9,7 @@ import pytest
 from hoodie_ds.testing import CRASHES, ERRORS, one_thread, sweep, sweep_pairs
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.swept import Sweep
-from tests.faults.tally import COUNTS, reached, tally
+from tests.tally import tally
 
 QUICK = (
     "upsert, cow",
@@ -34,7 +34,7 @@ def _one_thread() -> Iterator[None]:
 def test_the_process_may_end_at_every_operation(name: str) -> None:
     swept = Sweep(name)
     tally("crash points", sweep(swept.start, swept.play, swept.check, CRASHES))
-    tally("scenarios", 1)
+    tally("scenarios")
 
 
 def test_the_process_that_recovers_may_end_too() -> None:
@@ -49,7 +49,6 @@ def test_all_pairs_of_ends(name: str) -> None:
     swept = Sweep(name)
     tried = sweep_pairs(swept.start, swept.play, swept.recover, swept.check_after_two)
     tally("pairs of crashes, nightly", tried)
-    tally("scenarios of pairs", 1)
 
 
 ERRORS_TRIED = [
@@ -61,17 +60,3 @@ ERRORS_TRIED = [
 def test_every_operation_may_fail(name: str) -> None:
     swept = Sweep(name)
     tally("failed operations", sweep(swept.start, swept.play, swept.check, ERRORS))
-
-
-@pytest.mark.slow
-def test_enough_was_tried() -> None:
-    """Counted in this very run, if all of it ran."""
-    if COUNTS["scenarios"] == len(SCENARIOS):
-        reached("crash points", "scenarios")
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_enough_pairs_were_tried() -> None:
-    if COUNTS["scenarios of pairs"] == len(SCENARIOS):
-        reached("pairs of crashes, nightly")

@@ -22,8 +22,8 @@ from hoodie_ds.testing import (
     one_thread,
 )
 from tests.faults.swept import Sweep
-from tests.faults.tally import COUNTS, reached, tally
 from tests.s3_server import S3Server, find_versitygw
+from tests.tally import tally
 
 MAIN = ("first batch, cow", "upsert, mor", "rollback, mor")
 
@@ -79,10 +79,3 @@ PLACES = [
 @pytest.mark.parametrize(("server", "name"), PLACES, indirect=["server"])
 def test_the_process_may_end_after_any_change(server: S3Server, name: str, tmp_path: Path) -> None:
     tally("crash points on S3", end_after_each_change(server, name, tmp_path))
-    tally("scenarios on S3", 1)
-
-
-@pytest.mark.slow
-def test_enough_was_ended() -> None:
-    if COUNTS["scenarios on S3"] >= len(MAIN):
-        reached("crash points on S3")

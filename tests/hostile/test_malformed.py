@@ -12,11 +12,11 @@ import pytest
 
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.testing import one_thread
-from tests.faults.tally import COUNTS, reached, tally
 from tests.hostile.format import must_name
 from tests.hostile.formats import FORMATS
 from tests.hostile.limits import within_limits
 from tests.hostile.seeds import Seed
+from tests.tally import tally
 
 QUICK = 25
 SMALL = ("Avro container", "data block", "bloom filter", "hashing config", "pinned view")
@@ -89,7 +89,6 @@ def test_some_inputs(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_thousands_of_inputs(name: str) -> None:
     tally("malformed files", try_inputs(name, 0, inputs_of(name)))
-    tally("formats damaged", 1)
 
 
 @pytest.mark.slow
@@ -102,9 +101,3 @@ def test_very_many_inputs(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_number_gives_the_same_input_again(name: str) -> None:
     assert damaged_input(name, 7)[1] == damaged_input(name, 7)[1]
-
-
-@pytest.mark.slow
-def test_enough_was_tried() -> None:
-    if COUNTS["formats damaged"] == len(FORMATS):
-        reached("malformed files")

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from tests.faults.tally import reached, tally
 from tests.mutants.__main__ import check
 from tests.mutants.planted import MUTANTS, Mutant
 from tests.mutants.runs import ROOT, module_with
+from tests.tally import tally
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
@@ -28,5 +28,4 @@ def test_bugs_have_names_of_their_own() -> None:
 @pytest.mark.slow
 def test_every_planted_bug_is_found() -> None:
     assert check(MUTANTS) == []
-    tally("mutants", len(MUTANTS))
-    reached("mutants")
+    tally("planted bugs", len(MUTANTS))

@@ -33,8 +33,8 @@ from hoodie_ds.testing import (
 )
 from tests.faults.scenarios import BLOOM, COW, MOR, STATE
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
-from tests.faults.tally import COUNTS, reached, tally
 from tests.tables import TRIPS, trips
+from tests.tally import tally
 
 EXAMPLES, NIGHTLY, STEPS = 200, 500, 40
 INDEXES: dict[str, dict[str, str]] = {
@@ -69,6 +69,8 @@ class Stream(RuleBasedStateMachine):
     """One table, a streaming query, a second one, and processes that end."""
 
     options: ClassVar[dict[str, str]]
+    taken: ClassVar[Iterator[int]]
+    """Counts the steps of all examples."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -212,14 +214,15 @@ class Stream(RuleBasedStateMachine):
 
     def look(self) -> None:
         """Leave of what the table may hold what it does hold."""
-        tally("model steps", 1)
+        tally("model steps")
+        next(self.taken)
         seen = found(self.table)
         self.states = [(model, done) for model, done in self.states if model.plain() == seen]
         assert self.states, "a reader sees what no order of what happened can have left"
         self.states = self.states[:1] + [s for s in self.states[1:] if s != self.states[0]]
 
     def teardown(self) -> None:
-        tally("stateful examples", 1)
+        tally("stateful examples")
         if any(self.table.files):
             self.recovery()
 
@@ -233,9 +236,11 @@ def _one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def explored(
     kind: dict[str, str], index: str, examples: int, steps: int, *, derandomize: bool = False
-) -> None:
+) -> int:
+    """Return how many steps were taken."""
     options = {k: v for k, v in {**TRIPS, **kind, **INDEXES[index]}.items() if v}
-    machine = type("Stream", (Stream,), {"options": options})
+    taken = count()
+    machine = type("Stream", (Stream,), {"options": options, "taken": taken})
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -247,6 +252,7 @@ def explored(
             print_blob=True,
         ),
     )
+    return next(taken)
 
 
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
@@ -259,9 +265,6 @@ def test_a_stream_in_a_few_states(kind: dict[str, str]) -> None:
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
 def test_a_stream_in_all_its_states(kind: dict[str, str], index: str) -> None:
     explored(kind, index, EXAMPLES, STEPS, derandomize="CI" in os.environ)
-    tally("stateful tests", 1)
-    if COUNTS["stateful tests"] == 2 * len(INDEXES):
-        reached("stateful examples", "model steps")
 
 
 @pytest.mark.slow
@@ -269,7 +272,5 @@ def test_a_stream_in_all_its_states(kind: dict[str, str], index: str) -> None:
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
 def test_a_stream_in_more_of_its_states(kind: dict[str, str], index: str) -> None:
-    before = COUNTS["model steps"]
-    explored(kind, index, NIGHTLY, STEPS)
     # hypothesis cuts some examples short
-    assert COUNTS["model steps"] - before >= NIGHTLY * STEPS // 2
+    assert explored(kind, index, NIGHTLY, STEPS) >= NIGHTLY * STEPS // 2

@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from tests.faults.tally import COUNTS, GOALS, reached, tally
 from tests.spark import fail_points
 from tests.spark.cluster import two_hosts
 from tests.spark.streams import Job
+from tests.tally import tally
 
 pytestmark = pytest.mark.spark
 
@@ -75,13 +75,6 @@ def test_a_driver_killed_at_a_point(job: Job, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_enough_drivers_were_killed() -> None:
-    """Counted in this very run, if all of it ran."""
-    if COUNTS["Spark drivers killed"] == sum(len(KILLS[name]) for name, _ in SOME):
-        reached("Spark drivers killed")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("job", ["append"], indirect=True)
 def test_a_driver_killed_within_foreach_batch(job: Job) -> None:
     job.extra = {"foreach_batch": "yes"}
@@ -97,19 +90,13 @@ def test_every_point_and_kind(job: Job, name: str) -> None:
         # without it the tasks of a copy-on-write table stage rows, and leave no data file
         job.extra = {"shuffle": "yes"}
     kill(job, name)
-
-
-def test_that_is_as_many_as_promised() -> None:
-    assert len(KILLS) * len(KINDS) >= GOALS["streams killed, nightly"][0]
+    tally("streams killed, nightly")
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("job", ["mor"], indirect=True)
-@pytest.mark.parametrize(
-    ("batches", "restarts"),
-    [(12, 2), (GOALS["batches of a stream killed ten times, nightly"][0], 10)],
-)
+@pytest.mark.parametrize(("batches", "restarts"), [(12, 2), (500, 10)])
 def test_a_long_stream_with_restarts(job: Job, batches: int, restarts: int) -> None:
     """Killed anywhere, again and again."""
     draw = random.Random(batches)
@@ -121,6 +108,7 @@ def test_a_long_stream_with_restarts(job: Job, batches: int, restarts: int) -> N
         job.run_until_killed(draw.choice(points), after, timeout=1200)
     job.run(timeout=1200)
     job.check()
+    tally("batches of streams killed again and again, nightly", batches)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.storage.connect import open_storage
-from tests.faults.tally import reached, tally
+from tests.tally import tally
 
 _ROUNDS = 500
 _SIZE = 50_000
@@ -92,7 +92,6 @@ def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(
     outcomes = race(root, options, _ROUNDS)
     assert outcomes == {(1, True): _ROUNDS}
     tally(f"races, {place}", outcomes.total())
-    reached(f"races, {place}")
     assert len(open_storage(root, options).list("", recursive=True)) == _ROUNDS
     assert not list(tmp_path.rglob("*.tmp"))
 
