@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from results import emit
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.formats.avro_schema import normalise_schema
+from hoodie_ds.formats.avro.schema import normalise_schema
 
 ROWS = 1_000_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hoodie_ds.formats.avro_schema import normalise_schema
+from hoodie_ds.formats.avro.schema import normalise_schema
 
 
 def emit(

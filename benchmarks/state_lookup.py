@@ -20,8 +20,7 @@ from results import emit
 
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.key_lookup import KeyLookup
-from hoodie_ds.index.place import Place
-from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.index.stored_keys import Place, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.testing import MemoryStorage
 

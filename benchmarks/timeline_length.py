@@ -32,9 +32,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from results import emit
 
-from hoodie_ds.config.clock import SystemClock
-from hoodie_ds.config.ids import RandomIds
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId

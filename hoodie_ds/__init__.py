@@ -36,8 +36,8 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.hoodie_table import HoodieTable
-from hoodie_ds.record.merge_hook import Merged, MergeHook
-from hoodie_ds.sink.write_result import WriteResult
+from hoodie_ds.record.merge.hook import Merged, MergeHook
+from hoodie_ds.sink.messages import WriteResult
 
 if TYPE_CHECKING:
     from hoodie_ds.datasource.commit_listener import CommitListener

@@ -15,24 +15,22 @@ import pyarrow.compute as pc
 
 from hoodie_ds.arrow_input import Rows, arrow_rows
 from hoodie_ds.config.checked import check_options
-from hoodie_ds.config.clock import Clock, SystemClock
-from hoodie_ds.config.ids import IdSource, RandomIds
-from hoodie_ds.config.kinds import Operation
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.config.table_properties import TableProperties
 from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.reader.snapshot import Snapshot
-from hoodie_ds.record.merge_hook import MergeHook
+from hoodie_ds.record.merge.hook import MergeHook
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.overtaken import again_after_conflicts
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.sink.write_result import WriteResult
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.opened import open_table
+from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _OPERATION = "hoodie.datasource.write.operation"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.sink.commit_record import ROWS_KEY
+from hoodie_ds.sink.commit.commit_record import ROWS_KEY
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State

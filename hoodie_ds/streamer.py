@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.status import Status
 
 from hoodie_ds.config.base_path import scheme_of
-from hoodie_ds.config.java_properties import parse_properties
+from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.session import AVAILABLE_NOW, BatchProgress, SparkJob, StreamJob
 from hoodie_ds.errors import HoodieError, OptionError, TableNotFoundError

@@ -31,8 +31,7 @@ HIDDEN_INPUT = {
     "os.environ", "os.urandom", "random.random", "random.randint", "secrets.token_hex",
 }  # fmt: skip
 MAY_HAVE_HIDDEN_INPUT = {
-    "config/clock.py",
-    "config/ids.py",
+    "environment.py",
     "streamer.py",
     "examples/flights/demo.py",
 }

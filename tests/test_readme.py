@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from hoodie_ds.config.catalog import GivenOptions
-from hoodie_ds.config.java_properties import parse_properties
-from hoodie_ds.config.kinds import Operation, TableType
+from hoodie_ds.config.enums import Operation, TableType
+from hoodie_ds.config.given_options import GivenOptions
 from hoodie_ds.config.option_table import with_option_tables
-from hoodie_ds.config.read_catalog import READ_OPTIONS
-from hoodie_ds.config.table_properties import TableProperties
-from hoodie_ds.config.write_catalog import WRITE_OPTIONS
+from hoodie_ds.config.options.read import READ_OPTIONS
+from hoodie_ds.config.options.write import WRITE_OPTIONS
+from hoodie_ds.config.properties.java_properties import parse_properties
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.streamer import main as streamer
 from tests.documents import PROJECT, blocks, document, headings, links, run_example

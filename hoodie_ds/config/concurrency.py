@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hoodie_ds.config import concurrency_catalog as catalog
-from hoodie_ds.config.catalog import GivenOptions
-from hoodie_ds.config.kinds import ConcurrencyMode, FailedWritesPolicy, LockProvider
+from hoodie_ds.config.enums import ConcurrencyMode, FailedWritesPolicy, LockProvider
+from hoodie_ds.config.given_options import GivenOptions
+from hoodie_ds.config.options import concurrency as concurrency_keys
 from hoodie_ds.errors import OptionError
 
 
@@ -47,27 +47,28 @@ class Concurrency:
     @classmethod
     def of(cls, given: GivenOptions) -> Concurrency:
         """Take the options out of those given, which note what is wrong."""
-        mode = given.get_or_default(catalog.CONCURRENCY_MODE)
+        mode = given.get_or_default(concurrency_keys.CONCURRENCY_MODE)
         shared = mode is ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL
-        policy = given.get(catalog.FAILED_WRITES_POLICY)
+        policy = given.get(concurrency_keys.FAILED_WRITES_POLICY)
         if policy is not None and (policy is FailedWritesPolicy.LAZY) is not shared:
-            key, text = given.written(catalog.FAILED_WRITES_POLICY)[0]
+            key, text = given.written(concurrency_keys.FAILED_WRITES_POLICY)[0]
             remedy = (
-                f"{catalog.CONCURRENCY_MODE.key} = {mode.value} decides when failed writes are "
-                "undone; leave this out"
+                f"{concurrency_keys.CONCURRENCY_MODE.key} = {mode.value} decides when failed "
+                "writes are undone; leave this out"
             )
             given.refuse(OptionError(key, text, remedy))
-        provider = given.get_or_default(catalog.LOCK_PROVIDER)
-        lease_ms = given.get_or_default(catalog.LEASE_SECONDS) * 1000
+        provider = given.get_or_default(concurrency_keys.LOCK_PROVIDER)
+        lease_ms = given.get_or_default(concurrency_keys.LEASE_SECONDS) * 1000
         if provider is LockProvider.FILE_SYSTEM:
-            lease_ms = given.get_or_default(catalog.FILE_LOCK_EXPIRE_MINUTES) * 60_000
-        interval_ms = given.get_or_default(catalog.HEARTBEAT_INTERVAL_MS)
+            lease_ms = given.get_or_default(concurrency_keys.FILE_LOCK_EXPIRE_MINUTES) * 60_000
+        interval_ms = given.get_or_default(concurrency_keys.HEARTBEAT_INTERVAL_MS)
         return cls(
             is_shared=shared,
             lock_provider=provider,
-            lock_wait_ms=given.get_or_default(catalog.LOCK_WAIT_MS),
+            lock_wait_ms=given.get_or_default(concurrency_keys.LOCK_WAIT_MS),
             lease_ms=lease_ms,
             heartbeat_interval_ms=interval_ms,
-            heartbeat_timeout_ms=interval_ms * given.get_or_default(catalog.HEARTBEAT_MISSES),
-            conflict_retries=given.get_or_default(catalog.CONFLICT_RETRIES),
+            heartbeat_timeout_ms=interval_ms
+            * given.get_or_default(concurrency_keys.HEARTBEAT_MISSES),
+            conflict_retries=given.get_or_default(concurrency_keys.CONFLICT_RETRIES),
         )

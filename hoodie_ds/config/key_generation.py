@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.errors import OptionError
 
 _SPEC: Final = re.compile(r"[^:]+:(SIMPLE|TIMESTAMP)", re.IGNORECASE)

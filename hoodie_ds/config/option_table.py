@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from hoodie_ds.config.option import BYTES, MEGABYTES, Option
-from hoodie_ds.config.read_catalog import READ_OPTIONS
-from hoodie_ds.config.write_catalog import WRITE_OPTIONS
+from hoodie_ds.config.options.read import READ_OPTIONS
+from hoodie_ds.config.options.write import WRITE_OPTIONS
 
 _SECTIONS: Final = {"write": WRITE_OPTIONS, "read": READ_OPTIONS}
 _SECTION: Final = re.compile(

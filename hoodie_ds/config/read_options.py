@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from hoodie_ds.config.catalog import GivenOptions, storage_options
-from hoodie_ds.config.kinds import QueryType
-from hoodie_ds.config.read_catalog import QUERY_TYPE
-from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED
-from hoodie_ds.config.write_catalog import MERGE_HOOK, PATH, RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
+from hoodie_ds.config.enums import QueryType
+from hoodie_ds.config.given_options import GivenOptions, storage_options
+from hoodie_ds.config.options.read import QUERY_TYPE
+from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED
+from hoodie_ds.config.options.write import MERGE_HOOK, PATH, RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
 from hoodie_ds.errors import OptionError
 
 

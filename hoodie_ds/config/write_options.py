@@ -10,18 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from hoodie_ds.config import index_catalog, small_file_catalog, stream_catalog
-from hoodie_ds.config import write_catalog as catalog
 from hoodie_ds.config.bucket_rules import BucketRules
-from hoodie_ds.config.catalog import (
-    KEYGEN_PREFIX,
-    OLD_KEYGEN_PREFIX,
-    GivenOptions,
-    storage_options,
-)
 from hoodie_ds.config.concurrency import Concurrency
-from hoodie_ds.config.key_generation import check_key_generation
-from hoodie_ds.config.kinds import (
+from hoodie_ds.config.enums import (
     BloomFilterType,
     DuplicatePolicy,
     IndexType,
@@ -34,8 +25,19 @@ from hoodie_ds.config.kinds import (
     SortMode,
     TableType,
 )
+from hoodie_ds.config.given_options import (
+    KEYGEN_PREFIX,
+    OLD_KEYGEN_PREFIX,
+    GivenOptions,
+    storage_options,
+)
+from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.option import Option
-from hoodie_ds.config.restricted import BOTH_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.options import files as file_keys
+from hoodie_ds.config.options import index as index_keys
+from hoodie_ds.config.options import stream as stream_keys
+from hoodie_ds.config.options import write as write_keys
+from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, WRITE_RESTRICTED
 from hoodie_ds.errors import OptionError
 
 T = TypeVar("T")
@@ -168,9 +170,9 @@ class WriteOptions:
         given = GivenOptions.collect(raw)
         given.refuse_restricted(WRITE_RESTRICTED)
         given.refuse_restricted(BOTH_RESTRICTED)
-        base_path = given.get(catalog.PATH)
-        if not given.written(catalog.PATH):
-            given.refuse(OptionError(catalog.PATH.key, None, "give the table's folder"))
+        base_path = given.get(write_keys.PATH)
+        if not given.written(write_keys.PATH):
+            given.refuse(OptionError(write_keys.PATH.key, None, "give the table's folder"))
         options = _build(given, base_path or "")
         for problem in _contradictions(options):
             given.refuse(problem)
@@ -190,54 +192,54 @@ def hook_name(hook: str | Callable[..., object]) -> str:
 def _build(given: GivenOptions, base_path: str) -> WriteOptions:
     options = WriteOptions(
         base_path=base_path,
-        table_name=given.get(catalog.TABLE_NAME),
-        database_name=given.get(catalog.DATABASE_NAME),
-        table_type=given.get(catalog.TABLE_TYPE),
-        operation=given.get(catalog.OPERATION),
-        partitions_to_delete=given.get(catalog.PARTITIONS_TO_DELETE),
-        combine_before_insert=given.get_or_default(catalog.COMBINE_BEFORE_INSERT),
+        table_name=given.get(write_keys.TABLE_NAME),
+        database_name=given.get(write_keys.DATABASE_NAME),
+        table_type=given.get(write_keys.TABLE_TYPE),
+        operation=given.get(write_keys.OPERATION),
+        partitions_to_delete=given.get(write_keys.PARTITIONS_TO_DELETE),
+        combine_before_insert=given.get_or_default(write_keys.COMBINE_BEFORE_INSERT),
         duplicate_policy=_duplicate_policy(given),
-        sort_mode=given.get_or_default(catalog.SORT_MODE),
-        sort_columns=given.get(catalog.SORT_COLUMNS),
-        tasks_per_partition=given.get(catalog.TASKS_PER_PARTITION),
-        allow_empty_commit=given.get_or_default(catalog.ALLOW_EMPTY_COMMIT),
-        batches_per_commit=given.get_or_default(stream_catalog.BATCHES_PER_COMMIT),
-        checkpoint_identifier=given.get(stream_catalog.CHECKPOINT_IDENTIFIER),
-        batch_identifier=given.get(stream_catalog.BATCH_IDENTIFIER),
-        accept_different=given.get_or_default(stream_catalog.ACCEPT_DIFFERENT),
-        accept_missed=given.get_or_default(stream_catalog.ACCEPT_MISSED),
-        record_key_fields=given.get(catalog.RECORD_KEY_FIELDS),
-        partition_fields=given.get(catalog.PARTITION_FIELDS),
-        ordering_fields=given.get(catalog.ORDERING_FIELDS),
-        key_generator=_either(given, catalog.KEY_GENERATOR_TYPE, catalog.KEY_GENERATOR_CLASS),
+        sort_mode=given.get_or_default(write_keys.SORT_MODE),
+        sort_columns=given.get(write_keys.SORT_COLUMNS),
+        tasks_per_partition=given.get(write_keys.TASKS_PER_PARTITION),
+        allow_empty_commit=given.get_or_default(write_keys.ALLOW_EMPTY_COMMIT),
+        batches_per_commit=given.get_or_default(stream_keys.BATCHES_PER_COMMIT),
+        checkpoint_identifier=given.get(stream_keys.CHECKPOINT_IDENTIFIER),
+        batch_identifier=given.get(stream_keys.BATCH_IDENTIFIER),
+        accept_different=given.get_or_default(stream_keys.ACCEPT_DIFFERENT),
+        accept_missed=given.get_or_default(stream_keys.ACCEPT_MISSED),
+        record_key_fields=given.get(write_keys.RECORD_KEY_FIELDS),
+        partition_fields=given.get(write_keys.PARTITION_FIELDS),
+        ordering_fields=given.get(write_keys.ORDERING_FIELDS),
+        key_generator=_either(given, write_keys.KEY_GENERATOR_TYPE, write_keys.KEY_GENERATOR_CLASS),
         key_generator_options=_key_generator_options(given),
-        consistent_logical_timestamp=given.get(catalog.CONSISTENT_LOGICAL_TIMESTAMP),
-        complex_keygen_new_encoding=given.get(catalog.COMPLEX_KEYGEN_NEW_ENCODING),
-        hive_style=given.get(catalog.HIVE_STYLE),
-        url_encode=given.get(catalog.URL_ENCODE),
-        merge_mode=_either(given, catalog.MERGE_MODE, catalog.PAYLOAD_CLASS),
-        merge_hook=given.get(catalog.MERGE_HOOK),
-        payload_class=next((t.strip() for _, t in given.written(catalog.PAYLOAD_CLASS)), None),
-        partial_update_mode=given.get(catalog.PARTIAL_UPDATE_MODE),
-        unavailable_value=given.get(catalog.UNAVAILABLE_VALUE),
-        table_version=given.get(catalog.TABLE_VERSION),
-        metadata_enable=given.get(catalog.METADATA_ENABLE),
-        log_block_format=given.get(catalog.LOG_BLOCK_FORMAT),
-        parquet_codec=given.get_or_default(catalog.PARQUET_CODEC),
-        parquet_block_bytes=given.get_or_default(catalog.PARQUET_BLOCK_BYTES),
-        parquet_max_file_bytes=given.get_or_default(small_file_catalog.PARQUET_MAX_FILE_BYTES),
-        small_file_bytes=given.get(small_file_catalog.SMALL_FILE_BYTES),
-        record_bytes_estimate=given.get_or_default(small_file_catalog.RECORD_BYTES_ESTIMATE),
-        record_size_threshold=given.get_or_default(small_file_catalog.RECORD_SIZE_THRESHOLD),
-        small_file_candidates=given.get_or_default(small_file_catalog.SMALL_FILE_CANDIDATES),
-        logfile_max_bytes=given.get_or_default(catalog.LOGFILE_MAX_BYTES),
-        log_block_max_bytes=given.get_or_default(catalog.LOG_BLOCK_MAX_BYTES),
-        batch_bytes=given.get_or_default(catalog.BATCH_BYTES),
-        task_max_bytes=given.get_or_default(catalog.TASK_MAX_BYTES),
-        set_null_for_missing_columns=given.get_or_default(catalog.SET_NULL_FOR_MISSING_COLUMNS),
-        allow_non_atomic_storage=given.get_or_default(catalog.ALLOW_NON_ATOMIC_STORAGE),
-        verify_checksums=given.get_or_default(catalog.VERIFY_CHECKSUMS),
-        storage_retry_ms=given.get_or_default(catalog.RETRY_DEADLINE_MS),
+        consistent_logical_timestamp=given.get(write_keys.CONSISTENT_LOGICAL_TIMESTAMP),
+        complex_keygen_new_encoding=given.get(write_keys.COMPLEX_KEYGEN_NEW_ENCODING),
+        hive_style=given.get(write_keys.HIVE_STYLE),
+        url_encode=given.get(write_keys.URL_ENCODE),
+        merge_mode=_either(given, write_keys.MERGE_MODE, write_keys.PAYLOAD_CLASS),
+        merge_hook=given.get(write_keys.MERGE_HOOK),
+        payload_class=next((t.strip() for _, t in given.written(write_keys.PAYLOAD_CLASS)), None),
+        partial_update_mode=given.get(write_keys.PARTIAL_UPDATE_MODE),
+        unavailable_value=given.get(write_keys.UNAVAILABLE_VALUE),
+        table_version=given.get(write_keys.TABLE_VERSION),
+        metadata_enable=given.get(write_keys.METADATA_ENABLE),
+        log_block_format=given.get(write_keys.LOG_BLOCK_FORMAT),
+        parquet_codec=given.get_or_default(write_keys.PARQUET_CODEC),
+        parquet_block_bytes=given.get_or_default(write_keys.PARQUET_BLOCK_BYTES),
+        parquet_max_file_bytes=given.get_or_default(file_keys.PARQUET_MAX_FILE_BYTES),
+        small_file_bytes=given.get(file_keys.SMALL_FILE_BYTES),
+        record_bytes_estimate=given.get_or_default(file_keys.RECORD_BYTES_ESTIMATE),
+        record_size_threshold=given.get_or_default(file_keys.RECORD_SIZE_THRESHOLD),
+        small_file_candidates=given.get_or_default(file_keys.SMALL_FILE_CANDIDATES),
+        logfile_max_bytes=given.get_or_default(write_keys.LOGFILE_MAX_BYTES),
+        log_block_max_bytes=given.get_or_default(write_keys.LOG_BLOCK_MAX_BYTES),
+        batch_bytes=given.get_or_default(write_keys.BATCH_BYTES),
+        task_max_bytes=given.get_or_default(write_keys.TASK_MAX_BYTES),
+        set_null_for_missing_columns=given.get_or_default(write_keys.SET_NULL_FOR_MISSING_COLUMNS),
+        allow_non_atomic_storage=given.get_or_default(write_keys.ALLOW_NON_ATOMIC_STORAGE),
+        verify_checksums=given.get_or_default(write_keys.VERIFY_CHECKSUMS),
+        storage_retry_ms=given.get_or_default(write_keys.RETRY_DEADLINE_MS),
         concurrency=Concurrency.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
@@ -248,18 +250,18 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
 def _with_index(options: WriteOptions, given: GivenOptions) -> WriteOptions:
     return replace(
         options,
-        index_type=given.get(index_catalog.INDEX_TYPE),
-        num_buckets=given.get(index_catalog.NUM_BUCKETS),
-        bucket_rules=given.get(index_catalog.PARTITION_BUCKETS),
-        bucket_hash_fields=given.get(index_catalog.BUCKET_HASH_FIELDS),
-        bloom_num_entries=given.get_or_default(index_catalog.BLOOM_NUM_ENTRIES),
-        bloom_false_positives=given.get_or_default(index_catalog.BLOOM_FALSE_POSITIVES),
-        bloom_filter_type=given.get_or_default(index_catalog.BLOOM_FILTER_TYPE),
-        bloom_max_entries=given.get_or_default(index_catalog.BLOOM_MAX_ENTRIES),
-        bloom_moves_records=given.get_or_default(index_catalog.BLOOM_MOVES_RECORDS),
-        simple_moves_records=given.get_or_default(index_catalog.SIMPLE_MOVES_RECORDS),
-        state_is_global=given.get_or_default(index_catalog.STATE_IS_GLOBAL),
-        state_max_bytes=given.get_or_default(index_catalog.STATE_MAX_BYTES),
+        index_type=given.get(index_keys.INDEX_TYPE),
+        num_buckets=given.get(index_keys.NUM_BUCKETS),
+        bucket_rules=given.get(index_keys.PARTITION_BUCKETS),
+        bucket_hash_fields=given.get(index_keys.BUCKET_HASH_FIELDS),
+        bloom_num_entries=given.get_or_default(index_keys.BLOOM_NUM_ENTRIES),
+        bloom_false_positives=given.get_or_default(index_keys.BLOOM_FALSE_POSITIVES),
+        bloom_filter_type=given.get_or_default(index_keys.BLOOM_FILTER_TYPE),
+        bloom_max_entries=given.get_or_default(index_keys.BLOOM_MAX_ENTRIES),
+        bloom_moves_records=given.get_or_default(index_keys.BLOOM_MOVES_RECORDS),
+        simple_moves_records=given.get_or_default(index_keys.SIMPLE_MOVES_RECORDS),
+        state_is_global=given.get_or_default(index_keys.STATE_IS_GLOBAL),
+        state_max_bytes=given.get_or_default(index_keys.STATE_MAX_BYTES),
     )
 
 
@@ -275,10 +277,13 @@ def _either(given: GivenOptions, option: Option[T], other: Option[T]) -> T | Non
 
 
 def _duplicate_policy(given: GivenOptions) -> DuplicatePolicy:
-    policy, drop = given.get(catalog.DUPLICATE_POLICY), given.get(catalog.INSERT_DROP_DUPLICATES)
+    policy, drop = (
+        given.get(write_keys.DUPLICATE_POLICY),
+        given.get(write_keys.INSERT_DROP_DUPLICATES),
+    )
     if drop and policy not in (None, DuplicatePolicy.DROP):
-        key, text = given.written(catalog.INSERT_DROP_DUPLICATES)[0]
-        remedy = f"contradicts {catalog.DUPLICATE_POLICY.key}; give one"
+        key, text = given.written(write_keys.INSERT_DROP_DUPLICATES)[0]
+        remedy = f"contradicts {write_keys.DUPLICATE_POLICY.key}; give one"
         given.refuse(OptionError(key, text, remedy))
     return policy or (DuplicatePolicy.DROP if drop else DuplicatePolicy.NONE)
 
@@ -294,14 +299,14 @@ def _key_generator_options(given: GivenOptions) -> dict[str, str]:
 
 
 def _extra_metadata(given: GivenOptions) -> dict[str, str]:
-    prefix = given.get(catalog.EXTRA_METADATA_PREFIX)
+    prefix = given.get(write_keys.EXTRA_METADATA_PREFIX)
     if prefix is None:
         return {}
     # Commit metadata is public: a prefix that takes in options would publish secrets among them.
     lower = prefix.lower()
     if "hoodie.".startswith(lower) or lower.startswith("hoodie."):
         remedy = "give a prefix that no option of Hudi has"
-        given.refuse(OptionError(catalog.EXTRA_METADATA_PREFIX.key, prefix, remedy))
+        given.refuse(OptionError(write_keys.EXTRA_METADATA_PREFIX.key, prefix, remedy))
         return {}
     return {prefix + rest: text for rest, text in given.with_prefix(prefix)}
 
@@ -315,27 +320,27 @@ def _contradictions(options: WriteOptions) -> Iterator[OptionError]:
         yield problem
     if options.concurrency.is_shared and options.batches_per_commit > 1:
         yield OptionError(
-            stream_catalog.BATCHES_PER_COMMIT.key,
+            stream_keys.BATCHES_PER_COMMIT.key,
             options.batches_per_commit,
             "beside other writers each batch commits, as a conflict may undo it; leave it out",
         )
     keys, hashed = options.record_key_fields, options.bucket_hash_fields
     if keys is not None and hashed is not None and not set(hashed) <= set(keys):
         yield OptionError(
-            index_catalog.BUCKET_HASH_FIELDS.key,
+            index_keys.BUCKET_HASH_FIELDS.key,
             ",".join(hashed),
             f"each field must be one of the record key fields {','.join(keys)}",
         )
     number = options.batch_identifier
     if number is not None and options.checkpoint_identifier is None:
         yield OptionError(
-            stream_catalog.BATCH_IDENTIFIER.key,
+            stream_keys.BATCH_IDENTIFIER.key,
             number,
-            f"name the writer that counts in {stream_catalog.CHECKPOINT_IDENTIFIER.key}",
+            f"name the writer that counts in {stream_keys.CHECKPOINT_IDENTIFIER.key}",
         )
     if number is not None and options.batches_per_commit > 1:
         yield OptionError(
-            stream_catalog.BATCHES_PER_COMMIT.key,
+            stream_keys.BATCHES_PER_COMMIT.key,
             options.batches_per_commit,
-            f"a batch write with {stream_catalog.BATCH_IDENTIFIER.key} is an instant of its own",
+            f"a batch write with {stream_keys.BATCH_IDENTIFIER.key} is an instant of its own",
         )

@@ -10,8 +10,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from hoodie_ds.config.kinds import SortMode
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.enums import SortMode
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.task import micro_batch
-from hoodie_ds.sink.assigner import FileIdAssigner
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.pinned_view import pin_view
 from hoodie_ds.sink.task_writer import in_chunks
 from hoodie_ds.timeline.timeline import Timeline

@@ -23,7 +23,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.overtaken import again_after_conflicts
-from hoodie_ds.sink.replay import informed
+from hoodie_ds.sink.replay.replay import informed
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 

@@ -26,9 +26,9 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.record.keygen import KeySpec
+from hoodie_ds.record.keys.keygen import KeySpec
 
 _DIGITS: Final = (ByteType, ShortType, IntegerType, LongType, BooleanType, DateType)
 """Types whose cast to string is what Hudi puts into keys, in ASCII and without ',' and ':'."""

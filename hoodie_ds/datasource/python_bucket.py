@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.formats.avro_schema import normalise_schema
+from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket import BucketIds
-from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.index.spread import first_task
-from hoodie_ds.record.keygen import KeyGenerator, KeySpec
-from hoodie_ds.sink.task_column import TASK_COLUMN
+from hoodie_ds.index.bucket_layout import BucketLayout, first_task
+from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 
 
 def task_mapper(

@@ -20,8 +20,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hoodie_ds.config.kinds import KeyGeneratorType
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.enums import KeyGeneratorType
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.append_layout import lay_out
 from hoodie_ds.datasource.assigner import assigning_mapper
@@ -29,16 +29,15 @@ from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_bucket import hive_hash, native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.record.keygen import KeySpec
-from hoodie_ds.record.partition_path import DEFAULT_PARTITION
-from hoodie_ds.sink.assigner import key_spread
-from hoodie_ds.sink.assignment import PLACE_COLUMN
+from hoodie_ds.index.choice import choose_index, keys_are_global
+from hoodie_ds.record.keys.keygen import KeySpec
+from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 from hoodie_ds.sink.batch import key_spec
-from hoodie_ds.sink.index_choice import choose_index, keys_are_global
-from hoodie_ds.sink.plan import check_fields, resolve_operation
-from hoodie_ds.sink.task_column import TASK_COLUMN
+from hoodie_ds.sink.hidden_columns import PLACE_COLUMN, TASK_COLUMN
+from hoodie_ds.sink.locate.file_id_assigner import key_spread
+from hoodie_ds.sink.write_checks import check_fields, resolve_operation
 from hoodie_ds.storage.connect import open_storage
-from hoodie_ds.table.opened import Table, find_table
+from hoodie_ds.table.table import Table, find_table
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _TASKS_MAX_REMOTE = 8

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from hoodie_ds.config.stream_catalog import BATCH_IDENTIFIER
+from hoodie_ds.config.options.stream import BATCH_IDENTIFIER
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TimelineError
 from hoodie_ds.sink.batch import Batch

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.avro_schema import is_list_like
+from hoodie_ds.formats.avro.schema import is_list_like
 
 _INT32_MAX = 2**31 - 1
 _TYPES = pa.types
@@ -47,7 +47,7 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     table : pyarrow.Table
         Data as read from a file or given by a user.
     schema : pyarrow.Schema
-        Types as `hoodie_ds.formats.avro_schema.normalise_schema` gives them.
+        Types as `hoodie_ds.formats.avro.schema.normalise_schema` gives them.
 
     Raises
     ------

@@ -8,8 +8,8 @@ from typing import Final
 import pyarrow as pa
 import xxhash
 
-from hoodie_ds.config.kinds import LogBlockFormat
-from hoodie_ds.formats.bloom_filter import BloomParams
+from hoodie_ds.config.enums import LogBlockFormat
+from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
@@ -128,3 +128,21 @@ class WriteStatus:
     def group(self) -> FileGroupId:
         """The file group that the file belongs to."""
         return FileGroupId(self.stat.partition_path, self.stat.file_id)
+
+
+def new_group(context: WriteContext, partition_path: str, number: int) -> FileGroupId:
+    """Return a new file group, the same when a second attempt does the same work again.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant.
+    partition_path : str
+        Partition of the group.
+    number : int
+        Number of the group among those that the task begins in the partition.
+    """
+    identity = (context.instant_time, partition_path, str(context.writer), str(number))
+    digits = xxhash.xxh3_128_hexdigest("\0".join(identity).encode())
+    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return FileGroupId(partition_path, "-".join(parts) + "-0")

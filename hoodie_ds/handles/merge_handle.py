@@ -9,16 +9,16 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.formats.base_file import BaseFileWriter
-from hoodie_ds.formats.base_file_reader import BaseFileReader
 from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.parquet.base_file import BaseFileWriter
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
 from hoodie_ds.handles.stamp import constant, stamp
-from hoodie_ds.record.hook_merger import AnyMerge, AnyMerger
-from hoodie_ds.record.merger import Mask, RecordSet
+from hoodie_ds.record.merge.hook_rule import AnyMerge, AnyMerger
+from hoodie_ds.record.merge.rule import Mask, RecordSet
 from hoodie_ds.record.meta_columns import FILE_NAME, RECORD_KEY
-from hoodie_ds.table.checked_file import open_base_file
+from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile
 from hoodie_ds.timeline.commit_metadata import WriteStat

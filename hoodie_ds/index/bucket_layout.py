@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.config.bucket_rules import BucketRules
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 from hoodie_ds.index.bucket import BucketIds, Counts, KeyParsing, bucket_ids, bucket_of
+from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.hashing_config import HashingConfig
 
@@ -193,3 +194,23 @@ def _check_given(table: str, key: str, given: object, stored: object) -> None:
             f"table {table!r} has {'none' if stored is None else str(stored)!r}; leave the option "
             "out or write to another table",
         )
+
+
+def first_task(partition_path: str, num_tasks: int, num_groups: int = 1) -> int:
+    """Return the task of a partition's file group 0; the others follow, round the tasks.
+
+    As Hudi's Flink writer does. Paths that count up, as days do, have hashes that do, so that
+    where one partition's file groups end the next one's begin: ten days of two buckets each keep
+    ten tasks busy.
+
+    Parameters
+    ----------
+    partition_path : str
+        The partition.
+    num_tasks : int
+        Number of tasks.
+    num_groups : int
+        File groups of the partition, as far as that is known.
+    """
+    (hashed,) = string_hashes(pa.array([partition_path])).tolist()
+    return int((hashed & 0x7FFFFFFF) % num_tasks * num_groups % num_tasks)

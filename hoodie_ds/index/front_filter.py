@@ -13,8 +13,7 @@ import numpy as np
 from rbloom import Bloom
 
 from hoodie_ds.index.java_hash import UInts
-from hoodie_ds.index.place import Place
-from hoodie_ds.index.stored_keys import Mask, SliceKeys
+from hoodie_ds.index.stored_keys import Mask, Place, SliceKeys
 
 _FALSE_POSITIVES: Final = 0.01
 _ASKED_FOR: Final = 10

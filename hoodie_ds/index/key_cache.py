@@ -14,8 +14,7 @@ from functools import lru_cache
 from threading import Lock
 
 from hoodie_ds.index.front_filter import FrontFilter
-from hoodie_ds.index.place import Place
-from hoodie_ds.index.stored_keys import KeyQuery, Mask, SliceKeys
+from hoodie_ds.index.stored_keys import KeyQuery, Mask, Place, SliceKeys
 
 
 class KeyCache:

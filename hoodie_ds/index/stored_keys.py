@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.index.java_hash import UInts, string_hashes
+from hoodie_ds.table.file_slice import FileSlice
 
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -138,3 +139,22 @@ def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
     held = np.zeros(len(keys), dtype=np.bool_)
     held[pc.index_in(stored, value_set=keys).drop_null().to_numpy()] = True
     return held
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What keys were read from; another one as soon as anybody changed the slice.
+
+    Parameters
+    ----------
+    root : str
+        Root of the table's storage.
+    slice : FileSlice
+        The slice.
+    as_of : str
+        The timeline by which log files were read; empty without log files.
+    """
+
+    root: str
+    slice: FileSlice
+    as_of: str

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from hoodie_ds.config.kinds import TableType
+from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.opened import Table
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _DEFAULT_LIMIT: Final = 100 << 20

@@ -11,18 +11,18 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.config.kinds import MergeMode, TableType
+from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.texts import texts
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.record.hook_merger import merger_of
-from hoodie_ds.record.merger import Merger
+from hoodie_ds.record.merge.hook_rule import merger_of
+from hoodie_ds.record.merge.rule import Merger
 from hoodie_ds.record.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.named_files import check_nothing_is_missing
-from hoodie_ds.table.opened import Table, open_table
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 

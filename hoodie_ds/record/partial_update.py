@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.config.kinds import MergeMode, PartialUpdateMode
-from hoodie_ds.config.partial_updates import DEBEZIUM_UNAVAILABLE, PartialUpdate
+from hoodie_ds.config.enums import MergeMode, PartialUpdateMode
+from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PartialUpdate
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merge_hook import Merged
-from hoodie_ds.record.ordering import order_codes
+from hoodie_ds.record.merge.hook import Merged
+from hoodie_ds.record.merge.ordering import order_codes
 
 Mask = npt.NDArray[np.bool_]
 

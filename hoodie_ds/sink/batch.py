@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from hoodie_ds.config.kinds import (
+from hoodie_ds.config.enums import (
     DuplicatePolicy,
     IndexType,
     LogBlockFormat,
@@ -20,20 +20,20 @@ from hoodie_ds.config.kinds import (
     Operation,
     TableType,
 )
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.formats.avro_schema import arrow_to_avro
+from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.record.concat import Concat
+from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.hook_merger import HookMerger, merger_of
-from hoodie_ds.record.keygen import KeyGenerator, KeySpec
-from hoodie_ds.record.merger import Merger
+from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
+from hoodie_ds.record.merge.concat import Concat
+from hoodie_ds.record.merge.hook_rule import HookMerger, merger_of
+from hoodie_ds.record.merge.rule import Merger
 from hoodie_ds.record.meta_columns import with_meta_columns
-from hoodie_ds.sink.index_choice import keys_are_global
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.opened import Table
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
 

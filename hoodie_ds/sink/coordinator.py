@@ -16,41 +16,34 @@ from typing import Final
 
 import pyarrow as pa
 
-from hoodie_ds.config.clock import Clock, Pauses, RandomPauses, SystemClock
-from hoodie_ds.config.ids import IdSource, RandomIds
-from hoodie_ds.config.kinds import Operation
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
-from hoodie_ds.record.keygen import KeyGenerator
-from hoodie_ds.services.lazy_recovery import recover_lazily
-from hoodie_ds.services.prepared import find_prepared
-from hoodie_ds.services.recovery import recover
-from hoodie_ds.services.sweep import left_over
+from hoodie_ds.index.choice import choose_index
+from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.sink.batch import Batch, key_spec, write_action
-from hoodie_ds.sink.commit import complete, give_up, is_complete
-from hoodie_ds.sink.index_choice import choose_index
-from hoodie_ds.sink.messages import TaskCommitMessage
+from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
+from hoodie_ds.sink.commit.commit_record import replaced_groups
+from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
 from hoodie_ds.sink.open_instant import ensure_table, go_on, open_instant
-from hoodie_ds.sink.past_writers import mark
 from hoodie_ds.sink.pinned_view import forget_views
-from hoodie_ds.sink.plan import (
+from hoodie_ds.sink.replay.past_writers import mark
+from hoodie_ds.sink.replay.replay import check_replay, informed
+from hoodie_ds.sink.replay.superseded import is_superseded
+from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.sink.write_checks import (
     check_ordering,
     check_timeline,
     resolve_operation,
     stored_schema,
 )
-from hoodie_ds.sink.replacement import replaced_groups
-from hoodie_ds.sink.replay import check_replay, informed
-from hoodie_ds.sink.replay_guard import ReplayGuard
-from hoodie_ds.sink.superseded import is_superseded
-from hoodie_ds.sink.write_result import WriteResult
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import complete_hashing_config
-from hoodie_ds.table.lock import held
-from hoodie_ds.table.opened import (
+from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
     drop_metadata_table,
@@ -58,9 +51,13 @@ from hoodie_ds.table.opened import (
 )
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant_time import next_time
-from hoodie_ds.timeline.owner import owner_text
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.lock import held
+from hoodie_ds.transaction.manifest import find_prepared
+from hoodie_ds.transaction.ownership import owner_text
+from hoodie_ds.transaction.recovery import recover, recover_lazily
+from hoodie_ds.transaction.sweep import left_over
 
 _BATCHES_PER_COMMIT: Final = "hoodie.streaming.batches.per.commit"
 _METADATA: Final = "hoodie.metadata.enable"

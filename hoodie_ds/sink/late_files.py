@@ -15,8 +15,8 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.overtaken import undone
 from hoodie_ds.sink.table_changes import check_table
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.transaction.ownership import owner_of
 
 
 @contextmanager

@@ -5,22 +5,21 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from hoodie_ds.config.kinds import Operation
-from hoodie_ds.config.table_keys import CREATE_SCHEMA
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
 from hoodie_ds.sink.batch import Batch, write_action
 from hoodie_ds.sink.overtaken import remedy
 from hoodie_ds.table.hashing_config import put_hashing_config
-from hoodie_ds.table.heartbeat import beat
-from hoodie_ds.table.opened import check_unchanged, create_table
-from hoodie_ds.timeline.claim import claim
+from hoodie_ds.table.table import check_unchanged, create_table
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.owner import owner_of
 from hoodie_ds.timeline.paths import instant_path, start_path
 from hoodie_ds.timeline.replace_plan import empty_plan
 from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.heartbeat import beat
+from hoodie_ds.transaction.ownership import claim, owner_of
 
 
 def open_instant(batch: Batch) -> str:

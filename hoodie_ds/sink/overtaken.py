@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from hoodie_ds.config.concurrency_catalog import CONCURRENCY_MODE
-from hoodie_ds.config.kinds import ConcurrencyMode
+from hoodie_ds.config.enums import ConcurrencyMode
+from hoodie_ds.config.options.concurrency import CONCURRENCY_MODE
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import StorageError, TimelineError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.owner import owner_of
+from hoodie_ds.transaction.ownership import owner_of
 
 T = TypeVar("T")
 

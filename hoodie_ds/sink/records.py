@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.config.kinds import Operation
+from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merger import RecordSet
+from hoodie_ds.record.merge.rule import RecordSet
 from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.sink.batch import Batch
 

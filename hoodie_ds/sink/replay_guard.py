@@ -9,7 +9,7 @@ Beside the numbers go the digests of the rows of each query's newest batches. So
 archiver takes off the timeline is missed, as long as one commit of ours is still on it.
 
 A commit carries the writers that wrote last. What it says of the others is put aside first, in a
-file for each writer (`hoodie_ds.sink.past_writers`).
+file for each writer (`hoodie_ds.sink.replay.past_writers`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.sink.input_digest import InputDigest
+from hoodie_ds.sink.replay.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.turns import newest_turn
 from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import TURNS, commit_path, numbered_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.decision_log import newest_turn
 
 PENDING_KEY: Final = "_hoodie_ds_pending"
 """Key in the extra metadata of our commits: times of the instants that were pending beside it."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from hoodie_ds.errors import StorageError, UnsupportedTableError
-from hoodie_ds.services.failed_write import marked_files
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.table.opened import Table, check_unchanged
+from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.paths import LATER_TIMELINE, instant_path, temp_folder
 from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.failed_write import marked_files
 
 
 def check_table(batch: Batch, instant: Instant) -> None:

@@ -9,20 +9,16 @@ from typing import Final
 
 import pyarrow as pa
 
-from hoodie_ds.config.clock import Clock, SystemClock
-from hoodie_ds.config.kinds import Operation
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
-from hoodie_ds.formats.bloom_filter import BloomParams
 from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.handles.context import WriteContext
-from hoodie_ds.sink.append_writer import AppendWriter
-from hoodie_ds.sink.assignment import Assignment
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.exclusion import alive
-from hoodie_ds.sink.global_writer import GlobalWriter
-from hoodie_ds.sink.input_digest import InputDigest
-from hoodie_ds.sink.keyed_writer import KeyedWriter
+from hoodie_ds.sink.commit.exclusion import alive
+from hoodie_ds.sink.hidden_columns import Assignment
 from hoodie_ds.sink.late_files import no_late_files
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -30,8 +26,12 @@ from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.overtaken import told_if_undone
 from hoodie_ds.sink.records import check_keys, distinct_partitions
-from hoodie_ds.sink.replay import digest_of, drain, informed
+from hoodie_ds.sink.replay.input_digest import InputDigest
+from hoodie_ds.sink.replay.replay import digest_of, drain, informed
 from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task.append_writer import AppendWriter
+from hoodie_ds.sink.task.global_writer import GlobalWriter
+from hoodie_ds.sink.task.keyed_writer import KeyedWriter
 
 _CHUNK_BYTES: Final = 32 << 20
 """Arrow batches are handled together up to this size: per-batch costs are then negligible."""

@@ -16,10 +16,10 @@ from itertools import chain
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.log_block import first_instant
+from hoodie_ds.formats.log.log_block import first_instant
 from hoodie_ds.storage.names import NamesFiles
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.checked_file import check_log_bytes, check_size
+from hoodie_ds.table.checksums import check_log_bytes, check_size
 from hoodie_ds.table.commit_files import (
     CommitFiles,
     commit_files,

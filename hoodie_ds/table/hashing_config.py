@@ -15,7 +15,7 @@ from typing import Final
 from hoodie_ds.config.bucket_rules import RULE_TYPE
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.opened import Table
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.paths import HASHING_CONFIGS
 from hoodie_ds.timeline.timeline import Timeline

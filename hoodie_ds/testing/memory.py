@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from hoodie_ds.config.clock import Clock, SystemClock
+from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus

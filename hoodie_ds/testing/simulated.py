@@ -13,7 +13,11 @@ from hoodie_ds.errors import HoodieError
 from hoodie_ds.index.key_cache import shared_key_cache
 
 _Result = TypeVar("_Result")
-_POOLS = ("hoodie_ds.sink.staged_merge", "hoodie_ds.sink.flusher", "hoodie_ds.reader.snapshot")
+_POOLS = (
+    "hoodie_ds.sink.commit.staged_merge",
+    "hoodie_ds.sink.task.buffers",
+    "hoodie_ds.reader.snapshot",
+)
 
 
 class SimClock:

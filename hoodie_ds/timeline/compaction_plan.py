@@ -6,7 +6,7 @@ Written by other engines (Hudi's ``HoodieCompactionPlan``); here it is only read
 from __future__ import annotations
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.avro_container import read_record
+from hoodie_ds.formats.avro.container import read_record
 
 
 def compacted_groups(data: bytes, path: str) -> frozenset[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.avro_container import read_record, write_record
+from hoodie_ds.formats.avro.container import read_record, write_record
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 _STRINGS: Final = {"type": "map", "values": _STRING, "avro.java.string": "String"}

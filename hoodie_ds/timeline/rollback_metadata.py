@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.avro_container import read_record, write_record
+from hoodie_ds.formats.avro.container import read_record, write_record
 from hoodie_ds.timeline.instant import Instant
 
 _NAMESPACE: Final = "org.apache.hudi.avro.model"

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.clock import Clock, Pauses
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import TableNotFoundError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator

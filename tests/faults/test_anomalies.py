@@ -100,7 +100,7 @@ def test_large_staged_rows_that_cannot_be_read_again_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They are compared with their checksum when they are first opened."""
-    monkeypatch.setattr("hoodie_ds.table.checked_file._SMALL_BYTES", 0)
+    monkeypatch.setattr("hoodie_ds.table.checksums._SMALL_BYTES", 0)
     swept = Sweep("bloom, small files, cow")
     left = swept.start.copy()
     opened = frozenset({Kind.OPEN})

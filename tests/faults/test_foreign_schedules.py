@@ -24,11 +24,11 @@ def test_every_schedule_beside_another_engine(name: str) -> None:
 
 
 LEFT_OUT = {
-    "compaction": ("hoodie_ds.sink.conflicts._check_services", lambda *_: None),
-    "clustering": ("hoodie_ds.sink.conflicts._check_services", lambda *_: None),
-    "restore": ("hoodie_ds.sink.commit.check_based", lambda *_: None),
-    "new column": ("hoodie_ds.sink.commit.schema_beside", lambda batch, *_: batch.schema),
-    "upgrade": ("hoodie_ds.sink.commit.check_table", lambda *_: None),
+    "compaction": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
+    "clustering": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
+    "restore": ("hoodie_ds.sink.commit.commit.check_based", lambda *_: None),
+    "new column": ("hoodie_ds.sink.commit.commit.schema_beside", lambda batch, *_: batch.schema),
+    "upgrade": ("hoodie_ds.sink.commit.commit.check_table", lambda *_: None),
 }
 
 

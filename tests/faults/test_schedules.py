@@ -58,7 +58,7 @@ def test_a_schedule_does_the_same_again(order: str) -> None:
 
 def test_a_lost_update_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The explorer itself can fail: the second writer commits over what it has not seen."""
-    monkeypatch.setattr("hoodie_ds.sink.commit.check_groups", lambda *_: None)
+    monkeypatch.setattr("hoodie_ds.sink.commit.commit.check_groups", lambda *_: None)
     play = Play("lost", PAIRS["writer, writer"], SEVERAL)
     with pytest.raises(ScheduleError, match=r"schedule bbbaaaaaabbb \(b:begin .* is not what"):
         explore(play.fresh, play.actors, play.check, ["bbbaaaaaabbb"])

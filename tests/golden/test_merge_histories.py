@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.formats.data_block import decode_data_block
-from hoodie_ds.formats.delete_block import decode_delete_block
-from hoodie_ds.formats.log_block import BlockType, HeaderKey, read_blocks
+from hoodie_ds.formats.log.data_block import decode_data_block
+from hoodie_ds.formats.log.delete_block import decode_delete_block
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
 from tests.golden.histories import OPTIONS, TABLES, Step, names, steps, unzip_table
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.merge_model import KINDS, Model, Record, fold

@@ -14,12 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.formats.avro_container import read_record
-from hoodie_ds.formats.base_file_reader import BaseFileReader
-from hoodie_ds.formats.bloom_filter import BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter
-from hoodie_ds.formats.data_block import decode_data_block
-from hoodie_ds.formats.delete_block import decode_delete_block
-from hoodie_ds.formats.log_block import BlockType, HeaderKey, LogBlock, encode_block, read_blocks
+from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.formats.log.data_block import decode_data_block
+from hoodie_ds.formats.log.delete_block import decode_delete_block
+from hoodie_ds.formats.log.log_block import (
+    BlockType,
+    HeaderKey,
+    LogBlock,
+    encode_block,
+    read_blocks,
+)
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.parquet.bloom_filter import (
+    BLOOM_FILTER_FOOTER,
+    BLOOM_TYPE_FOOTER,
+    BloomFilter,
+)
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.replace_plan import empty_plan, is_clustering
 from hoodie_ds.timeline.rollback_metadata import (

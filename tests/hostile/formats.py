@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hoodie_ds.formats.log_block import BlockType
+from hoodie_ds.formats.log.log_block import BlockType
 from tests.hostile import data_formats as data
 from tests.hostile import seeds as s
 from tests.hostile import table_formats as table

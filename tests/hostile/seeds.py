@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.clock import RandomPauses
+from hoodie_ds.environment import RandomPauses
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId

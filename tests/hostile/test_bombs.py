@@ -14,10 +14,10 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats import base_file_reader
-from hoodie_ds.formats.base_file_reader import BaseFileReader
-from hoodie_ds.formats.data_block import decode_data_block, encode_parquet_block
-from hoodie_ds.formats.log_block import read_blocks
+from hoodie_ds.formats.log.data_block import decode_data_block, encode_parquet_block
+from hoodie_ds.formats.log.log_block import read_blocks
+from hoodie_ds.formats.parquet import base_file_reader
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.testing import one_thread
 from tests.hostile.limits import within_limits
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.catalog import KEYGEN_PREFIX, KEYGEN_SUFFIXES
-from hoodie_ds.config.ignored import IGNORED
-from hoodie_ds.config.java_properties import parse_properties
-from hoodie_ds.config.read_catalog import READ_OPTIONS
-from hoodie_ds.config.restricted import READ_RESTRICTED, WRITE_RESTRICTED
-from hoodie_ds.config.write_catalog import WRITE_OPTIONS
+from hoodie_ds.config.given_options import KEYGEN_PREFIX, KEYGEN_SUFFIXES
+from hoodie_ds.config.options.ignored import IGNORED
+from hoodie_ds.config.options.read import READ_OPTIONS
+from hoodie_ds.config.options.restricted import READ_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.options.write import WRITE_OPTIONS
+from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.errors import HoodieError, OptionError
 from hoodie_ds.testing import MemoryStorage, one_thread
 from tests.hostile.limits import within_limits

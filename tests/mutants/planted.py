@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COMMIT = "tests/unit/sink/test_commit.py"
+COMMIT = "tests/unit/sink/commit/test_commit.py"
 DELETIONS = "tests/faults/regressions/test_names_and_deletions.py"
 STOPPED = "tests/faults/test_stopped.py"
-RECOVERY = "tests/unit/services/test_recovery.py"
-ROLLBACK = "tests/unit/services/test_rollback.py"
+RECOVERY = "tests/unit/transaction/test_recovery.py"
+ROLLBACK = "tests/unit/transaction/test_rollback.py"
 SPANS = "tests/unit/sink/test_several_batches.py"
 TASKS = "tests/unit/sink/test_tasks.py"
 LISTS = "tests/faults/regressions/test_texts_and_lists.py"
@@ -23,7 +23,7 @@ RETRYING = "tests/unit/storage/test_retrying.py"
 OVERTAKEN = "tests/faults/regressions/test_overtaken.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
 LATE = "tests/faults/regressions/test_late_drivers_and_tasks.py"
-MERGER = "tests/unit/record/test_merger.py"
+MERGER = "tests/unit/record/merge/test_rule.py"
 MERGE_RULE = "tests/faults/regressions/test_merge_rule.py"
 
 
@@ -469,7 +469,7 @@ REPLAYS = [
         "a batch that was committed meanwhile is committed again",
         "        if guard.holds(message.batch_id):\n",
         "        if guard is None:\n",
-        "tests/unit/sink/test_commit.py::test_a_batch_that_was_begun_twice_commits_once",
+        "tests/unit/sink/commit/test_commit.py::test_a_batch_that_was_begun_twice_commits_once",
         "P2: a driver left behind and its successor both commit",
     ),
     Mutant(
@@ -497,7 +497,7 @@ REPLAYS = [
         "values count without the key of their row",
         "    odd = keys | np.uint64(1)",
         "    odd = np.ones_like(keys)",
-        "tests/unit/sink/test_replay.py::test_values_that_have_changed_places_are_other_rows",
+        "tests/unit/sink/replay/test_replay.py::test_values_that_have_changed_places_are_other_rows",
         "P2: other rows are taken for those that were committed",
     ),
     Mutant(
@@ -573,7 +573,7 @@ RECOVERIES = [
         "another engine's instant is completed",
         "    alone = is_ours(table, instant) and not _is_of_several(table, instant)\n",
         "    alone = True\n",
-        "tests/unit/services/test_recovery.py::test_another_engines_instant_is_never_committed",
+        "tests/unit/transaction/test_recovery.py::test_another_engines_instant_is_never_committed",
         "P1: what another engine had not finished becomes visible",
     ),
     Mutant(
@@ -587,21 +587,21 @@ RECOVERIES = [
         "a whole manifest is rolled back",
         "    decide(table, instant, clock, may_complete=may_complete)\n",
         "    decide(table, instant, clock)\n",
-        "tests/unit/services/test_recovery.py::test_a_whole_manifest_is_committed",
+        "tests/unit/transaction/test_recovery.py::test_a_whole_manifest_is_committed",
         "P3: micro-batches that Spark has moved past are lost",
     ),
     Mutant(
         "the sweep deletes what a commit names",
         " if not (is_commit and view.names(time, p))}",
         "}",
-        "tests/unit/services/test_sweep.py::test_a_file_that_its_commit_does_not_name_goes",
+        "tests/unit/transaction/test_sweep.py::test_a_file_that_its_commit_does_not_name_goes",
         "P3: committed rows are deleted",
     ),
     Mutant(
         "the sweep takes a pending instant for one that is gone",
         "not is_commit and (time in known or view.is_committed(time))",
         "not is_commit and view.is_committed(time)",
-        "tests/unit/services/test_sweep.py::test_files_of_a_pending_instant_stay",
+        "tests/unit/transaction/test_sweep.py::test_files_of_a_pending_instant_stay",
         "P1: files of a write that goes on are deleted",
     ),
 ]
@@ -729,7 +729,7 @@ READS = [
         "the length of a block is trusted",
         "        if not 0 <= size <= self._end - self._at:\n",
         "        if size < 0:\n",
-        "tests/unit/formats/test_log_block.py::test_a_block_cut_anywhere_is_corrupt",
+        "tests/unit/formats/log/test_log_block.py::test_a_block_cut_anywhere_is_corrupt",
         "P17, P22: half a block is read, or memory for a forged length is taken",
     ),
 ]
@@ -811,14 +811,14 @@ MERGES = [
         "partition values are not escaped",
         "        encoded = escape(text) if text and url_encode else text\n",
         "        encoded = text\n",
-        "tests/unit/record/test_partition_path.py::test_styles",
+        "tests/unit/record/keys/test_partition_path.py::test_styles",
         "P20: two values share a folder",
     ),
     Mutant(
         "a partition path may go up",
         '        if not component or component.startswith(".") or _UNUSABLE.search(component):\n',
         "        if not component or _UNUSABLE.search(component):\n",
-        "tests/unit/record/test_partition_path.py::test_paths_out_of_the_table_are_refused",
+        "tests/unit/record/keys/test_partition_path.py::test_paths_out_of_the_table_are_refused",
         "P20: a row writes outside the table",
     ),
 ]
@@ -1038,7 +1038,7 @@ LOCKS_AND_TURNS = [
         "a turn forgets what the one before it carried",
         "taken_by, before.carried)",
         "taken_by)",
-        "tests/unit/sink/test_replay.py::test_without_any_commit_of_ours_all_is_known_still",
+        "tests/unit/sink/replay/test_replay.py::test_without_any_commit_of_ours_all_is_known_still",
         "P2: a batch comes twice where others archive",
     ),
     Mutant(

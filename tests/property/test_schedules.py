@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.python_bucket import task_mapper
-from hoodie_ds.sink.assigner import FileIdAssigner, key_spread
 from hoodie_ds.sink.batch import key_spec
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
+from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner, key_spread
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows

@@ -14,7 +14,7 @@ import pytest
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
-from hoodie_ds.sink.assignment import PLACE_COLUMN
+from hoodie_ds.sink.hidden_columns import PLACE_COLUMN
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.interop.hudi_rs import read_with_hudi_rs

@@ -10,17 +10,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sf
 
-from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.datasource.arrow_settings import prefer_large_arrow_batches
 from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.datasource.shuffle import _first_task, shuffle_by_file_group
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.index.bucket import KeyParsing
-from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.index.spread import first_task
-from hoodie_ds.record.keygen import KeyGenerator, KeySpec
-from hoodie_ds.sink.task_column import TASK_COLUMN
+from hoodie_ds.index.bucket_layout import BucketLayout, first_task
+from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 
 pytestmark = pytest.mark.spark
 

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.errors import OptionError, RecordKeyError
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.record.keygen import KeySpec
-from hoodie_ds.record.merge_hook import Merged
+from hoodie_ds.record.keys.keygen import KeySpec
+from hoodie_ds.record.merge.hook import Merged
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.merge_hooks import MODE as CUSTOM

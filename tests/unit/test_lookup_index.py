@@ -13,14 +13,13 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import OptionError, UnsupportedTableError
-from hoodie_ds.formats.base_file_reader import BaseFileReader
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.key_lookup import KeyLookup
-from hoodie_ds.index.place import Place
-from hoodie_ds.index.stored_keys import KeyQuery, Mask, SliceKeys, StoredKeys
-from hoodie_ds.sink.assigner import FileIdAssigner
+from hoodie_ds.index.stored_keys import KeyQuery, Mask, Place, SliceKeys, StoredKeys
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
+from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.file_slice import FileSlice

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.kinds import Operation
+from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError, WriteConflictError
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.record.meta_columns import IS_DELETED
 from tests.merge_hooks import HOOK

@@ -13,20 +13,20 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.bucket_rules import BucketRules
-from hoodie_ds.config.kinds import KeyGeneratorType
+from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.errors import HoodieError, OptionError, UnsupportedTableError
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.record.keygen import KeySpec
+from hoodie_ds.record.keys.keygen import KeySpec
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, coordinator, found, trips
-from tests.unit.services.failed_tables import DyingStorage, KilledError
+from tests.unit.transaction.failed_tables import DyingStorage, KilledError
 
 RULES = "hoodie.bucket.index.partition.expressions"
 CONFIGS = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"

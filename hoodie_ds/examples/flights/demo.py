@@ -16,7 +16,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from hoodie_ds.config.kinds import TableType
+from hoodie_ds.config.enums import TableType
 from hoodie_ds.datasource.session import SparkJob, StreamJob
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.examples.flights import events as flights

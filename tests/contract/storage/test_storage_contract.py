@@ -9,7 +9,7 @@ import pytest
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, PathEscapeError
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.heartbeat import storage_now_ms
+from hoodie_ds.transaction.heartbeat import storage_now_ms
 
 
 def _write(storage: Storage, path: str, data: bytes) -> None:

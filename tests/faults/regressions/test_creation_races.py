@@ -9,7 +9,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, OptionError, TableNotFoundError
 from hoodie_ds.storage.probe import PROBES
-from hoodie_ds.table.opened import find_table, open_table
+from hoodie_ds.table.table import find_table, open_table
 from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation, SimClock, SimIds
 from tests.tables import BUCKETS, TRIPS, found, trips
 

@@ -13,9 +13,9 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OutOfSpaceError
 from hoodie_ds.handles.append_handle import AppendHandle
-from hoodie_ds.sink import bucket_writer
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task import bucket_writer
 from hoodie_ds.sink.task_writer import write_task
 
 OPTIONS = {

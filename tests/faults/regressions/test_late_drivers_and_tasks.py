@@ -11,7 +11,6 @@ import pytest
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import HoodieError, TimelineError, WriteConflictError
-from hoodie_ds.services.recovery import recover
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -28,8 +27,9 @@ from hoodie_ds.testing import (
     one_thread,
 )
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
-from hoodie_ds.timeline.owner import owner_text
 from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.ownership import owner_text
+from hoodie_ds.transaction.recovery import recover
 from tests.faults.scenarios import BLOOM
 from tests.faults.stream import Model, Step, found, plain
 from tests.tables import TRIPS, TYPE, TYPES, trips

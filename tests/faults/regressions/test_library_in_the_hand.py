@@ -101,7 +101,7 @@ def test_the_index_of_pandas_was_stored_for_good(table: HoodieTable) -> None:
 
 def test_a_table_that_has_such_a_column_keeps_it(table: HoodieTable) -> None:
     with pytest.MonkeyPatch.context() as patch:  # as earlier releases stored it
-        patch.setattr("hoodie_ds.sink.plan._PANDAS_INDEX", re.compile("(?!)"))
+        patch.setattr("hoodie_ds.sink.write_checks._PANDAS_INDEX", re.compile("(?!)"))
         table.upsert(pa.Table.from_pandas(ROWS.to_pandas().iloc[[1, 0]]))
     table.upsert(pa.Table.from_pandas(ROWS.to_pandas().iloc[[1, 0]]))
     assert sorted(table.read("__index_level_0__")[0].to_pylist()) == [0, 1]

@@ -15,8 +15,6 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, HoodieError, NotFoundError
 from hoodie_ds.reader.snapshot import Snapshot
-from hoodie_ds.services.rollback import roll_back
-from hoodie_ds.services.sweep import left_over, sweep
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -38,10 +36,12 @@ from hoodie_ds.testing import (
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path, marker_path
 from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.rollback import roll_back
+from hoodie_ds.transaction.sweep import left_over, sweep
 from tests.faults.pairs import Play
 from tests.faults.stopped import FURTHER
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
-from tests.unit.services.failed_tables import (
+from tests.unit.transaction.failed_tables import (
     DONE,
     FAILED,
     MIXED_LOG,

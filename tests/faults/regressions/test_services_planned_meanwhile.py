@@ -10,16 +10,15 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.errors import TimelineError, WriteConflictError
-from hoodie_ds.formats.avro_container import write_record
-from hoodie_ds.services.decisions import settle
-from hoodie_ds.services.lazy_recovery import recover_lazily
-from hoodie_ds.services.recovery import recover
-from hoodie_ds.table.opened import Table, open_table
-from hoodie_ds.table.planned import planned_groups
+from hoodie_ds.formats.avro.container import write_record
+from hoodie_ds.table.planned_services import planned_groups
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimClock, SimulatedCrash
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.recovery import recover, recover_lazily
+from hoodie_ds.transaction.resolution import settle
 from tests.faults import foreign
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips

@@ -12,7 +12,8 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import HoodieError, SchemaError
-from hoodie_ds.sink import plan, task_writer
+from hoodie_ds.sink import task_writer
+from hoodie_ds.sink import write_checks as plan
 
 KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
 

@@ -1,7 +1,7 @@
 import pytest
 
+from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.key_generation import infer_key_generator, partition_names
-from hoodie_ds.config.kinds import KeyGeneratorType
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoodie_ds.config.kinds import IndexType, KeyGeneratorType
+from hoodie_ds.config.enums import IndexType, KeyGeneratorType
 from hoodie_ds.config.option import (
     BOOLEAN,
     BYTES,

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from hoodie_ds.config.kinds import (
+from hoodie_ds.config.enums import (
     IndexType,
     KeyGeneratorType,
     LogBlockFormat,

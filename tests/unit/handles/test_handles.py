@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
-from hoodie_ds.config.kinds import LogBlockFormat, MergeMode
+from hoodie_ds.config.enums import LogBlockFormat, MergeMode
 from hoodie_ds.errors import AlreadyExistsError
-from hoodie_ds.formats.avro_schema import arrow_to_avro
-from hoodie_ds.formats.log_block import BlockType, HeaderKey, read_blocks
+from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.handles.merge_handle import merge_base_file
-from hoodie_ds.record.merger import Merger, RecordSet
+from hoodie_ds.record.merge.rule import Merger, RecordSet
 from hoodie_ds.record.meta_columns import with_meta_columns
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage

@@ -7,8 +7,7 @@ import pytest
 
 from hoodie_ds.index.front_filter import FrontFilter
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.place import Place
-from hoodie_ds.index.stored_keys import KeyQuery, SliceKeys
+from hoodie_ds.index.stored_keys import KeyQuery, Place, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 SLICES = 40

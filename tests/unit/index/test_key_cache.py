@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.place import Place
-from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.index.stored_keys import Place, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 KEYS = SliceKeys.of(pa.array(["a" * 100]))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hoodie_ds.index import stored_keys
 from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.place import Place
-from hoodie_ds.index.stored_keys import KeyQuery, StoredKeys
+from hoodie_ds.index.stored_keys import KeyQuery, Place, StoredKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 Hash = Callable[[pa.Array], npt.NDArray[np.uint32]]

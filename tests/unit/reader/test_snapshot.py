@@ -10,7 +10,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
-from hoodie_ds.formats.log_block import BlockType, HeaderKey, encode_block
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage

@@ -15,11 +15,10 @@ import pytest
 import xxhash
 
 from hoodie_ds import HoodieTable, foreach_batch
-from hoodie_ds.config.clock import SystemClock
-from hoodie_ds.config.ids import RandomIds
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import CorruptFileError, OptionError, TimelineError, WriteConflictError
-from hoodie_ds.sink.commit_record import ROWS_KEY
+from hoodie_ds.sink.commit.commit_record import ROWS_KEY
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY
@@ -33,8 +32,8 @@ from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
-from tests.unit.services.failed_tables import DyingStorage, KilledError
-from tests.unit.sink.test_replay import archive
+from tests.unit.sink.replay.test_replay import archive
+from tests.unit.transaction.failed_tables import DyingStorage, KilledError
 
 SPAN = "hoodie.streaming.batches.per.commit"
 INDEX = "hoodie.index.type"

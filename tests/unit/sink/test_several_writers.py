@@ -18,16 +18,13 @@ from hoodie_ds.errors import (
     TimelineError,
     WriteConflictError,
 )
-from hoodie_ds.services.rollback import roll_back
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.heartbeat import beat
-from hoodie_ds.table.opened import Table, open_table
-from hoodie_ds.table.turns import newest_turn
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.testing import (
     Effect,
     Fault,
@@ -39,10 +36,13 @@ from hoodie_ds.testing import (
     SimIds,
     SimulatedCrash,
 )
-from hoodie_ds.timeline.claim import claim
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import FILE_LOCK, LEASES, TURNS, heartbeat_path, numbered_path
 from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.decision_log import newest_turn
+from hoodie_ds.transaction.heartbeat import beat
+from hoodie_ds.transaction.ownership import claim
+from hoodie_ds.transaction.rollback import roll_back
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
 MODE = "hoodie.write.concurrency.mode"

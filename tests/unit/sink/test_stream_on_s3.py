@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.clock import SystemClock
-from hoodie_ds.config.ids import RandomIds
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
@@ -23,7 +22,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.s3_server import S3Server
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
-from tests.unit.services.failed_tables import DyingStorage, KilledError
+from tests.unit.transaction.failed_tables import DyingStorage, KilledError
 
 Row = tuple[str, str, int, float]
 

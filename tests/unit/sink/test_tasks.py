@@ -18,8 +18,8 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.index.bucket import file_id
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.task_column import TASK_COLUMN
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.fs_view import FileSystemView

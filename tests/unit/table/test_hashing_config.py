@@ -17,7 +17,7 @@ from hoodie_ds.table.hashing_config import (
 )
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline
-from tests.unit.services.failed_tables import new_table
+from tests.unit.transaction.failed_tables import new_table
 
 FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
 # What PartitionBucketIndexHashingConfig.toJsonString of Hudi 1.2.0 returned.

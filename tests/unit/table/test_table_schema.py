@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from hoodie_ds.config.table_keys import CREATE_SCHEMA
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.properties.keys import CREATE_SCHEMA
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.table.opened import Table, create_table
+from hoodie_ds.table.table import Table, create_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata

@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.config.kinds import Operation, TableType
-from hoodie_ds.config.table_properties import TableProperties
+from hoodie_ds.config.enums import Operation, TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.examples.flights.demo import cross_table, demo_options, difference
 from hoodie_ds.examples.flights.events import EVENTS, KEY

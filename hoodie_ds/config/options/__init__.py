@@ -1,0 +1,1 @@
+"""The options that users give, one `Option` each, by what they concern."""

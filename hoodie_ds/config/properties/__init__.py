@@ -1,0 +1,1 @@
+"""The properties of a table: ``.hoodie/hoodie.properties``, read, written and compared."""

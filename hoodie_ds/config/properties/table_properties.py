@@ -1,0 +1,326 @@
+"""What ``.hoodie/hoodie.properties`` says about a table.
+
+Invariant: the typed fields are a reading of `TableProperties.raw`, which keeps every key of the
+file, also those unknown here; so a changed file never loses what another engine wrote.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from hoodie_ds.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
+from hoodie_ds.config.given_options import KEYGEN_PREFIX, OLD_KEYGEN_PREFIX
+from hoodie_ds.config.key_generation import infer_key_generator, partition_names
+from hoodie_ds.config.options.write import PAYLOAD_MODES
+from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.agreement import check_agreement
+from hoodie_ds.config.properties.java_properties import (
+    format_properties,
+    iso_time,
+    java_date,
+    parse_properties,
+)
+from hoodie_ds.config.properties.new_table import new_table_entries
+from hoodie_ds.config.properties.partial_updates import PartialUpdate, read_partial_update
+from hoodie_ds.config.properties.property_reader import PropertyReader
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
+
+_VERSION: Final = 6
+_LAYOUT: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableProperties:
+    """The properties of one table.
+
+    Parameters
+    ----------
+    partition_fields : tuple of str
+        Column names only.
+    partition_field_specs : tuple of str
+        ``column:SIMPLE`` or ``column:TIMESTAMP`` per partition field of a CUSTOM key generator;
+        empty for others, and where the table does not say.
+    partial_update : PartialUpdate or None
+        How rows are filled from one another; None where they are not.
+    archive_folder : str
+        Relative to ``.hoodie``.
+    timeline_in_utc : bool
+        Whether instant times are in UTC; a table that does not say has them in local time.
+    metadata_partitions : tuple of str
+        Usable partitions of the metadata table; empty if there is none.
+    key_generator_options : mapping of str to str
+        ``hoodie.keygen.timebased.*`` under their full names.
+    num_buckets, bucket_rules, index_type, bucket_hash_fields
+        Written by this library at creation; ``None`` in tables of others.
+    complex_key_prefixed : bool
+        Whether a COMPLEX key of one field is ``field:value``; ``None`` where the table does not
+        say, and its files have to be looked at.
+    raw : mapping of str to str
+        Every key of the file.
+    """
+
+    name: str
+    database: str | None
+    table_type: TableType
+    version: int
+    layout_version: int
+    record_key_fields: tuple[str, ...]
+    partition_fields: tuple[str, ...]
+    partition_field_specs: tuple[str, ...]
+    key_generator: KeyGeneratorType
+    ordering_fields: tuple[str, ...]
+    merge_mode: MergeMode
+    partial_update: PartialUpdate | None
+    hive_style: bool
+    url_encode: bool
+    drop_partition_columns: bool
+    populate_meta_fields: bool
+    archive_folder: str
+    timeline_in_utc: bool
+    metadata_partitions: tuple[str, ...]
+    base_file_format: str
+    key_generator_options: Mapping[str, str]
+    num_buckets: int | None
+    bucket_rules: str | None
+    index_type: IndexType | None
+    bucket_hash_fields: tuple[str, ...] | None
+    complex_key_prefixed: bool | None
+    raw: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: bytes | str, path: str) -> TableProperties:
+        """Read a ``hoodie.properties`` of any table version.
+
+        Parameters
+        ----------
+        text : bytes or str
+            Content of the file.
+        path : str
+            Where it is from, for messages.
+
+        Returns
+        -------
+        TableProperties
+            Also of a table that this release cannot use: see `check_readable`.
+
+        Raises
+        ------
+        CorruptFileError
+            It is no such file: a mandatory key is missing, a value is malformed, or the checksum
+            belongs to another name.
+        UnsupportedTableError
+            It names a key generator, index or mode of partial updates that is unknown here.
+        """
+        return _read(parse_properties(text, path), path)
+
+    @classmethod
+    def create(cls, options: WriteOptions) -> TableProperties:
+        """Return the properties of a new table of version 6.
+
+        Parameters
+        ----------
+        options : WriteOptions
+            What the user said; Hudi's rules and this library's defaults decide the rest.
+
+        Returns
+        -------
+        TableProperties
+
+        Raises
+        ------
+        OptionError
+            The name is missing, or the fields do not fit the key generator or merge mode.
+        """
+        return _read(new_table_entries(options), keys.FILE_NAME)
+
+    def format(self, now_ms: int, comment: str = "Properties saved on") -> bytes:
+        """Return the file's content, with a fresh checksum and all keys of `raw`.
+
+        Parameters
+        ----------
+        now_ms : int
+            Milliseconds since the Unix epoch, for the comment lines.
+        comment : str
+            Precedes the time; Hudi writes ``Updated at`` when it changes a file.
+        """
+        entries = {**self.raw, keys.CHECKSUM: str(_checksum(self.database, self.name))}
+        return format_properties(entries, (f"{comment} {iso_time(now_ms)}", java_date(now_ms)))
+
+    def with_changes(self, changes: Mapping[str, str]) -> TableProperties:
+        """Return the properties with some keys of the file set anew."""
+        raw = {key: value for key, value in self.raw.items() if key != keys.CHECKSUM}
+        return _read({**raw, **changes}, keys.FILE_NAME)
+
+    def without(self, removed: Collection[str]) -> TableProperties:
+        """Return the properties without some keys of the file."""
+        kept = {key: value for key, value in self.raw.items() if key not in removed}
+        return _read(kept, keys.FILE_NAME)
+
+    def same_table(self, other: TableProperties) -> bool:
+        """Whether both say the same, whenever and with whatever first schema they were written."""
+        return not self.differing_keys(other)
+
+    def differing_keys(self, other: TableProperties) -> list[str]:
+        """Keys of which two tables do not say the same, but for what changes with every file."""
+        differing = {key for key, _ in self.raw.items() ^ other.raw.items()}
+        return sorted(differing - {keys.CHECKSUM, keys.CREATE_SCHEMA})
+
+    def check_readable(self) -> None:
+        """Raise `UnsupportedTableError` if this release cannot read the table rightly."""
+        reasons = {
+            f"table version {self.version} (this release handles {_VERSION})": (
+                self.version != _VERSION
+            ),
+            f"timeline layout version {self.layout_version} (version 6 has {_LAYOUT})": (
+                self.layout_version != _LAYOUT
+            ),
+            f"base file format {self.base_file_format}": self.base_file_format != "PARQUET",
+            "partition columns left out of the files": self.drop_partition_columns,
+            "files without Hudi's meta columns": not self.populate_meta_fields,
+            "bootstrapped base files": any(self.raw.get(key) for key in keys.BOOTSTRAP),
+        }
+        self._refuse(reasons, "read")
+
+    def check_writable(self) -> None:
+        """Raise `UnsupportedTableError` if this release cannot write to the table rightly."""
+        self.check_readable()
+        cdc = self.raw.get(keys.CDC_ENABLED, "").strip().lower() == "true"
+        self._refuse({"change data capture": cdc}, "written to")
+
+    @property
+    def order(self) -> MergeMode:
+        """Which of two rows prevails, whether or not it is filled from the other."""
+        return self.merge_mode if self.partial_update is None else self.partial_update.order
+
+    def check_merge_hook(self, hook: object) -> None:
+        """Raise `OptionError` if rows are to be merged and a hook is missing, or out of place.
+
+        Parameters
+        ----------
+        hook : object
+            What the user gave; None if nothing.
+        """
+        custom = self.order is MergeMode.CUSTOM
+        if custom and hook is None:
+            rule = self.raw.get(keys.MERGE_HOOK) or self.raw.get(keys.PAYLOAD_CLASS)
+            raise OptionError(
+                keys.MERGE_HOOK,
+                None,
+                f"table {self.name!r} merges rows by a rule of its own ({rule or 'not named'}); "
+                "name the Python function that implements it, package.module:callable",
+            )
+        if not custom and hook is not None:
+            rule = self.partial_update.name if self.partial_update else self.merge_mode.value
+            raise OptionError(
+                keys.MERGE_HOOK,
+                hook,
+                f"table {self.name!r} merges rows by {rule}; leave the hook out",
+            )
+
+    def check_agrees(self, options: WriteOptions) -> None:
+        """Raise `OptionError` if an option that the user gave contradicts the table.
+
+        The message names the option, the value given and the table's value.
+        """
+        check_agreement(options, self)
+
+    def _refuse(self, reasons: Mapping[str, bool], verb: str) -> None:
+        for reason, holds in reasons.items():
+            if holds:
+                raise UnsupportedTableError(
+                    f"table {self.name!r} cannot be {verb} by this release: it has {reason}"
+                )
+
+
+def _read(raw: Mapping[str, str], path: str) -> TableProperties:
+    """Return the typed reading of a file's entries."""
+    reader = PropertyReader(raw, path)
+    name = reader.text(keys.NAME)
+    database = raw.get(keys.DATABASE)
+    _check_checksum(raw, path, database, name)
+    version = reader.integer(keys.VERSION)
+    record_keys = reader.names(keys.RECORD_KEYS)
+    ordering = reader.names(keys.ORDERING_FIELDS) or reader.names(keys.PRECOMBINE_FIELD)
+    merge_mode = _merge_mode(reader, ordering)
+    partition = reader.names(keys.PARTITION_FIELDS)
+    specs = _typed(partition) or _typed(reader.names(keys.PARTITION_SPECS))
+    return TableProperties(
+        name=name,
+        database=database,
+        table_type=reader.member(keys.TYPE, TableType),
+        version=version,
+        layout_version=reader.integer(keys.LAYOUT, default=1 if version < 8 else 2),
+        record_key_fields=record_keys,
+        partition_fields=partition_names(partition),
+        partition_field_specs=specs,
+        key_generator=reader.key_generator(infer_key_generator(record_keys, specs or partition)),
+        ordering_fields=ordering,
+        merge_mode=merge_mode,
+        partial_update=read_partial_update(reader, merge_mode, ordering),
+        hive_style=reader.boolean(keys.HIVE_STYLE, default=False),
+        url_encode=reader.boolean(keys.URL_ENCODE, default=False),
+        drop_partition_columns=reader.boolean(keys.DROP_PARTITION_COLUMNS, default=False),
+        populate_meta_fields=reader.boolean(keys.POPULATE_META_FIELDS, default=True),
+        archive_folder=raw.get(keys.ARCHIVE_FOLDER) or "archived",
+        timeline_in_utc=raw.get(keys.TIMEZONE) == "UTC",
+        metadata_partitions=reader.names(keys.METADATA_PARTITIONS)
+        + reader.names(keys.METADATA_PARTITIONS_INFLIGHT),
+        base_file_format=raw.get(keys.BASE_FORMAT, "PARQUET").upper(),
+        key_generator_options=_key_generator_options(raw),
+        num_buckets=reader.integer(keys.NUM_BUCKETS) if keys.NUM_BUCKETS in raw else None,
+        bucket_rules=raw.get(keys.PARTITION_BUCKETS),
+        index_type=reader.member(keys.INDEX_TYPE, IndexType) if keys.INDEX_TYPE in raw else None,
+        bucket_hash_fields=reader.names(keys.HASH_FIELDS) or None,
+        complex_key_prefixed=keys.COMPLEX_ENCODINGS.get(raw.get(keys.COMPLEX_ENCODING, "").upper()),
+        raw=dict(raw),
+    )
+
+
+def _typed(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields if they carry types, as Hudi 1.x stores them, else none."""
+    return fields if any(":" in name for name in fields) else ()
+
+
+def _merge_mode(reader: PropertyReader, ordering: tuple[str, ...]) -> MergeMode:
+    """Return what decides between two rows, by the rules for tables of version 6.
+
+    An explicit mode comes first, then the payload class, then whether there is an ordering field.
+    A merger that is neither of Hudi's own two makes the merge a custom one.
+    """
+    raw = reader.raw
+    if keys.MERGE_MODE in raw:
+        return reader.member(keys.MERGE_MODE, MergeMode)
+    payload = raw.get(keys.PAYLOAD_CLASS)
+    if payload:
+        return PAYLOAD_MODES.get(payload.strip(), MergeMode.CUSTOM)
+    strategy = raw.get(keys.MERGER_STRATEGY) or raw.get(keys.MERGE_STRATEGY_ID)
+    if strategy and strategy.strip() not in keys.STANDARD_STRATEGIES:
+        return MergeMode.CUSTOM
+    return MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING
+
+
+def _key_generator_options(raw: Mapping[str, str]) -> dict[str, str]:
+    return {
+        KEYGEN_PREFIX + key[len(prefix) :]: value
+        for prefix in (OLD_KEYGEN_PREFIX, KEYGEN_PREFIX)
+        for key, value in raw.items()
+        if key.startswith(prefix)
+    }
+
+
+def _checksum(database: str | None, name: str) -> int:
+    """Return Hudi's checksum of a table's name: CRC-32 of ``database.name`` in UTF-8."""
+    return zlib.crc32(f"{database or ''}.{name}".encode())
+
+
+def _check_checksum(raw: Mapping[str, str], path: str, database: str | None, name: str) -> None:
+    stored = raw.get(keys.CHECKSUM)
+    if stored is not None and stored.strip() != str(_checksum(database, name)):
+        raise CorruptFileError(
+            f"{path}: {keys.CHECKSUM} = {stored[:50]!r} does not belong to table {name!r} "
+            f"of database {database!r}; restore the file from {path}.backup if there is one"
+        )

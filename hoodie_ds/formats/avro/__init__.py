@@ -1,0 +1,1 @@
+"""Avro: schemas, records and containers, to Arrow and back."""

@@ -1,0 +1,164 @@
+"""Avro object container files of one record: Hudi's plans and commit metadata.
+
+Invariant: the same schema and record give the same bytes; a container is read only if it is whole
+and holds exactly one record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import fastavro
+from fastavro.schema import SchemaParseException
+
+from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
+from hoodie_ds.formats.avro.decode import DatumReader
+from hoodie_ds.formats.avro.tree import parse_avro
+
+_MAGIC: Final = b"Obj\1"
+_SYNC_BYTES: Final = 16
+_VARINT_BYTES_MAX: Final = 10
+
+
+def write_record(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
+    """Return an uncompressed container of one record (Avro specification 1.11).
+
+    The sync marker is a hash of schema and record: containers of one record are never split, and
+    so the marker need not be random.
+
+    Parameters
+    ----------
+    schema : mapping
+        Avro schema, embedded as it is.
+    record : mapping
+        Value of every field; one that has a default may be left out.
+
+    Raises
+    ------
+    SchemaError
+        The record does not fit the schema, or has a field that the schema lacks.
+    """
+    text = json.dumps(schema, separators=(",", ":")).encode()
+    body = io.BytesIO()
+    try:
+        parsed = fastavro.parse_schema(dict(schema))
+        fastavro.schemaless_writer(body, parsed, dict(record), strict_allow_default=True)
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        SchemaParseException,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise SchemaError(
+            f"a record does not fit the Avro schema {schema.get('name')!r}: {str(error)[:300]}; "
+            "this is a fault of the writer, please report it"
+        ) from error
+    datum = body.getvalue()
+    sync = hashlib.blake2b(text + datum, digest_size=_SYNC_BYTES).digest()
+    key = b"avro.schema"
+    header = [_MAGIC, _varint(1), _varint(len(key)), key, _varint(len(text)), text, b"\0", sync]
+    return b"".join([*header, _varint(1), _varint(len(datum)), datum, sync])
+
+
+def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
+    """Return the record of a container, by the schema embedded in it.
+
+    Parameters
+    ----------
+    data : bytes or memoryview
+        The whole file.
+    name : str
+        Its path, for errors.
+
+    Returns
+    -------
+    dict
+        Values by field name; logical types as the numbers and bytes that are stored.
+
+    Raises
+    ------
+    CorruptFileError
+        The container is damaged or does not hold exactly one record; names the file.
+    UnsupportedTableError
+        It is compressed, which Hudi's never are.
+    """
+    cursor = _Cursor(memoryview(data).cast("B"), name)
+    if cursor.take(len(_MAGIC)) != _MAGIC:
+        raise cursor.damage("it does not begin with the magic")
+    metadata = cursor.metadata()
+    sync = cursor.take(_SYNC_BYTES)
+    codec = metadata.get(b"avro.codec", b"null")
+    if codec != b"null":
+        raise UnsupportedTableError(
+            f"{name}: its Avro codec is {codec[:40]!r}, only uncompressed metadata is read; let "
+            "Hudi on the JVM write the table's metadata anew"
+        )
+    count = cursor.varint()
+    if count != 1:
+        raise cursor.damage(f"it holds {count} records, not one")
+    datum = cursor.take(cursor.varint())
+    if cursor.take(_SYNC_BYTES) != sync or not cursor.at_end:
+        raise cursor.damage("its sync marker is not where the record ends")
+    node = parse_avro(metadata.get(b"avro.schema", b""), name)
+    record = DatumReader(node, name, plain=True).read(datum)
+    if not isinstance(record, dict):
+        raise cursor.damage("it holds no record")
+    return record
+
+
+def _varint(number: int) -> bytes:
+    """A length as Avro writes it; lengths are not negative."""
+    rest = number << 1
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+class _Cursor:
+    def __init__(self, view: memoryview, name: str) -> None:
+        self._view = view
+        self._name = name
+        self._at = 0
+
+    @property
+    def at_end(self) -> bool:
+        return self._at == len(self._view)
+
+    def damage(self, what: str) -> CorruptFileError:
+        return CorruptFileError(
+            f"{self._name}: is not a whole Avro container: {what}; restore the file from a copy"
+        )
+
+    def take(self, count: int) -> bytes:
+        if not 0 <= count <= len(self._view) - self._at:
+            raise self.damage(f"{count} bytes at offset {self._at} run past its end")
+        self._at += count
+        return self._view[self._at - count : self._at].tobytes()
+
+    def varint(self) -> int:
+        value = 0
+        for position in range(_VARINT_BYTES_MAX):
+            (byte,) = self.take(1)
+            value |= (byte & 0x7F) << (7 * position)
+            if byte < 0x80:
+                return (value >> 1) ^ -(value & 1)
+        raise self.damage(f"the number before offset {self._at} is too long")
+
+    def metadata(self) -> dict[bytes, bytes]:
+        entries = {}
+        while count := self.varint():
+            if count < 0:  # the block's size in bytes follows, which only skipping needs
+                self.varint()
+            for _ in range(abs(count)):  # each takes bytes, so a forged count ends at the end
+                key = self.take(self.varint())
+                entries[key] = self.take(self.varint())
+        return entries

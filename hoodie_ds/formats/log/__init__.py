@@ -1,0 +1,1 @@
+"""Log files: the container of blocks, data blocks and delete blocks."""

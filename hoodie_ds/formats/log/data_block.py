@@ -1,0 +1,150 @@
+"""Data blocks of log files: rows as Parquet or as Avro.
+
+Invariant: a block's rows have the types of the Avro schema in the block's header, whichever of the
+two encodings it has, and round trip exactly.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.formats.avro.decode import decode_rows
+from hoodie_ds.formats.avro.encode import encode_avro, join, joined_bytes
+from hoodie_ds.formats.avro.schema import arrow_schema_of
+from hoodie_ds.formats.avro.tree import AvroType, parse_avro
+from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
+from hoodie_ds.formats.parquet.base_file import BaseFileWriter
+from hoodie_ds.formats.parquet.base_file_reader import read_base_file
+
+_CONTENT_VERSION: Final = 3
+_TWO_INTS: Final = struct.Struct(">ii")
+_INT: Final = struct.Struct(">i")
+
+
+def encode_parquet_block(table: pa.Table, avro_schema: str, instant: str, codec: str) -> bytes:
+    """Return a block that holds rows as a Parquet file (Hudi tech spec, "Log File Format").
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Rows with their meta columns, of the columns of `avro_schema`.
+    avro_schema : str
+        Avro JSON of the rows, the block's ``SCHEMA``.
+    instant : str
+        Time of the deltacommit that the block belongs to.
+    codec : str
+        Parquet compression as pyarrow spells it.
+
+    Raises
+    ------
+    SchemaError
+        The rows do not fit the schema; names the column.
+    """
+    schema = arrow_schema_of(parse_avro(avro_schema, "table schema"), "table schema")
+    sink = pa.BufferOutputStream()
+    writer = BaseFileWriter(sink, schema, avro_schema, codec, max(1, table.nbytes))
+    writer.write(table)
+    writer.close()
+    return _data_block(BlockType.PARQUET_DATA, avro_schema, instant, memoryview(sink.getvalue()))
+
+
+def encode_avro_block(table: pa.Table, avro_schema: str, instant: str) -> bytes:
+    """Return a block that holds rows as Avro records; see `encode_parquet_block`."""
+    node = parse_avro(avro_schema, "table schema")
+    table = conform(table, arrow_schema_of(node, "table schema"))
+    parts = [_avro_records(batch, node) for batch in table.to_batches()]
+    head = _TWO_INTS.pack(_CONTENT_VERSION, table.num_rows)
+    content = b"".join([head, *parts])
+    return _data_block(BlockType.AVRO_DATA, avro_schema, instant, content)
+
+
+def decode_data_block(
+    block: LogBlock, name: str, trusted: Callable[[], bool] = lambda: False
+) -> pa.Table:
+    """Return the rows of a data block, in the types of the block's own schema.
+
+    Parameters
+    ----------
+    block : LogBlock
+        A block of type ``AVRO_DATA`` or ``PARQUET_DATA``.
+    name : str
+        The log file's path, for errors.
+    trusted : callable
+        Whether the block is known to be as it was committed; see `BaseFileReader`.
+
+    Raises
+    ------
+    CorruptFileError
+        The content is damaged; names the file.
+    UnsupportedTableError
+        Another type of block, or Avro content of a version before Hudi 0.10.
+    SchemaError
+        The block's schema has no Arrow counterpart; names the column.
+    """
+    if HeaderKey.SCHEMA not in block.header:
+        raise CorruptFileError(f"{name}: a data block has no schema in its header; restore it")
+    node = parse_avro(block.header[HeaderKey.SCHEMA], name)
+    match block.block_type:
+        case BlockType.AVRO_DATA:
+            return decode_rows(_split_records(memoryview(block.content), name), node, name)
+        case BlockType.PARQUET_DATA:
+            source = pa.BufferReader(pa.py_buffer(block.content))
+            return read_base_file(source, arrow_schema_of(node, name), None, name, trusted())
+    raise UnsupportedTableError(
+        f"{name}: a {block.block_type.name} block does not hold rows that this release reads; "
+        "compact the table with Hudi on the JVM first"
+    )
+
+
+def _data_block(
+    block_type: BlockType, avro_schema: str, instant: str, content: bytes | memoryview
+) -> bytes:
+    header: dict[int, str] = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: avro_schema}
+    return encode_block(block_type, header, content)
+
+
+def _avro_records(batch: pa.RecordBatch, node: AvroType) -> memoryview:
+    rows = encode_avro(batch.to_struct_array(), node, "")
+    lengths = pc.binary_length(rows).to_numpy().astype(">i4")
+    buffers = [None, pa.py_buffer(lengths)]
+    prefixes = pa.Array.from_buffers(pa.binary(_INT.size), len(rows), buffers)
+    return joined_bytes(join(prefixes.cast(rows.type), rows))
+
+
+def _split_records(content: memoryview, name: str) -> Iterator[memoryview]:
+    if len(content) < _TWO_INTS.size:
+        raise _damage(name, "it has no record count")
+    version, count = _TWO_INTS.unpack_from(content)
+    if version != _CONTENT_VERSION:
+        raise UnsupportedTableError(
+            f"{name}: an Avro block has content version {version}, only {_CONTENT_VERSION} (Hudi "
+            "0.10 and later) is read; compact the table with Hudi on the JVM first"
+        )
+    if count < 0:
+        raise _damage(name, f"it has {count} records")
+    at = _TWO_INTS.size
+    for _ in range(count):
+        if at + _INT.size > len(content):
+            raise _damage(name, f"it has fewer than {count} records")
+        (length,) = _INT.unpack_from(content, at)
+        at += _INT.size
+        if not 0 <= length <= len(content) - at:
+            raise _damage(name, f"a record of {length} bytes runs past its end")
+        yield content[at : at + length]
+        at += length
+    if at != len(content):
+        raise _damage(name, f"it has more than {count} records")
+
+
+def _damage(name: str, what: str) -> CorruptFileError:
+    return CorruptFileError(
+        f"{name}: an Avro block is damaged: {what}; restore the file from a copy, or roll back the "
+        "commit that wrote it"
+    )

@@ -1,0 +1,1 @@
+"""Base files: Parquet with the footers that Hudi's indexes read."""

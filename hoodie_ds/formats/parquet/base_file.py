@@ -1,0 +1,206 @@
+"""Parquet base files, written as Hudi's own Avro writer labels them.
+
+Invariant: every page that is written carries a checksum. Parquet's footer has none: whoever needs
+to see damage there compares the checksum of the whole file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.avro.schema import META_COLUMNS
+from hoodie_ds.formats.conform import conform, conform_column
+from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
+from hoodie_ds.formats.parquet.key_range import KeyRange
+
+AVRO_SCHEMA_FOOTER: Final = "parquet.avro.schema"
+MIN_KEY_FOOTER: Final = "hoodie_min_record_key"
+MAX_KEY_FOOTER: Final = "hoodie_max_record_key"
+
+_COMMIT_TIME, _COMMIT_SEQNO, _RECORD_KEY, _PARTITION_PATH, _FILE_NAME = META_COLUMNS
+_REPETITIVE: Final = (_COMMIT_TIME, _PARTITION_PATH, _FILE_NAME)
+_UNIQUE: Final = (_COMMIT_SEQNO, _RECORD_KEY)
+REPEATED_STRING: Final = pa.dictionary(pa.int32(), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFileFooter:
+    """What a finished base file holds.
+
+    Parameters
+    ----------
+    num_rows : int
+        Number of rows.
+    min_key, max_key : str or None
+        Smallest and largest record key in Java's order; None if no row has a key.
+    """
+
+    num_rows: int
+    min_key: str | None
+    max_key: str | None
+
+
+class BaseFileWriter:
+    """Writes one Parquet file with Hudi's footers (Hudi tech spec, "Base Files").
+
+    Rows are held back until a row group is full, so many small tables cost no more than one large
+    one. Meta columns that repeat one value may come as dictionary arrays; they are written without
+    being expanded. If writing fails, the sink's owner discards the sink; there is no other abort.
+
+    Parameters
+    ----------
+    sink : BinaryIO
+        Written to from its current position, not closed.
+    schema : pyarrow.Schema
+        Columns as `normalise_schema` types them, the meta columns first.
+    avro_schema : str
+        The same as Avro JSON, for readers on the JVM.
+    codec : str
+        Parquet compression as pyarrow spells it.
+    row_group_bytes : int
+        Arrow bytes at which a row group is closed; one has at most one and a half times as many.
+    dictionaries : collection of str
+        Further string columns that mostly come as dictionary arrays, and need not be expanded.
+    bloom : BloomParams, optional
+        Of the bloom filter of the record keys, which a bloom index needs in the footer.
+    has_keys : bool
+        Whether the record keys are the user's; the range of automatic ones is of no use.
+
+    Raises
+    ------
+    SchemaError
+        There is to be a bloom filter, but no column of record keys.
+    """
+
+    def __init__(
+        self,
+        sink: BinaryIO,
+        schema: pa.Schema,
+        avro_schema: str,
+        codec: str,
+        row_group_bytes: int,
+        dictionaries: Collection[str] = (),
+        bloom: BloomParams | None = None,
+        has_keys: bool = True,
+    ) -> None:
+        if bloom and _RECORD_KEY not in schema.names:
+            raise SchemaError(f"a bloom filter is of column {_RECORD_KEY!r}, which the file lacks")
+        self._repetitive = frozenset({*_REPETITIVE, *dictionaries} & set(schema.names))
+        self._schema = pa.schema([self._stored_field(field) for field in schema])
+        self._row_group_bytes = max(1, row_group_bytes)
+        self._footers = {AVRO_SCHEMA_FOOTER: avro_schema, "writer.model.name": "avro"}
+        self._keys = KeyRange()
+        self._has_keys = has_keys
+        self._bloom = BloomFilterBuilder(bloom) if bloom else None
+        self._pending: list[pa.Table] = []
+        self.pending_bytes = 0
+        self._num_rows = 0
+        self._writer = pq.ParquetWriter(
+            sink,
+            self._schema,
+            compression=codec,
+            use_dictionary=[leaf for field in schema for leaf in _dictionary_leaves(field)],
+            store_schema=False,
+            write_page_checksum=True,
+        )
+
+    def __del__(self) -> None:
+        # A failed task closes its file before it drops the writer, whose destructor would write.
+        if hasattr(self, "_writer"):
+            self._writer.is_open = False
+
+    def write(self, table: pa.Table) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            Every column of the writer's schema, found by name.
+
+        Raises
+        ------
+        SchemaError
+            A column does not fit the schema; names it.
+        """
+        if not table.num_rows:
+            return
+        table = self._as_stored(table)
+        if self._has_keys and _RECORD_KEY in self._schema.names:
+            self._keys.add(table.column(_RECORD_KEY))
+            if self._bloom is not None:
+                self._bloom.add(table.column(_RECORD_KEY))
+        self._num_rows += table.num_rows
+        self._pending.append(table)
+        self.pending_bytes += table.nbytes
+        if self.pending_bytes >= self._row_group_bytes:
+            self.flush()
+
+    def close(self, footers: Mapping[str, str] | None = None) -> BaseFileFooter:
+        """Write what is held back and the footer.
+
+        Parameters
+        ----------
+        footers : mapping of str to str, optional
+            Further footer entries.
+        """
+        self.flush()
+        entries = {**self._footers, **(footers or {})}
+        if self._bloom is not None:
+            entries |= self._bloom.footers()
+        if self._keys.min is not None and self._keys.max is not None:
+            entries |= {MIN_KEY_FOOTER: self._keys.min, MAX_KEY_FOOTER: self._keys.max}
+        self._writer.add_key_value_metadata(entries)
+        self._writer.close()
+        return BaseFileFooter(self._num_rows, self._keys.min, self._keys.max)
+
+    def _stored_field(self, field: pa.Field) -> pa.Field:
+        kind = REPEATED_STRING if field.name in self._repetitive else field.type
+        return pa.field(field.name, kind)
+
+    def _as_stored(self, table: pa.Table) -> pa.Table:
+        plain = conform(
+            table, pa.schema([f for f in self._schema if f.name not in self._repetitive])
+        )
+        columns = [
+            _repeated(table.column(name), name) if name in self._repetitive else plain.column(name)
+            for name in self._schema.names
+        ]
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def flush(self) -> None:
+        """Write what is held back as a row group, to free its memory."""
+        if not self._pending:
+            return
+        rows = pa.concat_tables(self._pending).unify_dictionaries()
+        groups = max(1, round(self.pending_bytes / self._row_group_bytes))
+        self._pending = []
+        self.pending_bytes = 0
+        self._writer.write_table(rows, row_group_size=-(-rows.num_rows // groups))
+
+
+def _repeated(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if not pa.types.is_dictionary(column.type):
+        column = conform_column(column, pa.string(), name).dictionary_encode()
+    return column.cast(REPEATED_STRING)
+
+
+def _dictionary_leaves(field: pa.Field) -> list[str]:
+    """Paths of the Parquet columns worth a dictionary: all but those that never repeat."""
+    return [] if field.name in _UNIQUE else _leaves(field.type, field.name)
+
+
+def _leaves(kind: pa.DataType, path: str) -> list[str]:
+    if pa.types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return [leaf for child in fields for leaf in _leaves(child.type, f"{path}.{child.name}")]
+    if pa.types.is_list(kind):
+        return _leaves(kind.value_type, f"{path}.list.element")
+    if pa.types.is_map(kind):
+        return [f"{path}.key_value.key", *_leaves(kind.item_type, f"{path}.key_value.value")]
+    return [path]

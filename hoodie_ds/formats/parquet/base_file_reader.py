@@ -1,0 +1,239 @@
+"""Parquet base files of whatever engine, read into a table's schema; checksums are verified."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hoodie_ds.errors import CorruptFileError, SchemaError
+from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
+from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
+
+_PIECE_ROWS: Final = 128 * 1024
+"""Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
+
+_ROWS_PER_BYTE: Final = 64
+"""Rows that a byte of a base file may stand for at most."""
+
+_HARMLESS_BYTES: Final = 128 << 20
+"""Bytes that may come out of a few by a codec without a limit, if nobody vouches for them."""
+
+_CODEC_REACH: Final = {"UNCOMPRESSED": 1, "SNAPPY": 32, "LZ4": 256, "LZ4_RAW": 256, "GZIP": 1100}
+"""Bytes that a codec makes of one at most; those of others are without a useful limit."""
+
+_USUAL_REACH: Final = 1000
+"""Bytes that other codecs make of one, but where a value repeats that is longer than a page."""
+
+_DICTIONARY_BYTES: Final = 3
+"""Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
+
+
+class BaseFileReader:
+    """Reads one base file.
+
+    Parameters
+    ----------
+    source : BinaryIO
+        Seekable file.
+    schema : pyarrow.Schema
+        The table's columns; one that the file lacks is null, one of an older type is converted.
+    name : str
+        The file's path, for errors.
+    keep_dictionaries : bool
+        Whether `pieces` may hand out string columns as the dictionary arrays that they are stored
+        as; they are then cheaper to read, to filter and to write again.
+    trusted : bool
+        Whether its bytes are known to be what a writer committed. Of a file that anybody may have
+        made, no more is taken than its bytes can usually stand for.
+
+    Raises
+    ------
+    CorruptFileError
+        The file is no whole Parquet file. So do all methods, also where a page fails its checksum.
+    """
+
+    def __init__(
+        self,
+        source: BinaryIO,
+        schema: pa.Schema,
+        name: str,
+        keep_dictionaries: bool = False,
+        trusted: bool = False,
+    ) -> None:
+        self.schema = schema
+        self._name = name
+        self.dictionaries: frozenset[str] = frozenset()
+        with self._reading():
+            self._file = _open(source)
+            _check_claims(self._file.metadata, source, trusted)
+            if keep_dictionaries:
+                self.dictionaries = _repetitive_strings(self._file.metadata, schema)
+                self._file = _open(source, self.dictionaries, self._file.metadata)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows in the file."""
+        return int(self._file.metadata.num_rows)
+
+    def key_range(self) -> tuple[str, str] | None:
+        """Return the smallest and largest record key, by Java's order; None if not recorded."""
+        footers = self._file.metadata.metadata or {}
+        low, high = footers.get(MIN_KEY_FOOTER.encode()), footers.get(MAX_KEY_FOOTER.encode())
+        if low is None or high is None:
+            return None
+        with self._reading():
+            return low.decode(), high.decode()
+
+    def bloom_filter(self) -> BloomFilter | None:
+        """Return the bloom filter of the record keys; None if there is none that can be used."""
+        return BloomFilter.from_footers(self._file.metadata.metadata or {}, self._name)
+
+    def read(self, columns: list[str] | None = None) -> pa.Table:
+        """Read all rows.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Columns to read, in the order in which they are returned; all if None.
+
+        Raises
+        ------
+        SchemaError
+            A column cannot be converted; names it.
+        """
+        wanted = self._selection(columns)
+        with self._reading():
+            rows = self._file.read(columns=self._present(wanted))
+            return conform(_counted(rows, self.num_rows), wanted)
+
+    def pieces(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        """Read all rows piece by piece, in order; columns in `dictionaries` as dictionary arrays.
+
+        See `read`.
+        """
+        kinds = dict.fromkeys(self.dictionaries, REPEATED_STRING)
+        wanted = pa.schema(
+            [pa.field(f.name, kinds.get(f.name, f.type)) for f in self._selection(columns)]
+        )
+        with self._reading():
+            present = self._present(wanted)
+            batches = self._file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False)
+        if not present:
+            yield conform(_counted(pa.table({}), self.num_rows), wanted)
+            return
+        while True:
+            with self._reading():
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                rows = conform(pa.Table.from_batches([batch]), wanted)
+            yield rows
+
+    def _selection(self, columns: list[str] | None) -> pa.Schema:
+        return self.schema if columns is None else pa.schema(map(self.schema.field, columns))
+
+    def _present(self, wanted: pa.Schema) -> list[str]:
+        stored = set(self._file.schema_arrow.names)
+        return [name for name in wanted.names if name in stored]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except SchemaError as error:
+            raise SchemaError(f"{self._name}: {error}") from error
+        # Arrow reports a damaged page as OSError; errors of the storage itself are typed already.
+        except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+            raise CorruptFileError(
+                f"{self._name}: is not a readable Parquet file ({str(error)[:300]}); restore it "
+                "from a copy, or roll back the commit that wrote it"
+            ) from error
+
+
+def read_base_file(
+    source: BinaryIO,
+    schema: pa.Schema,
+    columns: list[str] | None,
+    name: str,
+    trusted: bool = False,
+) -> pa.Table:
+    """Read a base file into the table's schema; see `BaseFileReader`."""
+    return BaseFileReader(source, schema, name, trusted=trusted).read(columns)
+
+
+def _open(
+    source: BinaryIO,
+    dictionaries: frozenset[str] = frozenset(),
+    metadata: pq.FileMetaData | None = None,
+) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        read_dictionary=sorted(dictionaries),
+        page_checksum_verification=True,
+        coerce_int96_timestamp_unit="us",
+    )
+
+
+def _check_claims(metadata: pq.FileMetaData, source: BinaryIO, trusted: bool) -> None:
+    """Refuse a footer that claims more than can be in the file, before memory is taken for it.
+
+    Each row of a base file has a record key of its own, which no encoding brings below some bits.
+    How far a column shrinks says nothing of a file that a writer committed: one large value over
+    and over does so by any factor.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    counts = [group.num_rows for group in groups]
+    if metadata.num_rows != sum(counts) or min(counts, default=0) < 0:
+        raise ValueError(f"it has {metadata.num_rows} rows in groups of {counts[:10]}")
+    size = source.seek(0, os.SEEK_END)
+    if metadata.num_rows > _ROWS_PER_BYTE * size:
+        raise ValueError(f"{metadata.num_rows} rows cannot be in {size} bytes")
+    if trusted or sum(group.total_byte_size for group in groups) <= _HARMLESS_BYTES:
+        return
+    unusual = 0
+    for group in groups:
+        for column in map(group.column, range(group.num_columns)):
+            encoded, stored = column.total_uncompressed_size, column.total_compressed_size
+            reach = _CODEC_REACH.get(column.compression)
+            if encoded > (reach or _USUAL_REACH) * min(stored, size):
+                if reach:
+                    raise ValueError(f"{encoded} bytes of {column.path_in_schema!r} in {stored}")
+                unusual += encoded
+    if unusual > _HARMLESS_BYTES:
+        raise ValueError(
+            f"{unusual} bytes are claimed to be in {size}, and no commit in sight has the file's "
+            "checksum; where the storage is trusted, 'hoodie.py.read.verify.checksums' false "
+            "reads it"
+        )
+
+
+def _repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:
+    """String columns that the file stores as short references into a dictionary."""
+    strings = {field.name for field in schema if pa.types.is_string(field.type)}
+    values: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for at in range(group.num_columns):
+            column = group.column(at)
+            name = column.path_in_schema
+            if name in strings and column.has_dictionary_page:
+                values[name] = values.get(name, 0) + column.num_values
+                sizes[name] = sizes.get(name, 0) + column.total_uncompressed_size
+    return frozenset(
+        name for name, count in values.items() if sizes[name] <= _DICTIONARY_BYTES * count
+    )
+
+
+def _counted(rows: pa.Table, num_rows: int) -> pa.Table:
+    """Keep the number of rows where none of the wanted columns is in the file."""
+    if rows.num_columns:
+        return rows
+    return pa.table({"": pa.nulls(num_rows)})

@@ -1,0 +1,109 @@
+"""Which index a write uses: what the user or the table says, else what file groups are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, UnsupportedTableError
+from hoodie_ds.index.bucket import bucket_of
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.hashing_config import load_hashing_config
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+_INDEX_TYPE: Final = "hoodie.index.type"
+_EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
+_GLOBAL: Final = (IndexType.GLOBAL_BLOOM, IndexType.GLOBAL_SIMPLE)
+_LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE, *_GLOBAL)
+_BUCKETS_EXPECTED: Final = 10_000
+"""A random id seldom begins like a bucket's below this number: one time in half a million."""
+
+
+def choose_index(
+    properties: TableProperties, options: WriteOptions, table: Table | None, timeline: Timeline
+) -> tuple[IndexType, BucketLayout | None]:
+    """Choose the index of a table with record keys.
+
+    Parameters
+    ----------
+    properties : TableProperties
+        Of the table, or of the one to be created.
+    options : WriteOptions
+        What the user said.
+    table : Table or None
+        The table; None if it is to be created.
+    timeline : Timeline
+        Its commits.
+
+    Returns
+    -------
+    IndexType
+        BUCKET, or one that looks keys up.
+    BucketLayout or None
+        The buckets of a bucket index.
+
+    Raises
+    ------
+    OptionError
+        The index is not supported, or the number of buckets is not known.
+    UnsupportedTableError
+        The table's file groups do not fit the index.
+    """
+    groups = _newest_groups(table, timeline) if table is not None else []
+    stated = options.index_type or properties.index_type
+    rules = None
+    if table is not None and stated in (None, IndexType.BUCKET):
+        rules = load_hashing_config(table.storage, timeline)
+    known = rules is not None or (properties.num_buckets or options.num_buckets) is not None
+    index = stated or _by_names(known, groups)
+    if index is IndexType.BUCKET:
+        layout = BucketLayout.of(properties, options, rules)
+        for group in groups:
+            layout.check_name(group)
+        return index, layout
+    if index not in _LOOK_UP:
+        raise OptionError(
+            _INDEX_TYPE,
+            index.value,
+            "this release has BUCKET, BLOOM, SIMPLE, FLINK_STATE, GLOBAL_BLOOM and GLOBAL_SIMPLE",
+        )
+    if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
+        raise UnsupportedTableError(
+            f"the file groups of table {properties.name!r} are named after buckets, so every "
+            f"writer has to use the index BUCKET and not {index.value}"
+        )
+    if options.bucket_rules is not None:
+        raise OptionError(
+            _EXPRESSIONS, str(options.bucket_rules), f"the index {index.value} has no buckets"
+        )
+    return index, None
+
+
+def keys_are_global(index: IndexType, properties: TableProperties, options: WriteOptions) -> bool:
+    """Whether an index keeps record keys unique over several partitions, not only in each."""
+    by_state = index is IndexType.FLINK_STATE and options.state_is_global
+    return bool(properties.partition_fields) and (index in _GLOBAL or by_state)
+
+
+def _by_names(count_known: bool, groups: Sequence[FileGroupId]) -> IndexType:
+    buckets = _are_buckets(groups) if groups else count_known
+    return IndexType.BUCKET if buckets else IndexType.BLOOM
+
+
+def _are_buckets(groups: Sequence[FileGroupId]) -> bool:
+    buckets = [bucket_of(group.file_id) for group in groups]
+    return bool(buckets) and all(b is not None and b < _BUCKETS_EXPECTED for b in buckets)
+
+
+def _newest_groups(table: Table, timeline: Timeline) -> list[FileGroupId]:
+    """File groups of the newest commit that wrote any."""
+    for instant in reversed(timeline.commits):
+        stats = read_commit(table.storage, instant).stats
+        if stats:
+            return [FileGroupId(stat.partition_path, stat.file_id) for stat in stats]
+    return []

@@ -1,0 +1,1 @@
+"""From rows to record keys and partition paths, as Hudi's key generators make them."""

@@ -1,0 +1,1 @@
+"""Merge rules: what becomes of two records with the same key."""

@@ -1,0 +1,81 @@
+"""Inserting: rows come beside what is stored, whatever their keys (``HoodieConcatHandle``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from hoodie_ds.record.merge.hook_rule import HookMerger
+from hoodie_ds.record.merge.rule import Mask, Merger, RecordSet
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """Puts records beside stored rows; stands where `Merger` stands.
+
+    Parameters
+    ----------
+    fold : Merger or HookMerger or None
+        Folds records of one key within a batch; None to keep them all.
+    """
+
+    fold: Merger | HookMerger | None = None
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether merging needs more of a row than its key and ordering columns."""
+        return self.fold is not None and self.fold.needs_whole_rows
+
+    def combine(self, records: RecordSet) -> RecordSet:
+        """Fold records of one key where that is wanted; see `Merger.combine`."""
+        if self.fold is None:
+            return records
+        # A hook has a say in what is folded, none in what then becomes a row of its own.
+        return replace(self.fold.combine(records), hook=None)
+
+    def over(self, new: RecordSet) -> ConcatMerge:
+        """Begin to put records beside stored rows; see `Merger.over`."""
+        return ConcatMerge(new)
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatMerge:
+    """New records on their way beside stored rows; stands where `Merge` stands.
+
+    Parameters
+    ----------
+    new : RecordSet
+        The new records; deletes among them have no effect.
+    """
+
+    new: RecordSet
+
+    def keep(self, old: RecordSet) -> Mask:
+        """Keep every stored row."""
+        return np.ones(old.num_rows, dtype=np.bool_)
+
+    @property
+    def num_inserts(self) -> int:
+        """Number of rows that are added."""
+        return int(self.new_rows().num_rows)
+
+    @property
+    def num_updates(self) -> int:
+        """None of the stored rows is replaced."""
+        return 0
+
+    @property
+    def num_deletes(self) -> int:
+        """None of the stored rows is removed."""
+        return 0
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether no row is added."""
+        return self.num_inserts == 0
+
+    def new_rows(self) -> pa.Table:
+        """Return the rows that are added."""
+        return self.new.live_rows()

@@ -1,0 +1,215 @@
+"""A user's own merge rule: the ``MergeHook`` of HUDI-2450, over whole Arrow tables.
+
+Invariant: what comes back from a user's code is checked before it is used, and whatever goes wrong
+in it is a `MergeHookError` that names the hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from types import TracebackType
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hoodie_ds.config.properties.keys import MERGE_HOOK
+from hoodie_ds.config.write_options import hook_name
+from hoodie_ds.errors import HoodieError, MergeHookError, OptionError
+from hoodie_ds.record.meta_columns import META_COLUMNS, RECORD_KEY
+
+Mask = npt.NDArray[np.bool_]
+
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The answer of a merge hook.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        The merged rows: columns, types and length of the rows that the hook was given, row by row.
+    delete : pyarrow.BooleanArray, optional
+        Which keys have no row any more, whatever `rows` holds there; none if None.
+    """
+
+    rows: pa.Table
+    delete: pa.BooleanArray | None = None
+
+
+class MergeHook(Protocol):
+    """Merges rows that have the same key: ``merge(Option<old>, new) -> Option`` of HUDI-2450.
+
+    It must be associative, a row that it deletes counting as none: rows of one batch are merged
+    with one another before they meet what is stored, and log files before they meet their base
+    file; the mask of deletes counts only where rows meet what is stored, or nothing. So it may
+    delete by what the merge results in; a row that is itself a delete is marked by
+    ``_hoodie_is_deleted``, and the hook never sees it. It must give the same answer for the same
+    rows every time, and leave the columns of the record key and the partition alone.
+    """
+
+    def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        """Merge whole tables, so that the hook can work on whole columns.
+
+        Parameters
+        ----------
+        old, new : pyarrow.Table
+            The table's own columns. Row ``i`` of both has the same key; `old` came first.
+        no_old : pyarrow.BooleanArray
+            Where nothing is stored under the key; the row of `old` is then null.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """A hook, called with the rows of a table and held to its contract.
+
+    Parameters
+    ----------
+    hook : MergeHook
+        What is called.
+    name : str
+        How messages call it.
+    """
+
+    hook: MergeHook
+    name: str
+
+    def merge(self, old: pa.Table, new: pa.Table) -> tuple[pa.Table, Mask]:
+        """Merge new rows into older ones, pair by pair.
+
+        Parameters
+        ----------
+        old, new : pyarrow.Table
+            As many rows; the user's columns of `new` are in `old` too. `new` has
+            ``_hoodie_record_key``.
+
+        Returns
+        -------
+        rows : pyarrow.Table
+            `new` with the user's columns as the hook gave them.
+        deleted : numpy.ndarray of bool
+            Which of them are no rows but deletes.
+
+        Raises
+        ------
+        MergeHookError
+            The hook raised, or its answer is none.
+        """
+        return self._call(old, new, False)
+
+    def insert(self, new: pa.Table) -> tuple[pa.Table, Mask]:
+        """Merge new rows into nothing; see `merge`."""
+        nulls = {field.name: pa.nulls(new.num_rows, field.type) for field in new.schema}
+        return self._call(pa.table(nulls), new, True)
+
+    def inserted(self, new: pa.Table) -> pa.Table:
+        """Return the rows that remain of new ones under whose keys nothing is stored."""
+        rows, deleted = self.insert(new)
+        return rows.filter(pa.array(~deleted)) if deleted.any() else rows
+
+    def _call(self, old: pa.Table, new: pa.Table, no_old: bool) -> tuple[pa.Table, Mask]:
+        count = new.num_rows
+        if not count:
+            return new, np.zeros(0, dtype=np.bool_)
+        names = [name for name in new.column_names if name not in META_COLUMNS]
+        wanted = new.select(names)
+        failure = partial(self._failure, str(new.column(RECORD_KEY)[0]))
+        with _RaisedAs(failure):
+            answer = self.hook(old.select(names), wanted, pa.array(np.full(count, no_old)))
+        problem = _problem(answer, wanted)
+        if problem is not None:
+            raise failure(problem)
+        columns = [
+            (answer.rows if name in names else new).column(name) for name in new.column_names
+        ]
+        rows = pa.Table.from_arrays(columns, schema=new.schema)
+        deleted = np.zeros(count, dtype=np.bool_)
+        if answer.delete is not None:
+            deleted = np.array(answer.delete, dtype=np.bool_)
+        return rows, deleted
+
+    def _failure(self, key: str, problem: str) -> MergeHookError:
+        return MergeHookError(
+            f"merge hook {self.name} failed on key {key[:_SHOWN]!r} and those with it: {problem}; "
+            "mend the hook and try again"
+        )
+
+
+def hook_call(hook: str | Callable[..., object]) -> HookCall:
+    """Return a hook that was given as an object or as ``package.module:callable``.
+
+    Raises
+    ------
+    OptionError
+        There is no such module or callable in it, or importing the module failed.
+    """
+    if not isinstance(hook, str):
+        return HookCall(hook, hook_name(hook))  # type: ignore[arg-type]
+    remedy = "name a callable as package.module:callable that every process of the job can import"
+    module_name, _, path = hook.partition(":")
+    with _RaisedAs(lambda problem: OptionError(MERGE_HOOK, hook, f"{problem}; {remedy}")):
+        found = import_module(module_name)
+        for name in path.split("."):
+            found = getattr(found, name)
+    if not callable(found):
+        raise OptionError(MERGE_HOOK, hook, f"it is no callable; {remedy}")
+    return HookCall(found, hook)
+
+
+def _problem(answer: object, wanted: pa.Table) -> str | None:
+    """What is wrong with a hook's answer; None if nothing is."""
+    if not isinstance(answer, Merged) or not isinstance(answer.rows, pa.Table):
+        kind = type(answer.rows if isinstance(answer, Merged) else answer)
+        return f"it answered a {kind.__name__}, not Merged(rows: pyarrow.Table, delete)"
+    if answer.rows.num_rows != wanted.num_rows:
+        return f"it answered {answer.rows.num_rows} rows for {wanted.num_rows}"
+    return _schema_problem(answer.rows, wanted.schema) or _mask_problem(answer)
+
+
+def _schema_problem(rows: pa.Table, wanted: pa.Schema) -> str | None:
+    if rows.column_names != wanted.names:
+        return f"it answered columns {rows.column_names}, not {wanted.names}"
+    for field, column in zip(wanted, rows.columns, strict=True):
+        if column.type != field.type:
+            return f"column {field.name!r} of its answer is {column.type}, not {field.type}"
+        if column.null_count and not field.nullable:
+            return f"column {field.name!r} of its answer has nulls, which the table does not allow"
+    return None
+
+
+def _mask_problem(answer: Merged) -> str | None:
+    mask = answer.delete
+    if mask is None:
+        return None
+    if not isinstance(mask, (pa.Array, pa.ChunkedArray)) or not pa.types.is_boolean(mask.type):
+        return f"its mask of deletes is a {getattr(mask, 'type', type(mask).__name__)}, not bool"
+    if len(mask) != answer.rows.num_rows:
+        return f"its mask of deletes has {len(mask)} values for {answer.rows.num_rows} rows"
+    return "its mask of deletes has nulls; say true or false" if mask.null_count else None
+
+
+@dataclass(frozen=True, slots=True)
+class _RaisedAs:
+    """Turns whatever a user's code raises into an error of ours; no list of types could name it."""
+
+    error_of: Callable[[str], HoodieError]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            raise self.error_of(f"{type(error).__name__}: {str(error)[:_SHOWN]}") from error

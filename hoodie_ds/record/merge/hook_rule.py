@@ -1,0 +1,283 @@
+"""Merging by a user's hook: the same two steps as `hoodie_ds.record.merge.rule`, another rule.
+
+Rows of one key are folded in commit order by the hook. A delete is not the hook's business: it
+takes whatever was there before it, in commit order, and a row after it begins anew. So the fold is
+associative where the hook is, and a table is the same whichever way its rows went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.record.merge.hook import HookCall, hook_call
+from hoodie_ds.record.merge.rule import Mask, Merger, Positions, RecordSet
+from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.record.partial_update import fill_of
+
+
+@dataclass(frozen=True, slots=True)
+class HookMerger:
+    """Merges records of one table by a hook; stands where `Merger` stands.
+
+    Parameters
+    ----------
+    hook : HookCall
+        Merges two rows of one key.
+    """
+
+    hook: HookCall
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether merging needs more of a row than its key and ordering columns."""
+        return True
+
+    def combine(self, records: RecordSet) -> RecordSet:
+        """Fold records so that one is left of each key: a row, a delete, or a row after a delete.
+
+        Parameters
+        ----------
+        records : RecordSet
+            In commit order; keys may repeat.
+
+        Returns
+        -------
+        RecordSet
+            One record per key, in the order of each key's last record; without ordering values.
+
+        Raises
+        ------
+        MergeHookError
+            The hook failed.
+        """
+        encoded = pc.dictionary_encode(_one_chunk(records.rows.column(RECORD_KEY)))
+        keys = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        records = RecordSet(records.rows, records.deleted, (), records.replacing, self.hook)
+        if len(encoded.dictionary) == len(keys):
+            return records
+        counts = np.bincount(keys)
+        # A loop over the k-th records of all keys that have as many, not over rows.
+        first, *later = _by_occurrence(keys, counts)
+        folded, last, done, done_last = records.take(first), first, [], []
+        for number, positions in enumerate(later, start=1):
+            goes_on = counts[keys[last]] > number
+            done.append(folded.take(np.flatnonzero(~goes_on)))
+            done_last.append(last[~goes_on])
+            folded = self._fold(folded.take(np.flatnonzero(goes_on)), records.take(positions))
+            last = positions
+        combined = RecordSet.concat([*done, folded])
+        return combined.take(np.argsort(np.concatenate([*done_last, last])))
+
+    def over(self, new: RecordSet) -> HookMerge:
+        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        return HookMerge(self.hook, new)
+
+    def _fold(self, old: RecordSet, new: RecordSet) -> RecordSet:
+        """Merge pair by pair.
+
+        Whether a row is left of a pair is asked only where it meets what is stored, or nothing:
+        what two changes make of one another says nothing about the row that they change.
+        """
+        replacing = old.deleted | _replacing(old) | _replacing(new)
+        both = np.flatnonzero(~old.deleted & ~new.deleted & ~_replacing(new))
+        merged, _ = self.hook.merge(old.rows.take(both), new.rows.take(both))
+        others = np.setdiff1d(np.arange(new.num_rows), both, assume_unique=True)
+        rows = pa.concat_tables([merged, new.rows.take(others)])
+        rows = rows.take(np.argsort(np.concatenate([both, others])))
+        return RecordSet(rows, new.deleted, (), replacing, self.hook)
+
+
+class HookMerge:
+    """New records on their way over stored rows; stands where `Merge` stands.
+
+    Parameters
+    ----------
+    hook : HookCall
+        Merges two rows of one key.
+    new : RecordSet
+        The new records, one per key, deletes among them.
+    """
+
+    def __init__(self, hook: HookCall, new: RecordSet) -> None:
+        self._hook = hook
+        self._new = new
+        self._keys = _one_chunk(new.rows.column(RECORD_KEY))
+        self._left = ~new.deleted
+        self._replaced = np.zeros(new.num_rows, dtype=np.bool_)
+        self._merged: list[pa.Table] = []
+        self._num_removed = 0
+
+    def keep(self, old: RecordSet) -> Mask:
+        """Merge into a piece of the stored rows, whole rows; see `Merge.keep`.
+
+        Raises
+        ------
+        MergeHookError
+            The hook failed.
+        """
+        keep = np.ones(old.num_rows, dtype=np.bool_)
+        matched_by = pc.index_in(old.rows.column(RECORD_KEY), value_set=self._keys)
+        if matched_by.null_count == old.num_rows:
+            return keep
+        old_at = np.flatnonzero(_numpy(pc.is_valid(matched_by)))
+        new_at = _numpy(matched_by.drop_null()).astype(np.int64)
+        keep[old_at] = False
+        deleted = self._new.deleted[new_at]
+        replaced = _replacing(self._new)[new_at] & ~deleted
+        self._replaced[new_at[replaced]] = True
+        both = ~deleted & ~replaced
+        self._left[new_at[both]] = False
+        rows, gone = self._hook.merge(
+            old.rows.take(old_at[both]), self._new.rows.take(new_at[both])
+        )
+        self._merged.append(_without(rows, gone))
+        self._num_removed += int(deleted.sum() + gone.sum())
+        return keep
+
+    @property
+    def num_updates(self) -> int:
+        """Number of rows that take the place of stored ones, once all pieces were there."""
+        merged = sum(int(rows.num_rows) for rows in self._merged)
+        return merged + self._count(replaced=True, gone=False)
+
+    @property
+    def num_deletes(self) -> int:
+        """Number of stored rows that go without another in their place."""
+        return self._num_removed + self._count(replaced=True, gone=True)
+
+    @property
+    def num_inserts(self) -> int:
+        """Number of rows that are added."""
+        return self._count(replaced=False, gone=False)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all stored rows stay and none is added."""
+        return not (self.num_updates or self.num_deletes or self.num_inserts)
+
+    def new_rows(self) -> pa.Table:
+        """Return the rows of the result beside those that stay."""
+        return pa.concat_tables([*self._merged, _without(*self._inserted)])
+
+    @cached_property
+    def _inserted(self) -> tuple[pa.Table, Mask]:
+        """What the hook makes of rows without, or not to be merged into, a stored one."""
+        return self._hook.insert(self._new.rows.filter(pa.array(self._left)))
+
+    def _count(self, replaced: bool, gone: bool) -> int:
+        chosen = (self._replaced[self._left] == replaced) & (self._inserted[1] == gone)
+        return int(np.count_nonzero(chosen))
+
+
+class AnyMerge(Protocol):
+    """What `Merge` and `HookMerge` have in common."""
+
+    def keep(self, old: RecordSet) -> Mask:
+        """Merge into a piece of the stored rows; tell which of them stay as they are."""
+        ...
+
+    @property
+    def num_inserts(self) -> int:
+        """Number of rows that are added."""
+        ...
+
+    @property
+    def num_updates(self) -> int:
+        """Number of rows that take the place of stored ones."""
+        ...
+
+    @property
+    def num_deletes(self) -> int:
+        """Number of stored rows that go without another in their place."""
+        ...
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all stored rows stay and none is added."""
+        ...
+
+    def new_rows(self) -> pa.Table:
+        """Return the rows of the result beside those that stay."""
+        ...
+
+
+class AnyMerger(Protocol):
+    """What `Merger` and `HookMerger` have in common: the one interface to a merge rule."""
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether merging needs more of a row than its key and ordering columns."""
+        ...
+
+    def combine(self, records: RecordSet) -> RecordSet:
+        """Fold records so that one is left of each key."""
+        ...
+
+    def over(self, new: RecordSet) -> AnyMerge:
+        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        ...
+
+
+def merger_of(
+    properties: TableProperties, hook: str | Callable[..., object] | None
+) -> Merger | HookMerger:
+    """Return what merges the records of a table.
+
+    Parameters
+    ----------
+    properties : TableProperties
+        Of the table.
+    hook : str or callable, optional
+        The user's hook or its import path. It never comes from the table's own files: they must
+        not decide which code runs.
+
+    Raises
+    ------
+    OptionError
+        The table needs a hook and none is given, or the other way round, or it cannot be imported.
+    """
+    properties.check_merge_hook(hook)
+    update = properties.partial_update
+    if update is not None:
+        return HookMerger(HookCall(fill_of(update, properties.ordering_fields), update.name))
+    if hook is not None:
+        return HookMerger(hook_call(hook))
+    applies_deletes = properties.table_type is TableType.COPY_ON_WRITE
+    return Merger(properties.merge_mode, applies_deletes)
+
+
+def _by_occurrence(keys: Positions, counts: Positions) -> list[Positions]:
+    """Positions of the first record of each key, of the second, ...; each in the order of keys."""
+    order = np.argsort(keys, kind="stable")
+    ranks = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+    by_rank = order[np.argsort(ranks, kind="stable")]
+    return np.split(by_rank, np.cumsum(np.bincount(ranks))[:-1])
+
+
+def _replacing(records: RecordSet) -> Mask:
+    if records.replacing is None:
+        return np.zeros(records.num_rows, dtype=np.bool_)
+    return records.replacing
+
+
+def _without(rows: pa.Table, gone: Mask) -> pa.Table:
+    return rows.filter(pa.array(~gone)) if gone.any() else rows
+
+
+def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    result: npt.NDArray[Any] = _one_chunk(values).to_numpy(zero_copy_only=False)
+    return result

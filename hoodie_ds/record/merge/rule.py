@@ -1,0 +1,326 @@
+"""The one merge function: what becomes of two records with the same key.
+
+The in-batch combine, the copy-on-write merge and the merge-on-read reader all decide here, so the
+same rows give the same table whichever way they take (RFC-24's writers, Hudi's record merge
+modes). Everything is computed over whole columns; no row is looked at in Python.
+
+Rules (Hudi tech spec, "record merge modes"), `old` before `new` in commit order:
+
+- ``COMMIT_TIME_ORDERING``: the new record wins.
+- ``EVENT_TIME_ORDERING``: the new record wins if its ordering value is not lower; a null is lower
+  than any value. A delete with an ordering value takes part like any record. A delete without one
+  is unconditional (`hoodie_ds.record.merge.ordering.unconditional`): whenever either side is such a
+  delete, the later one wins, but that a further delete adds nothing to it.
+
+What a row that comes after an unconditional delete meets is Hudi's answer, and not the same in
+both types of tables. A copy-on-write table has applied the delete: the row is an insert, in the
+same batch too. In a merge-on-read table delete and row are combined to the row before they meet
+the base file, which still has the deleted row: if that has the greater ordering value, it is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.enums import MergeMode
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.merge.hook import HookCall
+from hoodie_ds.record.merge.ordering import order_codes, unconditional
+from hoodie_ds.record.meta_columns import RECORD_KEY
+
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSet:
+    """Records of one file group, in commit order.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        The records; the column ``_hoodie_record_key`` is there and has no nulls. In a delete,
+        columns other than the key may be null.
+    deleted : numpy.ndarray of bool, shape (rows.num_rows,)
+        Which records are deletes.
+    ordering : tuple of pyarrow.ChunkedArray
+        One column of `rows.num_rows` ordering values per ordering field.
+    replacing : numpy.ndarray of bool, shape (rows.num_rows,), optional
+        Which records come after an unconditional delete of their key, so that they replace what
+        is stored rather than being merged into it; none if None.
+    hook : HookCall, optional
+        What makes rows of a table of records under whose keys nothing is stored.
+    """
+
+    rows: pa.Table
+    deleted: Mask
+    ordering: tuple[pa.ChunkedArray, ...]
+    replacing: Mask | None = None
+    hook: HookCall | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """Number of records, deletes included."""
+        return int(self.rows.num_rows)
+
+    def take(self, positions: Positions) -> RecordSet:
+        """Choose records by position."""
+        return RecordSet(
+            self.rows.take(positions),
+            self.deleted[positions],
+            tuple(column.take(pa.array(positions)) for column in self.ordering),
+            None if self.replacing is None else self.replacing[positions],
+            self.hook,
+        )
+
+    @staticmethod
+    def of_rows(rows: pa.Table, ordering_fields: Sequence[str]) -> RecordSet:
+        """See stored rows, none of them a delete, as records.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            As in `RecordSet`.
+        ordering_fields : sequence of str
+            Paths of the fields that the merger compares.
+        """
+        deleted = np.zeros(rows.num_rows, dtype=np.bool_)
+        return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in ordering_fields))
+
+    def changed_rows(self) -> pa.Table:
+        """The rows (pyarrow.Table) that are not deletes, to be merged into what is stored."""
+        return self.rows.filter(pa.array(~self.deleted)) if self.deleted.any() else self.rows
+
+    def live_rows(self) -> pa.Table:
+        """The rows (pyarrow.Table) that are not deletes, where nothing is stored of their keys."""
+        rows = self.changed_rows()
+        return rows if self.hook is None else self.hook.inserted(rows)
+
+    @staticmethod
+    def concat(parts: Sequence[RecordSet]) -> RecordSet:
+        """Put record sets of one schema one after another; at least one is needed."""
+        if len(parts) == 1:
+            return parts[0]
+        return RecordSet(
+            pa.concat_tables([part.rows for part in parts]),
+            np.concatenate([part.deleted for part in parts]),
+            tuple(
+                pa.chunked_array([chunk for column in columns for chunk in column.chunks])
+                if any(column.num_chunks for column in columns)
+                else columns[0]
+                for columns in zip(*(part.ordering for part in parts), strict=True)
+            ),
+            _concat_masks([part.replacing for part in parts], [part.num_rows for part in parts]),
+            parts[0].hook,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """Merges records of one table.
+
+    Parameters
+    ----------
+    mode : MergeMode
+        ``COMMIT_TIME_ORDERING`` or ``EVENT_TIME_ORDERING``.
+    applies_deletes : bool
+        Whether a delete has removed the stored row when a row comes after it in the same batch, as
+        in a copy-on-write table; in a merge-on-read table that row meets the stored one.
+    """
+
+    mode: MergeMode
+    applies_deletes: bool = False
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether merging needs more of a row than its key and ordering columns."""
+        return False
+
+    def combine(self, records: RecordSet) -> RecordSet:
+        """Fold records so that one is left of each key: the winner, delete or not.
+
+        Parameters
+        ----------
+        records : RecordSet
+            In commit order; keys may repeat.
+
+        Returns
+        -------
+        RecordSet
+            One record per key, in the order of `records`.
+        """
+        encoded = pc.dictionary_encode(_one_chunk(records.rows.column(RECORD_KEY)))
+        keys = encoded.indices.to_numpy(zero_copy_only=False)
+        if len(encoded.dictionary) == len(keys):
+            return records
+        counts = np.bincount(keys, minlength=len(encoded.dictionary))
+        repeated = np.flatnonzero(counts[keys] > 1)
+        chosen = counts[keys] == 1
+        replacing = np.zeros(len(keys), dtype=np.bool_)
+        winners, after_delete = self._last_winners(records.take(repeated), keys[repeated])
+        chosen[repeated[winners]] = True
+        replacing[repeated[winners[after_delete]]] = True
+        if replacing.any():
+            records = replace(records, replacing=replacing)
+        return records.take(np.flatnonzero(chosen))
+
+    def over(self, new: RecordSet) -> Merge:
+        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        return Merge(self, new)
+
+    def new_wins(
+        self, old: RecordSet, old_at: Positions, new: RecordSet, new_at: Positions
+    ) -> Mask:
+        """Decide pairs of an old and a new record with the same key, given by their positions."""
+        if self.mode is MergeMode.COMMIT_TIME_ORDERING or not new.ordering:
+            return np.ones(len(new_at), dtype=np.bool_)
+        pairs = [
+            pa.chunked_array(
+                [*stored.take(pa.array(old_at)).chunks, *later.take(pa.array(new_at)).chunks]
+            )
+            for stored, later in zip(old.ordering, new.ordering, strict=True)
+        ]
+        codes = order_codes(pairs, 2 * len(new_at))
+        wins: Mask = codes[len(old_at) :] >= codes[: len(old_at)]
+        wins |= unconditional(new.ordering, new.deleted)[new_at]
+        if self.applies_deletes and new.replacing is not None:
+            wins |= new.replacing[new_at]
+        return wins
+
+    def _last_winners(self, records: RecordSet, keys: Positions) -> tuple[Positions, Mask]:
+        """Position of the winner of each key, and whether it came after an unconditional delete.
+
+        `keys` are integers that stand for the keys.
+        """
+        positions = np.arange(records.num_rows, dtype=np.int64)
+        if self.mode is MergeMode.COMMIT_TIME_ORDERING or not records.ordering:
+            last = _last_of(keys, positions, int(keys.max()) + 1)
+            winners = last[last >= 0]
+            return winners, np.zeros(len(winners), dtype=np.bool_)
+        cleared, repeated = _cleared(records, keys, positions)
+        # What lies before the last record of a key that has no order is out of the game, and that
+        # record itself yields to anything after it.
+        resets = np.flatnonzero(unconditional(records.ordering, records.deleted) & ~repeated)
+        last = _last_of(keys[resets], resets, int(keys.max()) + 1)
+        since_reset = np.sign(positions - last[keys])
+        since_reset[repeated] = -1
+        codes = order_codes(records.ordering, records.num_rows)
+        order = np.lexsort((positions, codes, since_reset, keys))
+        winners = order[np.flatnonzero(np.diff(keys[order], append=-1))]
+        by = cleared[keys[winners]]
+        return winners, (by >= 0) & (by < winners)
+
+
+def _cleared(records: RecordSet, keys: Positions, positions: Positions) -> tuple[Positions, Mask]:
+    """Each key's last delete without ordering values, -1 if it has none; deletes right after one.
+
+    Hudi passes over a delete that finds its key deleted unconditionally. It does so in log files,
+    where such a delete reads as one without ordering values, and not within a batch, where its
+    value may be the integer 0.
+    """
+    missing = records.deleted.copy()
+    for column in records.ordering:
+        missing &= _numpy(pc.is_null(column))
+    num_keys = int(keys.max()) + 1
+    clearing = np.flatnonzero(missing)
+    last = _last_of(keys[clearing], clearing, num_keys)
+    if not len(clearing):
+        return last, missing
+    after = (last[keys] >= 0) & (last[keys] < positions)
+    first_live = np.full(num_keys, len(keys), dtype=np.int64)
+    live = np.flatnonzero(after & ~records.deleted)[::-1]
+    first_live[keys[live]] = live
+    return last, after & (positions < first_live[keys])
+
+
+def _last_of(keys: Positions, positions: Positions, num_keys: int) -> Positions:
+    """The last position of each key, -1 of keys that have none."""
+    last = np.full(num_keys, -1, dtype=np.int64)
+    last[keys] = positions  # of repeated indices NumPy keeps the last assignment
+    return last
+
+
+class Merge:
+    """New records on their way over stored rows, which may come in pieces of any size.
+
+    Parameters
+    ----------
+    merger : Merger
+        Decides.
+    new : RecordSet
+        The new records, one per key, deletes among them.
+    """
+
+    def __init__(self, merger: Merger, new: RecordSet) -> None:
+        self._merger = merger
+        self._new = new
+        self._keys = _one_chunk(new.rows.column(RECORD_KEY))
+        self._take_new = ~new.deleted
+        self.num_updates = 0
+        self.num_deletes = 0
+
+    def keep(self, old: RecordSet) -> Mask:
+        """Merge into a piece of the stored rows.
+
+        Parameters
+        ----------
+        old : RecordSet
+            Stored rows, no deletes; no key comes twice in all pieces together.
+
+        Returns
+        -------
+        numpy.ndarray of bool, shape (old.num_rows,)
+            Which of them stay as they are.
+        """
+        keep = np.ones(old.num_rows, dtype=np.bool_)
+        matched_by = pc.index_in(old.rows.column(RECORD_KEY), value_set=self._keys)
+        if matched_by.null_count == old.num_rows:
+            return keep
+        old_at = np.flatnonzero(_numpy(pc.is_valid(matched_by)))
+        new_at = _numpy(matched_by.drop_null()).astype(np.int64)
+        new_wins = self._merger.new_wins(old, old_at, self._new, new_at)
+        keep[old_at[new_wins]] = False
+        self._take_new[new_at[~new_wins]] = False
+        removed = int((self._new.deleted[new_at] & new_wins).sum())
+        self.num_deletes += removed
+        self.num_updates += int(new_wins.sum()) - removed
+        return keep
+
+    @property
+    def num_inserts(self) -> int:
+        """Number of rows that are added, once all pieces were there."""
+        return int(self._take_new.sum()) - self.num_updates
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all stored rows stay and none is added."""
+        return not (self._take_new.any() or self.num_deletes)
+
+    def new_rows(self) -> pa.Table:
+        """Return the new records that are rows of the result beside those that stay."""
+        return self._new.rows.filter(pa.array(self._take_new))
+
+
+def _concat_masks(masks: Sequence[Mask | None], lengths: Sequence[int]) -> Mask | None:
+    if all(mask is None for mask in masks):
+        return None
+    pairs = zip(masks, lengths, strict=True)
+    return np.concatenate(
+        [np.zeros(length, dtype=np.bool_) if mask is None else mask for mask, length in pairs]
+    )
+
+
+def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    result: npt.NDArray[Any] = _one_chunk(values).to_numpy(zero_copy_only=False)
+    return result

@@ -1,1 +1,0 @@
-"""What keeps a table healthy: rollback and recovery."""

@@ -1,0 +1,184 @@
+"""What a commit says of a batch: its files, what they replace, and the micro-batches before it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, groupby
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import TaskCommitMessage
+from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
+from hoodie_ds.sink.replay.replay import total_digest
+from hoodie_ds.sink.replay_guard import BATCH_KEY, PENDING_KEY, ReplayGuard
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.timeline.commit_metadata import (
+    CHECKSUMS_KEY,
+    SCHEMA_KEY,
+    CommitMetadata,
+    WriteStat,
+)
+
+ROWS_KEY: Final = "_hoodie_ds_rows_in"
+"""Key in a commit's extra metadata: number of rows that were brought."""
+
+
+def commit_record(
+    batch: Batch,
+    messages: Sequence[TaskCommitMessage],
+    statuses: Sequence[WriteStatus],
+    guard: ReplayGuard,
+    pending: Sequence[str],
+    replaced: Mapping[str, tuple[str, ...]],
+    schema: pa.Schema,
+) -> tuple[CommitMetadata, list[ReplayGuard]]:
+    """Return what a batch did, and what is to be put aside of writers that the commit leaves out.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    messages : sequence of TaskCommitMessage
+        From its tasks.
+    statuses : sequence of WriteStatus
+        Its files.
+    guard : ReplayGuard
+        What was committed before.
+    pending : sequence of str
+        Times of the other write instants that are pending.
+    replaced : mapping of str to tuple of str
+        File ids that make way, by partition path.
+    schema : pyarrow.Schema
+        The table's user columns from now on.
+    """
+    batch_id = messages[0].batch_id
+    identity = {}
+    if batch_id is not None:
+        guard = guard.with_batch(batch_id, total_digest(messages))
+        identity = {BATCH_KEY: batch_id.to_json()}
+    guard, left_out = guard.parted()
+    checksums = {status.stat.path: status.checksum for status in statuses}
+    extra = {
+        **batch.options.extra_metadata,
+        **identity,
+        SCHEMA_KEY: arrow_to_avro(schema, batch.table.properties.name),
+        CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
+        METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
+        ROWS_KEY: str(sum(message.num_rows for message in messages)),
+        PENDING_KEY: " ".join(pending),
+    }
+    if guard.committed:
+        extra |= guard.entries()
+    stats = tuple(sorted((status.stat for status in statuses), key=lambda stat: stat.path))
+    return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced), left_out
+
+
+def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMetadata:
+    """Return what the micro-batches of an instant did together.
+
+    Parameters
+    ----------
+    before : CommitMetadata
+        The batches up to now.
+    after : CommitMetadata
+        The next one, which may have rewritten base files of theirs.
+    path : str
+        Manifest of the batches up to now, for errors.
+
+    Raises
+    ------
+    CorruptFileError
+        That manifest was not written by this library, or is damaged.
+    """
+    rewritten = {_group(stat): stat for stat in after.stats if stat.log is None}
+    kept = [s for s in before.stats if s.log is not None or _group(s) not in rewritten]
+    earlier = {_group(stat): stat for stat in before.stats if stat.log is None}
+    stats = [_since(earlier.get(_group(s)), s) if s.log is None else s for s in after.stats]
+    named = {stat.path for stat in (*kept, *stats)}
+    checksums = {**before.checksums, **after.checksums}
+    (metrics, rows), (more_metrics, more_rows) = _figures(before, path), _figures(after, path)
+    extra = {
+        **before.extra,
+        **after.extra,
+        CHECKSUMS_KEY: json.dumps({p: checksums[p] for p in sorted(named & checksums.keys())}),
+        METRICS_KEY: WriteMetrics.total([metrics, more_metrics]).to_json(),
+        ROWS_KEY: str(rows + more_rows),
+    }
+    ordered = tuple(sorted((*kept, *stats), key=lambda stat: stat.path))
+    return replace(after, stats=ordered, extra=extra)
+
+
+def _figures(commit: CommitMetadata, path: str) -> tuple[WriteMetrics, int]:
+    """What the batches of a commit cost, and their number of rows."""
+    try:
+        return WriteMetrics.from_json(commit.extra[METRICS_KEY]), int(commit.extra[ROWS_KEY])
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptFileError(
+            f"{path} does not say what its batches held ({error!r:.200}); restore it from a copy"
+        ) from error
+
+
+def _group(stat: WriteStat) -> FileGroupId:
+    return FileGroupId(stat.partition_path, stat.file_id)
+
+
+def _since(earlier: WriteStat | None, stat: WriteStat) -> WriteStat:
+    """Count the changes of a base file from the one before the instant."""
+    if earlier is None:
+        return stat
+    return replace(
+        stat,
+        prev_commit=earlier.prev_commit,
+        num_inserts=earlier.num_inserts + stat.num_inserts,
+        num_update_writes=earlier.num_update_writes + stat.num_update_writes,
+        num_deletes=earlier.num_deletes + stat.num_deletes,
+    )
+
+
+def replaced_groups(batch: Batch, partitions: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Find the live file groups that a batch replaces, in the table as the batch sees it.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch; nothing makes way for an operation that does not replace.
+    partitions : collection of str
+        Partition paths that the batch has rows of.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        File ids by partition path, as a replace commit names them.
+    """
+    if not batch.operation.replaces or not batch.timeline.commits:
+        return {}
+    groups = (replaced.group for replaced in _replaced_slices(batch, partitions))
+    by_partition = groupby(groups, key=lambda group: group.partition_path)
+    return {path: tuple(group.file_id for group in found) for path, found in by_partition}
+
+
+def _replaced_slices(batch: Batch, partitions: Collection[str]) -> Iterable[FileSlice]:
+    view, patterns = batch.view, batch.options.partitions_to_delete
+    if batch.operation is Operation.INSERT_OVERWRITE_TABLE:
+        return view.slices_among(view.data_files())
+    if batch.operation is Operation.DELETE_PARTITION and patterns is not None:
+        if batch.options.exact_partitions:
+            return view.slices_among(s for s in view.data_files() if s.folder in patterns)
+        chosen = _any_of(patterns)
+        return view.slices_among(s for s in view.data_files() if chosen.fullmatch(s.folder))
+    return chain.from_iterable(map(view.latest_slices, sorted(partitions)))
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """What matches any of some patterns, in which ``*`` stands for any text."""
+    parts = (".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns)
+    return re.compile("|".join(parts), re.DOTALL)

@@ -1,0 +1,88 @@
+"""Which schema a batch leaves, where others changed the table's while it was written.
+
+A schema is the whole table's, and the newest commit says it. So a commit that knew of less would
+take columns away that others have added, and their values with the next rewrite of a base file.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.errors import SchemaError, WriteConflictError
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.schema import check_case, evolve
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.table.table_schema import schema_instant, table_schema
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import Timeline
+
+
+def schema_beside(batch: Batch, time: str, timeline: Timeline) -> pa.Schema:
+    """Return the table's user columns once a batch is committed beside what others did.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch; it knows the schema as it was when it began.
+    time : str
+        Its instant time.
+    timeline : Timeline
+        As it is now.
+
+    Returns
+    -------
+    pyarrow.Schema
+        The columns of the newest commit, then those that the batch adds; of two types of a column
+        the wider one. Files with fewer columns, or narrower ones, are read as such.
+
+    Raises
+    ------
+    WriteConflictError
+        The two have no schema in common, or a commit later than the batch has to say it.
+    """
+    stored = table_schema(batch.table, timeline)
+    if stored is None or stored == batch.schema:
+        return batch.schema
+    instant = schema_instant(batch.table, timeline)
+    by = f"commit {instant.time}" if instant else "another writer"
+    try:
+        check_case(stored, batch.schema)
+        _check_same_text(stored, batch.schema, batch.table.properties)
+        columns = evolve(stored, batch.schema, allow_missing=True)
+    except SchemaError as error:
+        raise _conflict(batch, by, str(error)) from error
+    if instant is not None and padded(instant.time) > padded(time):
+        added = _first_difference(evolve(stored, stored, allow_missing=True), columns)
+        if added is not None:
+            raise _conflict(batch, by, f"it is later than {time} and says {added}")
+    return columns
+
+
+def _check_same_text(stored: pa.Schema, batch: pa.Schema, properties: TableProperties) -> None:
+    """Refuse columns whose values are keys, paths or ranks already and would be others.
+
+    Unlike before a write, nothing can be cast any more.
+    """
+    named = properties.record_key_fields + properties.partition_fields + properties.ordering_fields
+    for path in named:
+        one, other = (resolve(schema.empty_table(), path).type for schema in (stored, batch))
+        if one != other and (pa.types.is_floating(one) or pa.types.is_floating(other)):
+            raise SchemaError(f"column {path!r} is {one} in the table and {other} in the batch")
+
+
+def _first_difference(stored: pa.Schema, columns: pa.Schema) -> str | None:
+    """The first column that the batch adds or widens."""
+    for field in columns:
+        if field.name not in stored.names:
+            return f"no column {field.name!r}"
+        if field.type != (known := stored.field(field.name).type):
+            return f"column {field.name!r} to be {known} rather than {field.type}"
+    return None
+
+
+def _conflict(batch: Batch, by: str, what: str) -> WriteConflictError:
+    return WriteConflictError(
+        f"{batch.table.storage.root}: the columns of {by} and of this batch do not go together: "
+        f"{what}; the batch is not committed and can be run again"
+    )

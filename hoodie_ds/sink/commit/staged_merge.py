@@ -1,0 +1,122 @@
+"""What the commit does with rows that tasks set aside: it merges them, file group by file group.
+
+Rows of a file group, or of a key, may have come to several tasks, none of which could write them
+for good. That is as correct as a shuffle, only dearer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from hoodie_ds.environment import SystemClock
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.late_files import no_late_files
+from hoodie_ds.sink.messages import StagedRows, TaskId
+from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.stage.key_partitions import UNPLACED
+from hoodie_ds.sink.stage.packing import merge_inserts
+from hoodie_ds.sink.stage.staging import commit_context, merge_staged
+from hoodie_ds.sink.task.global_writer import write_placed
+from hoodie_ds.sink.task_writer import write_context
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+
+_MERGE_THREADS: Final = 2
+
+
+def merge_all_staged(
+    batch: Batch,
+    time: str,
+    staged: Sequence[StagedRows],
+    written: Sequence[WriteStatus],
+    attempt: str,
+) -> list[WriteStatus]:
+    """Merge staged rows into their file groups, or begin new ones.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    time : str
+        Its instant.
+    staged : sequence of StagedRows
+        From all tasks.
+    written : sequence of WriteStatus
+        Files that the tasks wrote.
+    attempt : str
+        Identity of this attempt to commit; no other attempt has it.
+
+    Returns
+    -------
+    list of WriteStatus
+        Of the files written here.
+    """
+    if not staged:
+        return []
+    context = replace(write_context(batch, TaskId(), time), task_attempt=f"commit {attempt}")
+    with no_late_files(batch, context):
+        return _merge(batch, context, staged, written)
+
+
+def _merge(
+    batch: Batch,
+    context: WriteContext,
+    staged: Sequence[StagedRows],
+    written: Sequence[WriteStatus],
+) -> list[WriteStatus]:
+    numbers = count()
+    statuses, staged = _place_staged(batch, commit_context(context, next(numbers)), staged)
+    groups: dict[FileGroupId, list[StagedRows]] = {}
+    for part in staged:
+        groups.setdefault(part.group, []).append(part)
+    latest = _latest_slices(batch, groups)
+    taken = {status.group for status in [*written, *statuses]}
+    free = [slice_ for slice_ in latest.values() if slice_.group not in taken]
+    for group in [group for group in groups if not group.file_id]:
+        inserts = merge_inserts(
+            batch, commit_context(context, next(numbers)), groups.pop(group), free
+        )
+        statuses += inserts.statuses
+        for part in inserts.staged:
+            groups.setdefault(part.group, []).append(part)
+    with ThreadPoolExecutor(_MERGE_THREADS, thread_name_prefix="hoodie-merge") as pool:
+        merged = pool.map(
+            lambda job: merge_staged(
+                batch,
+                commit_context(context, job[0]),
+                groups[job[1]],
+                latest.get(job[1]),
+                has_logs=job[1] in taken,
+            ),
+            zip(numbers, groups, strict=False),
+        )
+        return [*statuses, *(status for found in merged for status in found)]
+
+
+def _place_staged(
+    batch: Batch, context: WriteContext, staged: Sequence[StagedRows]
+) -> tuple[list[WriteStatus], list[StagedRows]]:
+    """Write the rows that no task could place; what has a file group is left to be merged."""
+    parts = [part for part in staged if part.group == UNPLACED]
+    others = [part for part in staged if part.group != UNPLACED]
+    if not parts:
+        return [], others
+    parts.sort(key=lambda part: (part.task_partition, part.sequence))
+    statuses, more = write_placed(batch, context, parts, SystemClock(), WriteMetrics(), not others)
+    return statuses, [*others, *more]
+
+
+def _latest_slices(
+    batch: Batch, groups: dict[FileGroupId, list[StagedRows]]
+) -> dict[FileGroupId, FileSlice]:
+    view = batch.view
+    partitions = {group.partition_path for group in groups}
+    return {
+        found.group: found
+        for partition in sorted(partitions)
+        for found in view.latest_slices(partition)
+    }

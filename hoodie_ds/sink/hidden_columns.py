@@ -1,0 +1,126 @@
+"""The hidden columns that `shuffle_by_file_group` writes: a row's task and maybe its place.
+
+The columns travel through Spark's shuffle. They are believed only as far as they can be checked: a
+row is where its task column says, and its place was found in the very view of the table that the
+batch is written by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import WriteConflictError
+
+Numbers = npt.NDArray[np.int64]
+
+TASK_COLUMN: Final = "_hoodie_ds_task"
+"""Hidden column (integer): the task to which the shuffle sent the row."""
+
+PLACE_COLUMN: Final = "_hoodie_ds_place"
+"""Hidden column (int64): the view's digest above 32 bits that say where the row's key is.
+
+The number of a slice among the latest ones of its partition, by file id; or, for a key that is
+stored nowhere, the number of tasks that the shuffle has, negative.
+"""
+
+HIDDEN_COLUMNS: Final = (TASK_COLUMN, PLACE_COLUMN)
+"""Columns that are never stored."""
+
+_LOW_BITS: Final = 32
+
+
+def encode_places(view: int, places: Numbers) -> pa.Array:
+    """Return the values of `PLACE_COLUMN` for places in a view."""
+    return pa.array((np.int64(view) << _LOW_BITS) | (places & 0xFFFFFFFF))
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What a task has to itself in a batch.
+
+    Parameters
+    ----------
+    groups : bool
+        No other task has rows of the file groups of its rows.
+    keys : bool
+        No other task has rows of the same keys.
+    """
+
+    groups: bool
+    keys: bool
+
+
+class Assignment:
+    """Reads the hidden columns of one task's rows.
+
+    Parameters
+    ----------
+    task : int
+        Number of the task.
+    view : int
+        Digest of the timeline that the batch is written by.
+    """
+
+    def __init__(self, task: int, view: int) -> None:
+        self._task = task
+        self._view = view
+        self._is_here = True
+        self._is_placed = True
+        self.assigned_by: int | None = None
+        """Digest of the view that the rows were assigned by; None if they were not."""
+
+    def places(self, chunk: pa.Table) -> Numbers | None:
+        """Return the place of each row; None where they say nothing of this batch's view.
+
+        Raises
+        ------
+        WriteConflictError
+            Rows were assigned by different views of the table.
+        """
+        self._is_here = self._is_here and self._sits_here(chunk)
+        if PLACE_COLUMN not in chunk.column_names:
+            self._is_placed = False
+            return None
+        values = chunk.column(PLACE_COLUMN).to_numpy()
+        views = np.unique(values >> _LOW_BITS).tolist()
+        if len({*views, *({self.assigned_by} - {None})}) > 1:
+            raise WriteConflictError(mixed_views())
+        (self.assigned_by,) = views
+        if self.assigned_by != self._view:
+            self._is_placed = False
+            return None
+        places: Numbers = values.astype(np.int32).astype(np.int64)
+        return places
+
+    def ownership(self, is_alone: bool, by_bucket: bool) -> Ownership:
+        """Say what the task has to itself, once all rows are seen.
+
+        Parameters
+        ----------
+        is_alone : bool
+            Whether there is no other task.
+        by_bucket : bool
+            Whether a row's key names its file group.
+        """
+        groups = self._is_here and (by_bucket or self._is_placed)
+        return Ownership(is_alone or groups, is_alone or self._is_here)
+
+    def _sits_here(self, chunk: pa.Table) -> bool:
+        if TASK_COLUMN not in chunk.column_names:
+            return False
+        extremes = pc.min_max(chunk.column(TASK_COLUMN)).as_py()
+        return bool(extremes["min"] == self._task == extremes["max"])
+
+
+def mixed_views() -> str:
+    """Return the message for rows of one batch that were assigned by different views."""
+    return (
+        "another writer changed the table while this batch's rows were being assigned to file "
+        "groups; the batch is not committed and can be run again"
+    )

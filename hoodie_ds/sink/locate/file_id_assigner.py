@@ -1,0 +1,68 @@
+"""RFC-24's file id assigner: upstream of the shuffle it says which task each row belongs to.
+
+Updates go to the task of the file group that holds their key; inserts are spread over the tasks by
+their key, and join the small files of the task that they come to. So rows of one file group, and
+rows of one key, always meet in one task.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from hoodie_ds.formats.conform import conform
+from hoodie_ds.index.bucket import KeyParsing
+from hoodie_ds.index.bucket_layout import BucketLayout, first_task
+from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import PLACE_COLUMN, TASK_COLUMN, encode_places
+from hoodie_ds.sink.locate.routers import IndexRouter
+
+_POSITION: Final = "_hoodie_ds_position"
+
+
+class FileIdAssigner:
+    """Assigns rows of a table whose index looks keys up.
+
+    Parameters
+    ----------
+    batch : Batch
+        What the coordinator would decide, in a view that all assigners of the batch share.
+    num_tasks : int
+        Tasks that the shuffle spreads rows over.
+    """
+
+    def __init__(self, batch: Batch, num_tasks: int) -> None:
+        self._batch = batch
+        self._num_tasks = num_tasks
+        self._router = IndexRouter(batch)
+        self._spread = key_spread(batch.table.properties.record_key_fields, num_tasks)
+
+    def assign(self, rows: pa.Table) -> pa.Table:
+        """Add the hidden columns to rows.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            As they come from Spark.
+        """
+        typed = conform(rows, self._batch.schema)
+        typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
+        tasks = np.zeros(rows.num_rows, dtype=np.int32)
+        places = np.zeros(rows.num_rows, dtype=np.int64)
+        for path, part, numbers in self._router.locate(typed):
+            at = part.column(_POSITION).to_numpy()
+            by_key = self._spread.key_buckets(part.column(RECORD_KEY))
+            slots = np.where(numbers < 0, by_key, numbers)
+            tasks[at] = (first_task(path, self._num_tasks) + slots) % self._num_tasks
+            places[at] = np.where(numbers < 0, -self._num_tasks, numbers)
+        encoded = encode_places(self._batch.timeline.digest, places)
+        return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(PLACE_COLUMN, encoded)
+
+
+def key_spread(record_key_fields: tuple[str, ...], num_tasks: int) -> BucketLayout:
+    """Return a layout of one bucket for each task, to spread keys evenly."""
+    keys = record_key_fields
+    return BucketLayout(num_tasks, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)

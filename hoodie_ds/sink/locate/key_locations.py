@@ -1,0 +1,125 @@
+"""Which file slice holds a record key, asked in the batch's own view of the table.
+
+All tasks, and every further attempt of each, share that view, so they get the same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.enums import DuplicatePolicy, IndexType, Operation
+from hoodie_ds.errors import RecordKeyError
+from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
+from hoodie_ds.index.key_lookup import KeyLookup, Numbers
+from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.reader.file_slice_reader import FileSliceReader
+from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.memory_budget import MemoryBudget
+from hoodie_ds.table.file_slice import FileSlice
+
+_READ_WHOLE: Final = (IndexType.SIMPLE, IndexType.GLOBAL_SIMPLE)
+"""Indexes that ask no bloom filters."""
+
+
+class StoredPlaces:
+    """The file slices of all partitions, and which of them holds a key.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch; its operation looks at what is stored, or nothing is found.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self._lookup = key_lookup(batch)
+        self.view = batch.view
+        self.slices: list[FileSlice] = []
+        if batch.looks_up and batch.timeline.commits:
+            self.slices += self.view.slices_among(self.view.data_files())
+
+    def find(self, keys: pa.Array) -> Numbers:
+        """Return the position in `slices` of each key (string); -1 for one that is in none.
+
+        A deleted key is free again, as in Hudi: a record that moved away is one, too.
+        """
+        if not self.slices:
+            return np.full(len(keys), -1, dtype=np.int64)
+        return self._lookup.find(self.slices, keys, live_only=True)
+
+
+def key_lookup(batch: Batch) -> KeyLookup:
+    """Return what looks keys up in slices of the table as a batch sees it."""
+    return KeyLookup(
+        batch.table.storage,
+        batch.index not in _READ_WHOLE,
+        lambda found: known_keys(batch, found),
+        _key_cache(batch),
+        f"{batch.timeline.latest_time} {batch.timeline.digest}",
+    )
+
+
+def _key_cache(batch: Batch) -> KeyCache:
+    """The state of the state index lives on from batch to batch; the others remember for one."""
+    if batch.index is IndexType.FLINK_STATE:
+        return shared_key_cache(batch.options.state_max_bytes)
+    return KeyCache(MemoryBudget.of(batch.options).lookup_bytes)
+
+
+def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> RecordSet:
+    """Treat rows of an insert whose key is in their file group already.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    records : RecordSet
+        The rows.
+    latest : FileSlice or None
+        The latest slice of their file group.
+
+    Returns
+    -------
+    RecordSet
+        The rows to insert.
+
+    Raises
+    ------
+    RecordKeyError
+        The policy is ``fail`` and a key is stored; names the key.
+    """
+    policy = batch.options.duplicate_policy
+    wanted = batch.operation is Operation.INSERT and policy is not DuplicatePolicy.NONE
+    if latest is None or not wanted:
+        return records
+    stored = stored_keys(batch, latest)
+    keys = records.rows.column(RECORD_KEY)
+    known = pc.is_in(keys, value_set=stored).combine_chunks()
+    if policy is DuplicatePolicy.FAIL and pc.any(known).as_py():
+        key = keys.filter(known)[0].as_py()
+        raise RecordKeyError(
+            f"record key {key!r} is stored in {latest.group} already, and "
+            "hoodie.datasource.insert.dup.policy is 'fail'; upsert the row, or insert with 'drop'"
+        )
+    return records.take(np.flatnonzero(~known.to_numpy(zero_copy_only=False)))
+
+
+def stored_keys(batch: Batch, latest: FileSlice) -> pa.Array:
+    """Return the record keys (string) of the rows of a slice, its log files merged."""
+    view = batch.view
+    reader = FileSliceReader(view, batch.stored_schema, batch.stored_merger, batch.ordering_fields)
+    pieces = [rows.column(RECORD_KEY) for rows in reader.read(latest, [RECORD_KEY])]
+    chunks = [chunk for piece in pieces for chunk in piece.chunks]
+    return pa.chunked_array(chunks, pa.string()).combine_chunks()
+
+
+def known_keys(batch: Batch, latest: FileSlice) -> SliceKeys:
+    """Return the record keys that a slice is the place of, those that log files delete apart."""
+    live, base = stored_keys(batch, latest), stored_keys(batch, replace(latest, logs=()))
+    return SliceKeys.of(live, base.filter(pc.invert(pc.is_in(base, value_set=live))))

@@ -1,0 +1,215 @@
+"""Routers: from rows of a batch to the file groups they belong to (RFC-24's bucket assigner)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
+from hoodie_ds.index.bucket_layout import BucketLayout, first_task, only_slice
+from hoodie_ds.index.key_lookup import Numbers
+from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import PLACE_COLUMN
+from hoodie_ds.sink.locate.key_locations import key_lookup
+from hoodie_ds.sink.records import BucketKey, split, split_by_bucket, split_by_partition
+from hoodie_ds.table.checksums import open_base_file
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.fs_view import PartitionFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file group that rows belong to.
+
+    Parameters
+    ----------
+    group : FileGroupId
+        The file group; its file id is empty for rows that begin groups of their own.
+    latest : FileSlice or None
+        Its latest slice; None for a new group.
+    """
+
+    group: FileGroupId
+    latest: FileSlice | None
+
+    @property
+    def begins_groups(self) -> bool:
+        """Whether the rows are inserts that new file groups are to be made for."""
+        return not self.group.file_id
+
+
+class Router(Protocol):
+    """Decides where rows go (RFC-24's bucket assigner)."""
+
+    def route(
+        self, rows: pa.Table, places: Numbers | None = None
+    ) -> Iterator[tuple[Target, pa.Table]]:
+        """Part rows of the table's user columns by target, keeping their order within each.
+
+        The parts have ``_hoodie_record_key`` too. `places` is what an assigner found out before.
+        """
+        ...
+
+
+class BucketRouter:
+    """A bucket of a partition is one file group, whoever began it.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    layout : BucketLayout
+        The table's buckets.
+    """
+
+    def __init__(self, batch: Batch, layout: BucketLayout) -> None:
+        self._batch = batch
+        self._layout = layout
+        self._view = batch.view
+        self._files: dict[str, PartitionFiles] = {}
+        self._targets: dict[BucketKey, Target] = {}
+
+    def route(
+        self, rows: pa.Table, places: Numbers | None = None
+    ) -> Iterator[tuple[Target, pa.Table]]:
+        """Part rows by bucket; see `Router`."""
+        for key, part in split_by_bucket(self._batch, self._layout, rows):
+            target = self._targets.get(key)
+            if target is None:
+                target = self._targets[key] = self._target(key)
+            yield target, part
+
+    def _target(self, key: BucketKey) -> Target:
+        latest = self._latest(key)
+        if latest is not None and not self._batch.operation.replaces:
+            return Target(latest.group, latest)
+        # What this batch replaces is in use until its commit.
+        live = {latest.group.file_id} if latest else set()
+        taken = self._view.replaced_ids(key.partition_path) | live
+        return Target(FileGroupId(key.partition_path, unused_file_id(key.bucket, taken)), None)
+
+    def _latest(self, key: BucketKey) -> FileSlice | None:
+        files = self._files.get(key.partition_path)
+        if files is None:
+            files = self._files[key.partition_path] = self._view.partition(key.partition_path)
+            self._check_names(files)
+        # A partition may have thousands of buckets, and a batch rows of a few.
+        latest = only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
+        if latest is not None and self._batch.table.properties.num_buckets is None:
+            self._check_hash(latest)
+        return latest
+
+    def _check_names(self, files: PartitionFiles) -> None:
+        """Refuse a partition in which another writer has begun file groups of no bucket."""
+        for prefix in files.prefixes:
+            bucket = int(prefix) if prefix.isascii() and prefix.isdigit() else None
+            if bucket is None or bucket >= self._layout.num_buckets:
+                for slice_ in files.latest_slices(prefix):
+                    self._layout.check_name(slice_.group)
+
+    def _check_hash(self, latest: FileSlice) -> None:
+        """Look at stored keys, in a table whose properties do not say how they were hashed."""
+        if latest.base is None:
+            return
+        key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
+        with open_base_file(self._batch.table.storage, latest.base) as source:
+            reader = BaseFileReader(
+                source, key_column, latest.base.path, trusted=latest.base.trusted
+            )
+            rows = next(reader.pieces(), None)
+            if rows is not None:
+                self._layout.check(latest, rows.column(RECORD_KEY).slice(0, 1000))
+
+
+_NOWHERE: Final = -1
+
+
+class IndexRouter:
+    """Updates go where their key is stored, other rows to groups of their own.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    task : int
+        Number of the task.
+    """
+
+    def __init__(self, batch: Batch, task: int = 0) -> None:
+        self._batch = batch
+        self._task = task
+        self._num_tasks = 0
+        self._view = batch.view
+        self._slices: dict[str, list[FileSlice]] = {}
+        self._lookup = key_lookup(batch)
+
+    def route(
+        self, rows: pa.Table, places: Numbers | None = None
+    ) -> Iterator[tuple[Target, pa.Table]]:
+        """Part rows by file group; see `Router`."""
+        for path, part, numbers in self.locate(rows, places):
+            slices = self.latest_slices(path)
+            for number, some in split(part, numbers):
+                if number >= 0:
+                    yield Target(slices[number].group, slices[number]), some
+                elif self._batch.operation is not Operation.DELETE:
+                    yield Target(FileGroupId(path, ""), None), some
+
+    def locate(
+        self, rows: pa.Table, places: Numbers | None = None
+    ) -> Iterator[tuple[str, pa.Table, Numbers]]:
+        """Part rows by partition, and find the file group of each.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            User columns; further ones stay.
+        places : numpy.ndarray of int64, optional
+            What is yielded for each row, where it is known already.
+
+        Yields
+        ------
+        tuple of str, pyarrow.Table and numpy.ndarray of int64
+            Partition path; rows, with ``_hoodie_record_key``; for each the position of its slice
+            among the `latest_slices`, or a negative number if its key is in none.
+        """
+        keyed = rows.append_column(RECORD_KEY, self._batch.key_generator.record_keys(rows))
+        if places is not None:
+            keyed = keyed.append_column(PLACE_COLUMN, pa.array(places))
+        for path, part in split_by_partition(self._batch, keyed):
+            if places is None:
+                yield path, part, self._find(self.latest_slices(path), part)
+            else:
+                known = part.column(PLACE_COLUMN).to_numpy()
+                self._num_tasks = max(self._num_tasks, -int(known.min(initial=0)))
+                yield path, part.drop_columns(PLACE_COLUMN), known
+
+    def latest_slices(self, path: str) -> list[FileSlice]:
+        """Latest slices of a partition, by file id, in which keys are looked up."""
+        known = self._slices.get(path)
+        if known is None:
+            slices = [] if self._batch.operation.replaces else self._view.latest_slices(path)
+            known = self._slices[path] = slices
+        return known
+
+    def own_slices(self, path: str) -> Iterator[int]:
+        """Yield the positions of the `latest_slices` that are this task's in a batch.
+
+        All of them, unless the rows told over how many tasks an assigner spread them.
+        """
+        first = first_task(path, self._num_tasks) if self._num_tasks else 0
+        for position in range(len(self.latest_slices(path))):
+            if not self._num_tasks or (first + position) % self._num_tasks == self._task:
+                yield position
+
+    def _find(self, slices: list[FileSlice], rows: pa.Table) -> Numbers:
+        if not self._batch.looks_up or not slices:
+            return np.full(rows.num_rows, _NOWHERE, dtype=np.int64)
+        return self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())

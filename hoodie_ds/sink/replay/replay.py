@@ -1,0 +1,185 @@
+"""A batch that comes again: what is taken of its rows, and whether they are the committed ones.
+
+Spark tells a batch by its query and its number alone. The same number with other rows is what an
+old copy of a checkpoint brings, or a source that does not give the same rows twice: to call that
+done would lose rows in silence.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.options.stream import (
+    ACCEPT_DIFFERENT,
+    ACCEPT_MISSED,
+    CHECKPOINT_IDENTIFIER,
+)
+from hoodie_ds.errors import MissedBatchesError, ReplayMismatchError
+from hoodie_ds.formats.avro.schema import normalise_schema
+from hoodie_ds.formats.conform import conform
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
+from hoodie_ds.sink.messages import TaskCommitMessage
+from hoodie_ds.sink.replay.input_digest import InputDigest
+from hoodie_ds.sink.replay.past_writers import recall
+from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
+
+_log = logging.getLogger("hoodie_ds")
+
+
+def digest_of(batch: Batch, batch_id: BatchId | None, rows: pa.Table) -> InputDigest:
+    """Return the digest of rows: of their keys, or of their columns in a table without keys.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    batch_id : BatchId or None
+        Its identity; rows of a batch without one are only counted, as it cannot come again.
+    rows : pyarrow.Table
+        Some of its rows, in the table's types or as they came.
+    """
+    if batch_id is None:
+        return InputDigest(rows.num_rows)
+    if batch.operation is Operation.DELETE_PARTITION:  # they need no more than partition columns
+        rows = rows.drop_columns([n for n in rows.column_names if n in HIDDEN_COLUMNS])
+        return InputDigest.of(conform(rows, normalise_schema(rows.schema)))
+    rows = conform(rows, batch.schema)
+    if batch.index is None:
+        return InputDigest.of_columns(rows)
+    fields = batch.table.properties.record_key_fields
+    return InputDigest.of_keyed(rows, pa.table({field: resolve(rows, field) for field in fields}))
+
+
+def informed(batch: Batch, batch_id: BatchId) -> Batch:
+    """Return a batch that knows all that the table knows of its query.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch, whose guard names the writers of late.
+    batch_id : BatchId
+        Its identity.
+
+    Raises
+    ------
+    MissedBatchesError
+        The table has not seen the earlier batches of the stream.
+    """
+    guard = recall(batch.table.storage, batch.guard, batch_id)
+    check_none_missed(batch, batch_id, guard)
+    return batch if guard is batch.guard else replace(batch, guard=guard)
+
+
+def check_none_missed(batch: Batch, batch_id: BatchId, guard: ReplayGuard) -> None:
+    """Refuse a stream that comes to a table for the first time and not with its first batch.
+
+    The numbers of a batch write are the user's, and may begin anywhere.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    batch_id : BatchId
+        Its identity.
+    guard : ReplayGuard
+        From `recall`.
+
+    Raises
+    ------
+    MissedBatchesError
+        The table has not seen the earlier batches.
+    """
+    is_first = batch_id == batch.given_id or batch_id.batch_id == 0
+    if is_first or guard.name_of(batch_id) is not None or batch.options.accept_missed:
+        return
+    earlier = "batch 0" if batch_id.batch_id == 1 else f"batches 0 to {batch_id.batch_id - 1}"
+    raise MissedBatchesError(
+        f"{batch.table.storage.root}: {batch_id} comes to a table that has not seen {earlier} of "
+        "the query: the table was deleted or restored, or the path is another one than before. "
+        "Nothing was written. Give the path of the table that has them, or begin with a new "
+        f"checkpoint; {ACCEPT_MISSED.key}=true goes on without the rows of {earlier}"
+    )
+
+
+def drain(batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]) -> TaskCommitMessage:
+    """Read one task's rows of a batch that is committed, and write nothing."""
+    parts = (digest_of(batch, batch_id, pa.Table.from_batches([part])) for part in batches)
+    digest = reduce(add, parts, InputDigest())
+    return TaskCommitMessage(batch, batch_id, digest=digest, already_committed=True)
+
+
+def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
+    """Return the digest of a whole batch, of the messages of all of its tasks."""
+    batch = messages[0].batch
+    total = reduce(add, (message.digest for message in messages), InputDigest())
+    if batch.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:
+        names = InputDigest.of(pa.table({"partition": batch.options.partitions_to_delete}))
+        total += replace(names, num_rows=0)
+    unusual = _unusual_operation(batch)
+    return total.of_operation(unusual.value) if unusual else total
+
+
+def _unusual_operation(batch: Batch) -> Operation | None:
+    """What rows do where it is not what they do in most batches, whose digests do not say it."""
+    match batch.operation:
+        case Operation.UPSERT | Operation.DELETE_PARTITION:
+            return None
+        case Operation.INSERT | Operation.BULK_INSERT:  # which put the same rows there
+            return Operation.INSERT if batch.index is not None else None
+    return batch.operation
+
+
+def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:
+    """Refuse a batch whose number is taken, unless its rows are known to be the committed ones.
+
+    A batch without rows, that would change nothing, passes where nothing is known of the number.
+
+    Parameters
+    ----------
+    messages : sequence of TaskCommitMessage
+        From its tasks.
+    guard : ReplayGuard
+        Which holds the batch.
+
+    Raises
+    ------
+    ReplayMismatchError
+        The rows are others, or what they were is not known.
+    """
+    batch, batch_id = messages[0].batch, messages[0].batch_id
+    assert batch_id is not None
+    then, now = guard.digest_of(batch_id), total_digest(messages)
+    empties = batch.operation is Operation.INSERT_OVERWRITE_TABLE
+    if now == InputDigest() and not empties and then in (None, InputDigest()):
+        return
+    kept = guard.digests(batch_id)
+    if batch_id.batch_id in kept and kept[batch_id.batch_id] == now.like(kept[batch_id.batch_id]):
+        return
+    if then is not None:
+        now = now.like(then)
+        text = f"{batch_id} is in the table with {then}, and came again with {now}"
+    else:
+        known = f"{min(kept)} to {max(kept)} alone" if kept else "none"
+        text = (
+            f"{batch_id} came with {now}, and whether these are in the table is not known: it has "
+            f"batches of the query up to {guard.highest(batch_id)}, and knows the rows of {known}"
+        )
+    if batch.options.accept_different:
+        _log.warning("%s: %s; the table stays as it is", batch.table.storage.root, text)
+        return
+    raise ReplayMismatchError(
+        f"{batch.table.storage.root}: {text}; the table stays as it is. Go on from the newest "
+        "checkpoint of the query, or begin a new one, which makes it a new query whose rows are "
+        f"all written (with foreach_batch and Spark Connect, give it another "
+        f"{CHECKPOINT_IDENTIFIER.key} too); give a batch write a greater number, or its writer "
+        f"another name. {ACCEPT_DIFFERENT.key}=true takes the batch for done"
+    )

@@ -1,0 +1,1 @@
+"""Rows that tasks set aside for the commit, and the merging of them."""

@@ -1,0 +1,156 @@
+"""Inserts of one partition: folded, and shared out over small files and new file groups.
+
+A small file is filled by at most one task of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hoodie_ds.errors import AlreadyExistsError
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.index.write_profile import SmallFile, WriteProfile
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.stage.incoming import Incoming
+from hoodie_ds.sink.stage.staging import create_base_files, stage
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.timeline.paths import fill_claim_path
+
+Fill = Callable[[SmallFile, pa.Table], None]
+"""Takes rows for a small file."""
+
+
+def pack(
+    batch: Batch,
+    context: WriteContext,
+    partition_path: str,
+    incoming: Incoming,
+    small_files: Sequence[SmallFile],
+    fill: Fill,
+) -> list[WriteStatus]:
+    """Fold inserts, hand small files their share, and begin file groups with the rest.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    partition_path : str
+        Partition of the rows.
+    incoming : Incoming
+        Rows whose keys are stored nowhere.
+    small_files : sequence of SmallFile
+        File groups to fill first, which nobody else fills in this batch.
+    fill : callable
+        Takes the rows for a small file, in one or several calls.
+
+    Returns
+    -------
+    list of WriteStatus
+        Of the new file groups.
+    """
+    combined = batch.merger.combine(incoming.records())
+    pieces = (rows for rows in incoming.whole(combined.live_rows()) if rows.num_rows)
+    rest = _after_filling(pieces, small_files, fill)
+    return create_base_files(batch, context, partition_path, rest)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedInserts:
+    """What became of staged inserts: new file groups, and rows that small files are to take."""
+
+    statuses: list[WriteStatus]
+    staged: list[StagedRows]
+
+
+def merge_inserts(
+    batch: Batch,
+    context: WriteContext,
+    staged: Sequence[StagedRows],
+    free: Sequence[FileSlice],
+) -> MergedInserts:
+    """Fold the inserts that tasks set aside for one partition, and pack them.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Instant, and a write token of the commit's own.
+    staged : sequence of StagedRows
+        Of one partition.
+    free : sequence of FileSlice
+        Latest slices, of any partition, that no task wrote to.
+    """
+    ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
+    path = staged[0].group.partition_path
+    filled: list[StagedRows] = []
+
+    def fill(small: SmallFile, rows: pa.Table) -> None:
+        part = stage(context, small.slice.group, rows, len(filled), are_inserts=True)
+        filled.append(part)
+
+    small_files: list[SmallFile] = []
+    if batch.operation.fills_small_files:
+        here = [slice_ for slice_ in free if slice_.group.partition_path == path]
+        profile = WriteProfile(batch.table, batch.timeline, batch.options)
+        small_files = profile.small_files(here)
+    statuses = pack(batch, context, path, Incoming(batch, ordered), small_files, fill)
+    return MergedInserts(statuses, filled)
+
+
+def _after_filling(
+    pieces: Iterator[pa.Table], small_files: Sequence[SmallFile], fill: Fill
+) -> Iterator[pa.Table]:
+    waiting = list(reversed(small_files))
+    room = waiting[-1].num_rows if waiting else 0
+    for rows in pieces:
+        while waiting and rows.num_rows:
+            part = rows.slice(0, room)
+            fill(waiting[-1], part)
+            rows, room = rows.slice(part.num_rows), room - part.num_rows
+            if not room:
+                waiting.pop()
+                room = waiting[-1].num_rows if waiting else 0
+        if rows.num_rows:
+            yield rows
+
+
+def claimed(context: WriteContext, small_files: Sequence[SmallFile]) -> list[SmallFile]:
+    """Claim the first small file that no other task has, for a batch that only inserts.
+
+    A second attempt of a task finds the claim of the first and fills another file: what the first
+    attempt wrote is not named by the commit.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant.
+    small_files : sequence of SmallFile
+        File groups that have room.
+
+    Returns
+    -------
+    list of SmallFile
+        One, or none.
+    """
+    for small in small_files:
+        if _claim(context, small.slice.group):
+            return [small]
+    return []
+
+
+def _claim(context: WriteContext, group: FileGroupId) -> bool:
+    path = fill_claim_path(
+        context.instant_time, context.batch_number, group.partition_path, group.file_id
+    )
+    with suppress(AlreadyExistsError):
+        context.storage.put_if_absent(path, context.write_token.encode())
+        return True
+    return False

@@ -1,0 +1,113 @@
+"""Writes the rows of a table without record keys: append-only, into files of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.environment import Clock
+from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
+from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.index.write_profile import WriteProfile
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import Numbers, Ownership
+from hoodie_ds.sink.memory_budget import MemoryBudget
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.records import split_by_partition
+from hoodie_ds.sink.stage.packing import claimed
+from hoodie_ds.sink.task.buffers import Flusher
+from hoodie_ds.table.file_slice import FileSlice
+
+_QUEUE_CHUNKS: Final = 1
+"""Chunks that may wait for the encoder beside the one at work: more would only hold memory."""
+
+
+class AppendWriter:
+    """One task's writer of an append-only table.
+
+    Rows are encoded by a background thread while the next batches arrive.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    clock : Clock
+        For the time that encoding takes.
+    metrics : WriteMetrics
+        Where mini-batches and buffers are counted.
+    """
+
+    def __init__(
+        self, batch: Batch, context: WriteContext, clock: Clock, metrics: WriteMetrics
+    ) -> None:
+        self._batch = batch
+        self._context = context
+        self._handles: dict[str, CreateHandle] = {}
+        self._num_files: dict[str, int] = {}
+        self._statuses: list[WriteStatus] = []
+        self._profile = WriteProfile(batch.table, batch.timeline, batch.options)
+        self._metrics = metrics
+        self._budget = MemoryBudget.of(batch.options)
+        self._flusher = Flusher(clock, metrics)
+
+    def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
+        """Take rows of the table's user columns."""
+        self._flusher.collect()
+        while self._flusher.in_flight_bytes > _QUEUE_CHUNKS * rows.nbytes:
+            self._flusher.wait_for_one()
+        self._flusher.submit(partial(self._encode, rows), rows.nbytes)
+
+    def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
+        """Finish the files; file groups are always this task's own."""
+        self._flusher.close()
+        self._statuses += [handle.close() for handle in self._handles.values()]
+        return self._statuses, []
+
+    def discard(self, cause: BaseException) -> None:
+        """Give up all open files."""
+        self._flusher.discard()
+        for handle in self._handles.values():
+            handle.discard(cause)
+
+    def _encode(self, rows: pa.Table) -> None:
+        for partition_path, part in split_by_partition(self._batch, rows):
+            handle = self._handles.get(partition_path)
+            if handle is None:
+                handle = self._handles[partition_path] = self._begin_file(partition_path)
+            handle.write(part)
+            if handle.bytes_written >= self._batch.options.parquet_max_file_bytes:
+                self._statuses.append(self._handles.pop(partition_path).close())
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Close the largest open row groups while all of them together hold too much."""
+        while True:
+            held = sum(handle.pending_bytes for handle in self._handles.values())
+            self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
+            if held <= self._budget.buffer_bytes:
+                return
+            max(self._handles.values(), key=lambda handle: handle.pending_bytes).flush()
+
+    def _begin_file(self, partition_path: str) -> CreateHandle:
+        number = self._num_files.get(partition_path, 0)
+        self._num_files[partition_path] = number + 1
+        small = self._small_file(partition_path) if number == 0 else None
+        if small is None or small.base is None:
+            return CreateHandle(self._context, new_group(self._context, partition_path, number))
+        handle = CreateHandle(self._context, small.group)
+        handle.copy(small.base)
+        return handle
+
+    def _small_file(self, partition_path: str) -> FileSlice | None:
+        """A file group to go on with, if small ones are to be filled and one is left."""
+        profile = self._profile
+        if not profile.limit_bytes or not self._batch.operation.fills_small_files:
+            return None
+        view = self._batch.view
+        small_files = profile.small_files(view.latest_slices(partition_path))
+        return next((small.slice for small in claimed(self._context, small_files)), None)

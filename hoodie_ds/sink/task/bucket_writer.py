@@ -1,0 +1,172 @@
+"""Writes one bucket's records: the buffer in front of the handles (RFC-24's ``BucketWriter``)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.locate.key_locations import apply_policy
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.records import to_records
+from hoodie_ds.sink.stage.incoming import Incoming
+from hoodie_ds.sink.stage.staging import begin_slice, stage, write_merged
+from hoodie_ds.sink.task.buffers import RowBuffer
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+
+_GATHERED_BYTES: Final = 4 << 20
+"""Arrow bytes of a new file group in one task up to which they are left to the commit."""
+
+
+class BucketWriter:
+    """Buffers the rows of one file group and writes them in mini-batches.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The file group.
+    latest : FileSlice or None
+        Its latest slice; None for a new group.
+    """
+
+    def __init__(
+        self, batch: Batch, context: WriteContext, group: FileGroupId, latest: FileSlice | None
+    ) -> None:
+        self._batch = batch
+        self._context = context
+        self._group = group
+        self._latest = latest
+        self._rewrites = batch.table.properties.table_type is TableType.COPY_ON_WRITE
+        self.buffer = RowBuffer()
+        self._log: AppendHandle | None = None
+        self._statuses: list[WriteStatus] = []
+        self._staged: list[StagedRows] = []
+        self._inserts: list[StagedRows | pa.Table] = []
+
+    @property
+    def has_log(self) -> bool:
+        """Whether rows have been appended to a log file already."""
+        return self._log is not None
+
+    def add_inserts(self, rows: pa.Table, may_hold: bool) -> None:
+        """Take rows that the file group has room for, which go into its next base file.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            User columns and ``_hoodie_record_key``, folded, of keys that are stored nowhere.
+        may_hold : bool
+            Whether there is memory for them.
+        """
+        assert not self.has_log, self._group
+        self._rewrites = True  # Hudi's indexes on the JVM look for keys in base files alone
+        if may_hold:
+            self._inserts.append(rows)
+        else:
+            number = len(self._inserts)
+            self._inserts.append(stage(self._context, self._group, rows, number, are_inserts=True))
+
+    @property
+    def holds_until_close(self) -> bool:
+        """Whether rows are best kept until the batch ends, for a base file to be written once."""
+        return self._rewrites or (self._latest is None and self._log is None)
+
+    def flush(self, rows: pa.Table) -> None:
+        """Write a mini-batch before the batch ends, to free its memory.
+
+        Merge-on-read appends a log block. A base file cannot be written yet, as more rows may
+        come, so copy-on-write stages the rows. Flushes of one writer come one after another, maybe
+        in another thread than the rest.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            Taken from `buffer`; the caller keeps them until this returns.
+        """
+        if self._rewrites:
+            self._stage(rows)
+        else:
+            records = apply_policy(self._batch, to_records(self._batch, rows), self._latest)
+            self._append(self._batch.merger.combine(records))
+
+    def close(self, owns_group: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
+        """Write what is left and finish the files.
+
+        Parameters
+        ----------
+        owns_group : bool
+            Whether all rows of the group in this batch came to this task.
+        """
+        # Inserts are given to nobody else but whoever has the group to itself.
+        owns_group = owns_group or bool(self._inserts)
+        if self._rewrites and not owns_group:
+            self._flush_rest()
+            return self._statuses, self._staged
+        if self._rewrites:
+            self._write_base(self._rest())
+        elif self._latest is None and self._log is None and owns_group:
+            rest = self._rest()
+            self._statuses += begin_slice(self._batch, self._context, self._group, rest)
+        elif self._latest is None and self._log is None and self.buffer.nbytes <= _GATHERED_BYTES:
+            # One base file for the rows of all tasks, rather than a log file for those of each.
+            self._stage_rest()
+            return self._statuses, self._staged
+        else:
+            self._flush_rest()
+        if self._log is not None:
+            self._statuses.append(self._log.close())
+            self._log = None
+        return self._statuses, []
+
+    def discard(self, cause: BaseException) -> None:
+        """Give up the open file."""
+        if self._log is not None:
+            self._log.discard(cause)
+
+    def _flush_rest(self) -> None:
+        for rows in self.buffer.take():
+            self.flush(rows)
+
+    def _stage_rest(self) -> None:
+        for rows in self.buffer.take():
+            self._stage(rows)
+
+    def _stage(self, rows: pa.Table) -> None:
+        self._staged.append(stage(self._context, self._group, rows, len(self._staged)))
+
+    def _rest(self) -> Incoming:
+        return Incoming(self._batch, [*self._staged, *self.buffer.take()])
+
+    def _write_base(self, incoming: Incoming) -> None:
+        status = write_merged(
+            self._batch, self._context, self._group, incoming, self._latest, self._inserts
+        )
+        if status is not None:
+            self._statuses.append(status)
+
+    def _append(self, combined: RecordSet) -> None:
+        if self._log is None:
+            self._log = AppendHandle(self._context, self._next_log())
+        self._log.write(combined)
+        if self._log.bytes_written >= self._batch.options.logfile_max_bytes:
+            target = self._log.target
+            self._statuses.append(self._log.close())
+            self._log = AppendHandle(self._context, replace(target, version=target.version + 1))
+
+    def _next_log(self) -> LogTarget:
+        latest = self._latest
+        if latest is None:
+            return LogTarget(self._group, self._context.instant_time, "", 1, is_new=True)
+        version = max((log.name.version for log in latest.logs), default=0) + 1
+        base_file = str(latest.base.name) if latest.base else ""
+        return LogTarget(self._group, latest.base_instant, base_file, version, is_new=False)

@@ -1,0 +1,102 @@
+"""The buffer of a writer, and the thread that writes mini-batches out (RFC-24, step 3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+
+from hoodie_ds.environment import Clock
+from hoodie_ds.sink.metrics import WriteMetrics
+
+
+class Flusher:
+    """Runs flushes one after another, in the order in which they were handed in.
+
+    One thread is enough: encoders release the interpreter's lock, so it works beside the task's
+    own thread, and a file group's blocks cannot overtake one another.
+
+    Parameters
+    ----------
+    clock : Clock
+        For the time that flushes take.
+    metrics : WriteMetrics
+        Counts them.
+    """
+
+    def __init__(self, clock: Clock, metrics: WriteMetrics) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hoodie-flush")
+        self._pending: deque[tuple[Future[None], int]] = deque()
+        self.in_flight_bytes = 0
+
+    def submit(self, flush: Callable[[], None], size: int) -> None:
+        """Hand a flush in.
+
+        Parameters
+        ----------
+        flush : callable
+            Writes a mini-batch; holds its rows until it has succeeded.
+        size : int
+            Bytes of the rows.
+        """
+        self._metrics.num_flushes += 1
+        self._metrics.flushed_bytes += size
+        self.in_flight_bytes += size
+        self._pending.append((self._pool.submit(self._timed, flush), size))
+
+    def collect(self) -> None:
+        """Forget the flushes that are done.
+
+        Raises
+        ------
+        HoodieError
+            One failed; so do the other methods that wait.
+        """
+        while self._pending and self._pending[0][0].done():
+            self.wait_for_one()
+
+    def wait_for_one(self) -> None:
+        """Wait for the oldest flush, if there is one."""
+        if self._pending:
+            flush, size = self._pending.popleft()
+            flush.result()
+            self.in_flight_bytes -= size
+
+    def close(self) -> None:
+        """Wait for all flushes."""
+        while self._pending:
+            self.wait_for_one()
+        self._pool.shutdown()
+
+    def discard(self) -> None:
+        """Drop what has not begun, and wait for what has."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _timed(self, flush: Callable[[], None]) -> None:
+        started = self._clock.now_ms()
+        flush()
+        self._metrics.flush_ms += self._clock.now_ms() - started
+
+
+class RowBuffer:
+    """Tables of one schema, in order of arrival."""
+
+    def __init__(self) -> None:
+        self._rows: list[pa.Table] = []
+        self.nbytes = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Keep rows (user columns and ``_hoodie_record_key``)."""
+        self._rows.append(rows)
+        self.nbytes += rows.nbytes
+
+    def take(self) -> list[pa.Table]:
+        """Hand all rows over, as one table, or none."""
+        rows = [pa.concat_tables(self._rows)] if self._rows else []
+        self._rows.clear()
+        self.nbytes = 0
+        return rows

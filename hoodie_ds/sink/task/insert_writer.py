@@ -1,0 +1,82 @@
+"""Writes rows whose key is stored nowhere yet, in a table whose index looks keys up.
+
+A key may come several times, in several tasks too. So the rows of a partition are folded before
+they become file groups: by the task where no other has the same keys, else by the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.index.write_profile import SmallFile
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.stage.incoming import Incoming
+from hoodie_ds.sink.stage.packing import Fill, pack
+from hoodie_ds.sink.stage.staging import stage
+from hoodie_ds.sink.task.buffers import RowBuffer
+from hoodie_ds.table.file_slice import FileGroupId
+
+
+class InsertWriter:
+    """Buffers the inserts of one partition.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    partition_path : str
+        The partition.
+    """
+
+    def __init__(self, batch: Batch, context: WriteContext, partition_path: str) -> None:
+        self._batch = batch
+        self._context = context
+        self._partition_path = partition_path
+        self.buffer = RowBuffer()
+        self._staged: list[StagedRows] = []
+
+    @property
+    def partition_path(self) -> str:
+        """The partition."""
+        return self._partition_path
+
+    @property
+    def holds_until_close(self) -> bool:
+        """True: rows are best kept until the batch ends, for base files to be written once."""
+        return True
+
+    def flush(self, rows: pa.Table) -> None:
+        """Set rows aside, to free their memory."""
+        group = FileGroupId(self._partition_path, "")
+        self._staged.append(stage(self._context, group, rows, len(self._staged)))
+
+    def close(
+        self, owns_keys: bool, small_files: Sequence[SmallFile], fill: Fill
+    ) -> tuple[list[WriteStatus], list[StagedRows]]:
+        """Fill small files and begin file groups, or leave the rows to the commit.
+
+        Parameters
+        ----------
+        owns_keys : bool
+            Whether no other task has rows of the same keys.
+        small_files, fill
+            File groups to fill, and what takes their rows; see `pack`.
+        """
+        batch = self._batch
+        folds = batch.operation.merges or batch.options.combine_before_insert
+        if folds and not owns_keys:
+            for rows in self.buffer.take():
+                self.flush(rows)
+            return [], self._staged
+        incoming = Incoming(batch, [*self._staged, *self.buffer.take()])
+        context = self._context
+        return pack(batch, context, self._partition_path, incoming, small_files, fill), []
+
+    def discard(self, cause: BaseException) -> None:
+        """Do nothing: there is no open file."""

@@ -1,0 +1,161 @@
+"""Writes the rows of a table with record keys, file group by file group, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import pyarrow as pa
+
+from hoodie_ds.environment import Clock
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.index.write_profile import SmallFile, WriteProfile
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import Numbers, Ownership
+from hoodie_ds.sink.locate.routers import BucketRouter, IndexRouter, Router, Target
+from hoodie_ds.sink.memory_budget import MemoryBudget
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.stage.packing import claimed
+from hoodie_ds.sink.task.bucket_writer import BucketWriter
+from hoodie_ds.sink.task.buffers import Flusher
+from hoodie_ds.sink.task.insert_writer import InsertWriter
+from hoodie_ds.table.file_slice import FileGroupId
+
+
+class KeyedWriter:
+    """One task's writer of a table with record keys.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    context : WriteContext
+        Task and instant.
+    clock : Clock
+        For the time that flushes take.
+    metrics : WriteMetrics
+        Where flushes and buffers are counted.
+    inserting : Batch, optional
+        The batch as writers of new file groups are to see it; `batch` if None.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        context: WriteContext,
+        clock: Clock,
+        metrics: WriteMetrics,
+        inserting: Batch | None = None,
+    ) -> None:
+        self._batch = batch
+        self._inserting = inserting or batch
+        self._context = context
+        self._metrics = metrics
+        self._budget = MemoryBudget.of(batch.options)
+        self._flusher = Flusher(clock, metrics)
+        self._router = _router(batch, context.task_partition)
+        self._profile = WriteProfile(batch.table, batch.timeline, batch.options)
+        self._filled_bytes = 0
+        self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
+
+    def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
+        """Take rows of the table's user columns; flush the largest buffers where memory is due.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            The rows.
+        places : numpy.ndarray of int64, optional
+            Where their keys are, as an assigner found out in this batch's view.
+        """
+        self.take(self._router.route(rows, places), rows.nbytes)
+
+    def take(self, routed: Iterable[tuple[Target, pa.Table]], size: int) -> None:
+        """Take rows that are parted by target already; `size` is the bytes of all of them."""
+        self._flusher.collect()
+        self._make_room(size)
+        for target, part in routed:
+            writer = self._writer(target)
+            writer.buffer.add(part)
+            if writer.buffer.nbytes >= self._budget.flush_bytes and not writer.holds_until_close:
+                self._flush(writer)
+        held = self._buffered_bytes() + self._flusher.in_flight_bytes
+        self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
+
+    def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
+        """Write what is left; inserts first, as small files take some of them."""
+        self._flusher.close()
+        statuses: list[WriteStatus] = []
+        staged: list[StagedRows] = []
+        for insert in [w for w in self._writers.values() if isinstance(w, InsertWriter)]:
+            small_files = self._small_files(insert.partition_path, owns)
+            written, set_aside = insert.close(owns.keys, small_files, self._fill)
+            statuses += written
+            staged += set_aside
+        for writer in self._writers.values():
+            if isinstance(writer, BucketWriter):
+                written, set_aside = writer.close(owns.groups)
+                statuses += written
+                staged += set_aside
+        return statuses, staged
+
+    def discard(self, cause: BaseException) -> None:
+        """Give up all open files."""
+        self._flusher.discard()
+        for writer in self._writers.values():
+            writer.discard(cause)
+
+    def _make_room(self, incoming: int) -> None:
+        """Flush the largest buffers until so many bytes more are no more than the task may hold."""
+        allowed = max(0, self._budget.buffer_bytes - incoming)
+        while self._buffered_bytes() > allowed:
+            self._flush(max(self._writers.values(), key=lambda writer: writer.buffer.nbytes))
+        while self._flusher.in_flight_bytes > max(0, allowed - self._buffered_bytes()):
+            self._flusher.wait_for_one()
+
+    def _buffered_bytes(self) -> int:
+        return sum(writer.buffer.nbytes for writer in self._writers.values())
+
+    def _flush(self, writer: BucketWriter | InsertWriter) -> None:
+        for rows in writer.buffer.take():
+            self._flusher.submit(partial(writer.flush, rows), rows.nbytes)
+
+    def _small_files(self, partition_path: str, owns: Ownership) -> list[SmallFile]:
+        """File groups that no other task fills or updates in this batch."""
+        assert isinstance(self._router, IndexRouter)
+        if not self._batch.operation.fills_small_files:
+            return []
+        slices = self._router.latest_slices(partition_path)
+        if owns.groups:
+            free = [slices[i] for i in self._router.own_slices(partition_path)]
+            return self._profile.small_files([s for s in free if not self._has_log(s.group)])
+        if self._batch.looks_up:
+            return []  # other tasks may have found keys there
+        return claimed(self._context, self._profile.small_files(slices))
+
+    def _has_log(self, group: FileGroupId) -> bool:
+        writer = self._writers.get(group)
+        return isinstance(writer, BucketWriter) and writer.has_log
+
+    def _fill(self, small: SmallFile, rows: pa.Table) -> None:
+        writer = self._writer(Target(small.slice.group, small.slice))
+        assert isinstance(writer, BucketWriter)
+        self._filled_bytes += rows.nbytes
+        held = self._buffered_bytes() + self._filled_bytes
+        writer.add_inserts(rows, may_hold=held <= self._budget.buffer_bytes)
+
+    def _writer(self, target: Target) -> BucketWriter | InsertWriter:
+        writer = self._writers.get(target.group)
+        if writer is None:
+            writer = (
+                InsertWriter(self._inserting, self._context, target.group.partition_path)
+                if target.begins_groups
+                else BucketWriter(self._batch, self._context, target.group, target.latest)
+            )
+            self._writers[target.group] = writer
+        return writer
+
+
+def _router(batch: Batch, task: int) -> Router:
+    return IndexRouter(batch, task) if batch.layout is None else BucketRouter(batch, batch.layout)

@@ -1,0 +1,139 @@
+"""What a write is to do, from its options and the table: checked before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import Operation, TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
+from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.meta_columns import IS_DELETED, without_meta_columns
+from hoodie_ds.record.schema import check_case, check_exact, evolve
+from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
+from hoodie_ds.timeline.timeline import Timeline
+
+_OPERATION = "hoodie.datasource.write.operation"
+_PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
+
+
+def resolve_operation(options: WriteOptions, properties: TableProperties) -> Operation:
+    """Return the operation: the user's, else upsert with record keys and insert without.
+
+    Raises
+    ------
+    OptionError
+        The operation does not fit the table.
+    """
+    keyed = bool(properties.record_key_fields)
+    if options.operation is None:
+        return Operation.UPSERT if keyed else Operation.INSERT
+    if options.operation is Operation.DELETE_PARTITION and not properties.partition_fields:
+        raise OptionError(
+            _OPERATION, options.operation.value, f"table {properties.name!r} has no partitions"
+        )
+    allowed = [operation for operation in Operation if keyed or not operation.merges]
+    if options.operation not in allowed:
+        names = ", ".join(operation.value for operation in allowed)
+        raise OptionError(
+            _OPERATION,
+            options.operation.value,
+            f"table {properties.name!r} is without record keys; it can do {names}",
+        )
+    return options.operation
+
+
+def stored_schema(
+    batch: pa.Schema,
+    stored: pa.Schema | None,
+    properties: TableProperties,
+    operation: Operation,
+    options: WriteOptions,
+) -> pa.Schema:
+    """Return the table's user columns once a batch is in.
+
+    Parameters
+    ----------
+    batch : pyarrow.Schema
+        The batch as it arrives; meta columns and the shuffle's columns are left out.
+    stored : pyarrow.Schema or None
+        The table's user columns; None for a table without commits.
+    properties, operation, options
+        The table and the write.
+
+    Raises
+    ------
+    SchemaError
+        A column cannot be stored, does not fit the table, or one that is needed is missing.
+    """
+    columns = without_meta_columns(batch)
+    known = () if stored is None else stored.names
+    user = pa.schema([field for field in columns if not _is_foreign(field.name, known)])
+    user = normalise_schema(user, stored)
+    if operation is Operation.DELETE_PARTITION and stored is not None:
+        if options.partitions_to_delete is None:
+            check_fields(user, properties.partition_fields)
+        return stored
+    needed = properties.record_key_fields + properties.partition_fields
+    if operation is not Operation.DELETE:
+        needed += properties.ordering_fields
+    check_fields(user, needed)
+    _check_delete_mark(user)
+    # Through Avro and back: what small integers become in the table, they become here.
+    arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
+    check_case(pa.schema([]) if stored is None else stored, arriving)
+    if stored is None:
+        return arriving
+    check_exact(stored, arriving, properties.record_key_fields, "record key")
+    check_exact(stored, arriving, properties.partition_fields, "partition")
+    check_exact(stored, arriving, properties.ordering_fields, "ordering")
+    if operation is Operation.DELETE:
+        return stored
+    return evolve(stored, arriving, options.set_null_for_missing_columns)
+
+
+def _is_foreign(name: str, stored: Collection[str]) -> bool:
+    """Whether a column is no part of the rows: the shuffle's, or a nameless index of pandas."""
+    index = _PANDAS_INDEX.fullmatch(name) is not None
+    return name in HIDDEN_COLUMNS or (index and name not in stored)
+
+
+def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:
+    """Refuse ordering fields that Hudi's readers cannot compare."""
+    for path in properties.ordering_fields:
+        column = resolve(schema.empty_table(), path)
+        if pa.types.is_binary(column.type) or pa.types.is_nested(column.type):
+            raise SchemaError(
+                f"ordering field {path!r} is {column.type}; Hudi orders by numbers, dates, "
+                "timestamps, decimals and strings"
+            )
+
+
+def check_timeline(timeline: Timeline, properties: TableProperties) -> None:
+    """Refuse a table whose pending table services leave no room for a write."""
+    if properties.table_type is TableType.MERGE_ON_READ and timeline.pending_compactions:
+        times = ", ".join(instant.time for instant in timeline.pending_compactions)
+        raise UnsupportedTableError(
+            f"table {properties.name!r} has a pending compaction ({times}), under which log files "
+            "change their names; let the engine that scheduled it run or cancel it first"
+        )
+
+
+def check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:
+    """Refuse a schema that lacks a field; names it and the fields there are."""
+    empty = schema.empty_table()
+    for path in needed:
+        resolve(empty, path)
+
+
+def _check_delete_mark(schema: pa.Schema) -> None:
+    if IS_DELETED in schema.names and not pa.types.is_boolean(schema.field(IS_DELETED).type):
+        raise SchemaError(
+            f"column {IS_DELETED!r} is {schema.field(IS_DELETED).type}; it marks deletes and "
+            "must be boolean"
+        )

@@ -1,0 +1,253 @@
+"""Opening, creating and changing a table: the life of its ``hoodie.properties``.
+
+That file is what makes a folder a table. It is put whole or not at all, so a creation that was
+interrupted has not happened, and is simply done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hoodie_ds.config.properties.keys import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.errors import (
+    AlreadyExistsError,
+    CorruptFileError,
+    NotFoundError,
+    OptionError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
+from hoodie_ds.storage.probe import PROBES
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, PROPERTIES, PROPERTIES_BACKUP
+
+_METADATA_KEYS = (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: where it is and what it says of itself."""
+
+    storage: Storage
+    properties: TableProperties
+
+
+def find_table(storage: Storage) -> Table | None:
+    """Open the table of a folder that is to be written to, if it is one.
+
+    Returns
+    -------
+    Table or None
+        None where a table may be created: the folder is absent or empty.
+
+    Raises
+    ------
+    OptionError
+        The folder holds other files, and no table.
+    CorruptFileError
+        ``hoodie.properties`` is damaged, or missing beside other files of a table.
+    """
+    table = _opened(storage)
+    if table is None and _has_other_files(storage):
+        table = _opened(storage)  # another writer may have created it since
+        if table is None:
+            raise OptionError(
+                "path",
+                storage.root,
+                "the folder is not empty and holds no Hudi table; name another",
+            )
+    return table
+
+
+def open_table(storage: Storage) -> Table:
+    """Open a table.
+
+    Raises
+    ------
+    TableNotFoundError
+        There is none.
+    CorruptFileError
+        ``hoodie.properties`` is damaged, or missing beside other files of a table.
+    """
+    table = _opened(storage)
+    if table is None:
+        raise TableNotFoundError(
+            f"{storage.root} holds no Hudi table ({PROPERTIES} is missing); check the path, or "
+            "write to it to create the table"
+        )
+    return table
+
+
+def create_table(storage: Storage, properties: TableProperties, now_ms: int) -> Table:
+    """Create a table; where another writer was faster, open the one that it created."""
+    try:
+        storage.put_if_absent(PROPERTIES, properties.format(now_ms))
+    except AlreadyExistsError:
+        return open_table(storage)
+    return Table(storage, properties)
+
+
+def check_outside_tables(root: str, open_storage: Callable[[str], Storage]) -> None:
+    """Refuse a folder within another table, whose readers would take the new one's files for its.
+
+    Parameters
+    ----------
+    root : str
+        Where a table is to be created: an absolute path or a URL.
+    open_storage : callable
+        Gives the storage of a folder further up.
+
+    Raises
+    ------
+    OptionError
+        A folder further up is a table.
+    """
+    scheme, separator, path = root.rpartition("://")
+    names = path.split("/")
+    for count in range(len(names) - 1, 0, -1):
+        parent = scheme + separator + "/".join(names[:count])
+        if not names[count - 1]:
+            continue
+        # Who may not look there has no way of knowing.
+        with suppress(StorageError):
+            open_storage(parent).read(PROPERTIES)
+            raise OptionError(
+                "path", root, f"it is within the table {parent}; name a folder outside of it"
+            )
+
+
+def check_unchanged(table: Table) -> None:
+    """Refuse if a table is not any more what it was when it was opened.
+
+    Another engine may have upgraded it, whose timeline is elsewhere then; or given it a metadata
+    table, which would lack what is written now.
+
+    Raises
+    ------
+    TableNotFoundError
+        It is gone.
+    UnsupportedTableError
+        This release cannot write to it any more.
+    WriteConflictError
+        Its properties were changed otherwise; names the keys.
+    """
+    root, found = table.storage.root, _read_properties(table.storage)
+    if found is None:
+        raise TableNotFoundError(
+            f"{root}: the table was removed while a batch was written to it; nothing was committed"
+        )
+    if found.same_table(table.properties):
+        return
+    try:
+        found.check_writable()
+    except UnsupportedTableError as error:
+        raise UnsupportedTableError(
+            f"{root}: another engine changed the table while a batch was written to it; nothing "
+            f"was committed: {error}"
+        ) from error
+    keys = ", ".join(found.differing_keys(table.properties))
+    raise WriteConflictError(
+        f"{root}: another writer changed {keys} in {PROPERTIES} while a batch was written; the "
+        "batch is not committed and can be run again"
+    )
+
+
+def update_properties(
+    table: Table, changes: Mapping[str, str], removals: Collection[str], now_ms: int
+) -> Table:
+    """Change keys of a table's properties by Hudi's protocol: backup, new file, no backup.
+
+    Killed anywhere, a reader still finds one of the two files whole: the old properties or the
+    new ones.
+
+    Parameters
+    ----------
+    table : Table
+        The table as it was opened.
+    changes : mapping of str to str
+        Keys to set.
+    removals : collection of str
+        Keys to take out.
+    now_ms : int
+        Milliseconds since the Unix epoch, for the file's comment.
+
+    Returns
+    -------
+    Table
+        With the new properties.
+    """
+    changed = table.properties.without(removals).with_changes(changes)
+    # From what was read, not from the file: that may be damaged, and the backup what was read.
+    table.storage.replace(PROPERTIES_BACKUP, table.properties.format(now_ms))
+    table.storage.replace(PROPERTIES, changed.format(now_ms, "Updated at"))
+    table.storage.delete(PROPERTIES_BACKUP)
+    return Table(table.storage, changed)
+
+
+def drop_metadata_table(table: Table, now_ms: int) -> Table:
+    """Switch a table's metadata table off, as Hudi does for a writer that does not keep one.
+
+    First the property, then the files: a reader that still sees the property fails, rather than
+    trust a metadata table that is out of date.
+    """
+    without = update_properties(table, {}, _METADATA_KEYS, now_ms)
+    table.storage.delete(METADATA_TABLE)
+    return without
+
+
+def _opened(storage: Storage) -> Table | None:
+    """Open the table, if there is one; refuse files of a table without its properties."""
+    properties = _read_properties(storage)
+    if properties is None and _has_table_files(storage):
+        # What was listed may be of a table that another writer has created since the first look.
+        properties = _read_properties(storage)
+        if properties is None:
+            raise CorruptFileError(
+                f"{storage.root}/{HOODIE} has files but no hoodie.properties: the creation of a "
+                "table was interrupted, or the file was lost; restore it, or remove the folder"
+            )
+    return None if properties is None else Table(storage, properties)
+
+
+def _has_table_files(storage: Storage) -> bool:
+    """Whether there is anything of a table: probes are put before it is created."""
+    listed = storage.list(HOODIE, recursive=True)
+    return not all(status.path.startswith(PROBES) for status in listed)
+
+
+def _has_other_files(storage: Storage) -> bool:
+    folders = [found.path for found in storage.list("", folders=True) if found.path != HOODIE]
+    return bool(folders or storage.list(""))
+
+
+def _read_properties(storage: Storage) -> TableProperties | None:
+    """Read the properties, or their backup if they are missing or damaged.
+
+    Hudi deletes the old file before it puts the new one, so the first is tried again after the
+    backup: an update may have ended in between.
+    """
+    tried = [_try_properties(storage, PROPERTIES)]
+    for path in (PROPERTIES_BACKUP, PROPERTIES):
+        if isinstance(tried[-1], TableProperties):
+            break
+        tried.append(_try_properties(storage, path))
+    if isinstance(tried[-1], TableProperties):
+        return tried[-1]
+    for damage in tried:
+        if isinstance(damage, CorruptFileError):
+            raise damage
+    return None
+
+
+def _try_properties(storage: Storage, path: str) -> TableProperties | CorruptFileError | None:
+    try:
+        return TableProperties.parse(storage.read(path), f"{storage.root}/{path}")
+    except NotFoundError:
+        return None
+    except CorruptFileError as error:
+        return error

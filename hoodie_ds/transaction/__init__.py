@@ -1,0 +1,1 @@
+"""The transaction protocol: opening, deciding, completing and undoing instants."""

@@ -1,0 +1,180 @@
+"""Which files a failed write left: by its markers if it is ours, else by looking at every file.
+
+Ours always put a marker before a file. Other engines may keep markers elsewhere, so for their
+instants the table's files themselves are asked.
+
+A file is deleted only if no other writer can take its name, whoever is stopped on the way to the
+deletion and goes on later. The name of a base file holds its writer's instant. In table version 6
+the name of a log file holds the slice's: Hudi on the JVM takes the version and token that follow
+the newest log file. So only log files with a token that an attempt of this library has made for
+itself, as the marker says, are deleted, and those of a slice that began with the failed write. Any
+other log file stays, and a command in another one says that its blocks do not count, as Hudi does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.formats.log.log_block import HeaderKey, read_blocks
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import (
+    instant_path,
+    manifest_number,
+    marked_file,
+    temp_folder,
+)
+from hoodie_ds.timeline.rollback_metadata import PartitionRollback
+from hoodie_ds.timeline.timeline import Timeline
+
+
+def is_ours(table: Table, instant: Instant) -> bool:
+    """Whether this library opened a pending instant.
+
+    An inflight file that another engine wrote, or that is missing, is not ours. Only this library
+    leaves manifests, so one of them tells where the inflight file was damaged: the micro-batches
+    in it may be ones that Spark has moved past.
+    """
+    path = instant_path(instant.at(State.INFLIGHT))
+    try:
+        return OWNER_KEY in CommitMetadata.from_bytes(table.storage.read(path), path).extra
+    except NotFoundError:
+        return False
+    except CorruptFileError:
+        listed = table.storage.list(temp_folder(instant.time))
+        return any(manifest_number(status.path) is not None for status in listed)
+
+
+def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, PartitionRollback]:
+    """Find what a pending write instant left, by partition path.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    instant : Instant
+        A pending commit or delta commit.
+    """
+    storage, time = table.storage, instant.time
+    marked = marked_files(table, time)
+    whole = {path for path, marker in marked.items() if _is_safe(storage, time, path, marker)}
+    shared = {path for path in marked if path not in whole}
+    if not is_ours(table, instant):
+        listed = {s.path for s in FileSystemView(storage, timeline).data_files()}
+        whole |= {path for path in listed if _is_named_after(path, time)}
+        shared |= listed - whole
+    mixed = {path: size for path in shared if (size := _size_if_written_by(storage, path, time))}
+    by_folder: dict[str, tuple[list[str], dict[str, int]]] = {}
+    for path in sorted(whole):
+        by_folder.setdefault(path.rpartition("/")[0], ([], {}))[0].append(path)
+    for path, size in sorted(mixed.items()):
+        by_folder.setdefault(path.rpartition("/")[0], ([], {}))[1][path] = size
+    return {
+        folder: PartitionRollback(tuple(files), logs) for folder, (files, logs) in by_folder.items()
+    }
+
+
+def was_committed(table: Table, timeline: Timeline, time: str) -> bool:
+    """Whether data files hold what was committed under the time of a pending instant of ours.
+
+    So they do where a late task has opened an instant again that had been completed and archived:
+    its own files are those that markers announce.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    time : str
+        The instant's time.
+    """
+    if not timeline.starts_after(time):
+        return False
+    marked = marked_files(table, time)
+    files = (status.path for status in FileSystemView(table.storage, timeline).data_files())
+    return any(
+        _is_named_after(path, time) or _size_if_written_by(table.storage, path, time)
+        for path in files
+        if path not in marked
+    )
+
+
+def marked_files(table: Table, time: str) -> dict[str, str]:
+    """Files that the markers of an instant announce, written or not, each with its marker."""
+    listed = table.storage.list(temp_folder(time), recursive=True)
+    return announced(time, [status.path for status in listed])
+
+
+def announced(time: str, paths: Iterable[str]) -> dict[str, str]:
+    """Files that some of an instant's markers announce, of the files in its temporary folder."""
+    marked = ((marked_file(time, path), path) for path in sorted(paths))
+    return {path: marker for path, marker in marked if path is not None}
+
+
+def marked_by(storage: Storage, marker: str) -> str:
+    """Return the attempt that put a marker; empty if that is not known."""
+    with suppress(NotFoundError):
+        return storage.read(marker).decode(errors="replace")
+    return ""
+
+
+def delete_left(
+    storage: Storage, time: str, marked: Mapping[str, str], *, is_complete: bool = False
+) -> None:
+    """Delete files that a write left, of those that its markers announce.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    time : str
+        The write's instant.
+    marked : mapping of str to str
+        Files with their markers; none of them is named by a commit.
+    is_complete : bool
+        Whether the instant has completed, so that others append to the slices that it began.
+    """
+    for path, marker in sorted(marked.items()):
+        if _is_safe(storage, time, path, marker, is_complete=is_complete):
+            storage.delete(path)
+
+
+def _is_safe(
+    storage: Storage, time: str, path: str, marker: str, *, is_complete: bool = False
+) -> bool:
+    """Whether an announced file may be deleted: no other writer can take its name."""
+    is_base = BaseFileName.parse(path.rpartition("/")[2]) is not None
+    if is_base or (not is_complete and _is_named_after(path, time)):
+        return True
+    return bool(marked_by(storage, marker))
+
+
+def _is_named_after(path: str, time: str) -> bool:
+    """Whether a file's name says that an instant wrote it, or began the slice that it is of."""
+    name = path.rpartition("/")[2]
+    base, log = BaseFileName.parse(name), LogFileName.parse(name)
+    return time in (base.instant_time if base else "", log.base_instant if log else "")
+
+
+def _size_if_written_by(storage: Storage, path: str, time: str) -> int:
+    """Size of a log file that has blocks of an instant; 0 for any other file."""
+    log = LogFileName.parse(path.rpartition("/")[2])
+    if log is None or padded(log.base_instant) > padded(time):
+        return 0
+    # A log file's name tells its slice, not its writers; its blocks do.
+    try:
+        data = storage.read(path)
+    except NotFoundError:
+        return 0  # another process is rolling the same write back
+    times = {b.header.get(HeaderKey.INSTANT_TIME) for b in read_blocks(data, path, lenient=True)}
+    return len(data) if time in times else 0

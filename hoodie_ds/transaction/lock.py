@@ -1,0 +1,235 @@
+"""Locks: keep several writers of a table from completing commits at the same time.
+
+They spare writers work that would be in vain, and work together with other engines that take the
+same lock. What is right does not hang on them: see `turns`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Protocol
+
+from hoodie_ds.config.concurrency import Concurrency
+from hoodie_ds.config.enums import LockProvider
+from hoodie_ds.config.options.concurrency import LOCK_PROVIDER, LOCK_WAIT_MS
+from hoodie_ds.environment import Clock, Pauses
+from hoodie_ds.errors import AlreadyExistsError, LockTimeoutError, NotFoundError, StorageError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant_time import format_time
+from hoodie_ds.timeline.paths import FILE_LOCK, HOODIE, LEASES, number_in, numbered_path
+from hoodie_ds.transaction.heartbeat import storage_now_ms
+
+_log = logging.getLogger("hoodie_ds")
+
+_FIRST_PAUSE_MS: Final = 20
+_LONGEST_PAUSE_MS: Final = 1_000
+
+
+class Lock(Protocol):
+    """What at most one writer holds; not to be taken twice by one."""
+
+    def try_take(self) -> bool:
+        """Take the lock, if nobody has it."""
+        ...
+
+    def release(self) -> None:
+        """Let the lock go, if it is still this writer's."""
+        ...
+
+
+@contextmanager
+def held(
+    storage: Storage, concurrency: Concurrency, owner: str, clock: Clock, pauses: Pauses
+) -> Iterator[None]:
+    """Hold a table's lock.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    concurrency : Concurrency
+        Which lock, and how long to wait for it.
+    owner : str
+        A text that no other writer, nor another attempt of this one, has.
+    clock, pauses
+        Measure the waiting, and wait.
+
+    Raises
+    ------
+    LockTimeoutError
+        Others held it all the time.
+    """
+    lock = _lock(storage, concurrency, owner, clock)
+    started, waited, longest = clock.now_ms(), 0, _FIRST_PAUSE_MS
+    try:  # an attempt that fails may have taken the lock, too
+        while not lock.try_take():
+            spent = max(clock.now_ms() - started, waited)
+            if spent >= concurrency.lock_wait_ms:
+                raise LockTimeoutError(
+                    f"{storage.root}: other writers held the lock for {spent} ms "
+                    f"({LOCK_WAIT_MS.key} = {concurrency.lock_wait_ms}); nothing was committed, "
+                    "run the batch again. Where no other writer runs, a dead one may have left "
+                    f"the lock behind ({LOCK_PROVIDER.key} = {concurrency.lock_provider.value})"
+                )
+            waited += pauses.pause(min(longest, concurrency.lock_wait_ms - spent))
+            longest = min(2 * longest, _LONGEST_PAUSE_MS)
+        yield
+    finally:
+        _let_go(lock, storage.root)
+
+
+def _let_go(lock: Lock, root: str) -> None:
+    """Release a lock; what was done under it is done, so a failure is none of that."""
+    try:
+        lock.release()
+    except StorageError as error:
+        _log.warning("%s: the lock stays until it is too old: %s", root, error)
+
+
+def _lock(storage: Storage, concurrency: Concurrency, owner: str, clock: Clock) -> Lock:
+    match concurrency.lock_provider:
+        case LockProvider.IN_PROCESS:
+            return InProcessLock(storage.root)
+        case LockProvider.FILE_SYSTEM:
+            return FileLock(storage, concurrency.lease_ms, owner, clock)
+        case _:
+            return LeaseLock(storage, concurrency.lease_ms, owner)
+
+
+class InProcessLock:
+    """Hudi's ``InProcessLockProvider``: writers that are threads of one process.
+
+    Parameters
+    ----------
+    root : str
+        The table's base path.
+    """
+
+    _locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
+
+    def __init__(self, root: str) -> None:
+        self._lock = self._locks[root]
+        self._is_mine = False
+
+    def try_take(self) -> bool:
+        """Take the lock, if nobody has it."""
+        self._is_mine = self._lock.acquire(blocking=False)
+        return self._is_mine
+
+    def release(self) -> None:
+        """Let the lock go, if it is this writer's."""
+        if self._is_mine:
+            self._lock.release()
+            self._is_mine = False
+
+
+class FileLock:
+    """Hudi's ``FileSystemBasedLockProvider``: who made the file ``.hoodie/lock`` has the lock.
+
+    Writers on the JVM take the same one. They delete it without a look at whose it is, and so does
+    whoever finds it too old.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    expire_ms : int
+        Age at which a file is a dead writer's; 0 for never.
+    owner : str
+        Whose lock it is.
+    clock : Clock
+        For the time in the file, which people read.
+    """
+
+    def __init__(self, storage: Storage, expire_ms: int, owner: str, clock: Clock) -> None:
+        self._storage = storage
+        self._expire_ms = expire_ms
+        now = format_time(clock.now_ms(), utc=True)
+        info = {"lockCreateTime": now, "lockThreadName": f"hoodie_ds {owner}"}
+        self._body = json.dumps(info).encode()
+
+    def try_take(self) -> bool:
+        """Take the lock, if nobody has it."""
+        with suppress(AlreadyExistsError):
+            self._storage.put_if_absent(FILE_LOCK, self._body)
+            return True
+        if self._expire_ms and self._age_ms() > self._expire_ms:
+            self._storage.delete(FILE_LOCK)
+        return False
+
+    def release(self) -> None:
+        """Let the lock go, if it is still this writer's."""
+        with suppress(NotFoundError):
+            if self._storage.read(FILE_LOCK) == self._body:
+                self._storage.delete(FILE_LOCK)
+
+    def _age_ms(self) -> int:
+        for status in self._storage.list(HOODIE):
+            if status.path == FILE_LOCK:
+                return storage_now_ms(self._storage) - status.modified_ms
+        return 0
+
+
+class LeaseLock:
+    """A lock that any storage can keep and that does not outlive its holder.
+
+    Each holder takes the next lease by a put-if-absent, once the one before it is over: given back,
+    or too old. A lease's number grows, which is what the literature calls a fencing token.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    lease_ms : int
+        Age at which a lease is over.
+    owner : str
+        Whose lease it is.
+    """
+
+    _OVER: Final = b"over"
+
+    def __init__(self, storage: Storage, lease_ms: int, owner: str) -> None:
+        self._storage = storage
+        self._lease_ms = lease_ms
+        self._body = owner.encode()
+        self._number = 0
+
+    def try_take(self) -> bool:
+        """Take the next lease, if the last one is over."""
+        leases = self._leases()
+        newest = max(leases, default=0)
+        if newest and not self._is_over(newest, leases[newest]):
+            return False
+        self._number = newest + 1
+        try:
+            self._storage.put_if_absent(numbered_path(LEASES, self._number), self._body)
+        except AlreadyExistsError:
+            return False
+        with suppress(StorageError):  # others will
+            for number in sorted(leases)[:-1]:
+                self._storage.delete(numbered_path(LEASES, number))
+        return max(self._leases()) == self._number
+
+    def release(self) -> None:
+        """Give the lease back, if it is still the last one."""
+        path = numbered_path(LEASES, self._number)
+        with suppress(NotFoundError):
+            if self._storage.read(path) == self._body:
+                self._storage.replace(path, self._OVER)
+
+    def _leases(self) -> dict[int, int]:
+        """Times at which the leases were written, in milliseconds, by number."""
+        listed = ((number_in(s.path), s.modified_ms) for s in self._storage.list(LEASES))
+        return {number: written for number, written in listed if number is not None}
+
+    def _is_over(self, number: int, written_ms: int) -> bool:
+        with suppress(NotFoundError):
+            if self._storage.read(numbered_path(LEASES, number)) == self._OVER:
+                return True
+            return storage_now_ms(self._storage) - written_ms > self._lease_ms
+        return True

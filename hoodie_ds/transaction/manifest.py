@@ -1,0 +1,122 @@
+"""Instants that span several micro-batches (RFC-24, step 3).
+
+Each batch leaves a manifest of all that the instant holds so far, durable before Spark moves on;
+the last one completes the instant. Until then its rows are invisible, and whoever finds the
+instant pending without being the writer that goes on with it completes it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import (
+    instant_path,
+    manifest_number,
+    manifest_path,
+    temp_folder,
+)
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.failed_write import is_ours
+from hoodie_ds.transaction.ownership import owner_of, takes_several_batches
+
+Judge = Callable[[Table, Timeline, Instant], bool]
+"""Says something of a pending instant of a table, given its timeline."""
+
+
+def never(table: Table, timeline: Timeline, instant: Instant) -> bool:
+    """Answer no, whatever the instant."""
+    return False
+
+
+def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | None:
+    """Return the number of micro-batches that an instant's newest whole manifest is of, and it.
+
+    Returns
+    -------
+    tuple of int and bytes, or None
+        None if there is none.
+
+    Raises
+    ------
+    CorruptFileError
+        The newest one is damaged, and the instant takes several batches.
+    """
+    listed = (manifest_number(s.path) for s in storage.list(temp_folder(instant.time)))
+    number = max((n for n in listed if n is not None), default=None)
+    if number is None:
+        return None
+    path = manifest_path(instant.time, number)
+    try:
+        body = storage.read(path)
+        CommitMetadata.from_bytes(body, path)
+    except NotFoundError:
+        return None
+    except CorruptFileError:
+        owner = owner_of(storage, instant.at(State.INFLIGHT))
+        if number > 1 or (owner is not None and takes_several_batches(owner)):
+            raise  # Spark has moved past the batches in it: to go on without would lose rows
+        return None
+    return number, body
+
+
+def complete_from_manifest(storage: Storage, instant: Instant) -> bool:
+    """Complete an instant whose manifest is there and whole; it is the completed file's bytes.
+
+    The temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
+
+    Returns
+    -------
+    bool
+        False if there is no such manifest.
+    """
+    found = newest_manifest(storage, instant)
+    if found is None:
+        return False
+    # Taken already: by another recovery, or by a first try whose answer was lost.
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), found[1])
+    return True
+
+
+def find_prepared(
+    table: Table,
+    timeline: Timeline,
+    action: Action,
+    batches_per_commit: int,
+    superseded: Judge = never,
+) -> Instant | None:
+    """Find the pending instant that takes the next micro-batch too.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    action : Action
+        What the micro-batch does.
+    batches_per_commit : int
+        Micro-batches that an instant takes.
+    superseded : callable
+        Says of a pending instant that its batches are committed without it.
+
+    Returns
+    -------
+    Instant or None
+        With its number of batches; None if the batch begins an instant of its own.
+    """
+    if batches_per_commit == 1:
+        return None
+    for instant in timeline.pending:
+        if instant.action is action and is_ours(table, instant):
+            found = newest_manifest(table.storage, instant)
+            fits = found is not None and found[0] < batches_per_commit
+            if found is not None and fits and not superseded(table, timeline, instant):
+                return Instant(instant.time, action, State.COMPLETED, found[0])
+    return None

@@ -1,0 +1,89 @@
+"""Who owns an instant: how one action takes an instant time, and how its writer is known later."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Final
+
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.paths import claim_path, instant_path
+
+_SHARED: Final = "shared"
+_SPANS: Final = "spans"
+
+
+def owner_of(storage: Storage, inflight: Instant) -> str | None:
+    """Return who opened an instant; None if it is gone or another engine's."""
+    path = instant_path(inflight)
+    try:
+        return CommitMetadata.from_bytes(storage.read(path), path).extra.get(OWNER_KEY)
+    except NotFoundError:
+        return None
+
+
+def owner_text(query_id: str, attempt: str, shared: bool = False, spans: bool = False) -> str:
+    """Return the owner entry of a batch: its query and the attempt to write it.
+
+    Parameters
+    ----------
+    query_id : str
+        The streaming query, if it is known.
+    attempt : str
+        A text that no other attempt has.
+    shared : bool
+        Whether there are several writers, so that a whole manifest is not enough to commit.
+    spans : bool
+        Whether the instant takes several micro-batches, so that none of its manifests may be lost.
+    """
+    marks = {name: True for name, is_so in ((_SHARED, shared), (_SPANS, spans)) if is_so}
+    return json.dumps({"query": query_id, "attempt": attempt, **marks}, sort_keys=True)
+
+
+def is_of_several(owner: str) -> bool:
+    """Whether an owner entry is that of one of several writers; see `owner_text`."""
+    return _is_marked(owner, _SHARED)
+
+
+def takes_several_batches(owner: str) -> bool:
+    """Whether an owner entry is that of an instant of several micro-batches; see `owner_text`."""
+    return _is_marked(owner, _SPANS)
+
+
+def _is_marked(owner: str, mark: str) -> bool:
+    try:
+        entries = json.loads(owner)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(entries, dict) and entries.get(mark) is True
+
+
+def claim(storage: Storage, time: str, owner: str) -> bool:
+    """Take an instant time, or find that the same owner has it.
+
+    The names on the timeline alone would let two actions share a time (promise P5).
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    time : str
+        Instant time.
+    owner : str
+        Who takes it.
+
+    Returns
+    -------
+    bool
+        False if it is taken by another.
+    """
+    path = claim_path(time)
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(path, owner.encode())
+        return True
+    with suppress(NotFoundError):
+        return storage.read(path) == owner.encode()
+    return False

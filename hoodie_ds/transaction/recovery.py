@@ -1,0 +1,202 @@
+"""Recovery: brings a table to where every write has either happened or not.
+
+Runs at the start of every batch. What it decides by is on storage alone: a pending instant of ours
+with a whole manifest is committed now (its tasks had all answered); any other is rolled back.
+
+Beside other writers (`recover_lazily`, Hudi's policy LAZY) only what dead ones left is undone.
+There a manifest alone says nothing about conflicts, so nothing is completed but what its writer had
+decided to complete; the micro-batch of an undone write is brought again by Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+
+from hoodie_ds.config.enums import ConcurrencyMode
+from hoodie_ds.config.options.concurrency import CONCURRENCY_MODE
+from hoodie_ds.environment import Clock
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, WriteConflictError
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import format_time
+from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.replace_plan import is_clustering
+from hoodie_ds.timeline.rollbacks import refuse_restore, target_of
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.failed_write import is_ours
+from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
+from hoodie_ds.transaction.manifest import Judge, never
+from hoodie_ds.transaction.ownership import is_of_several, owner_of
+from hoodie_ds.transaction.resolution import decide, settle
+from hoodie_ds.transaction.rollback import UNDONE_ACTIONS, finish_rollback
+from hoodie_ds.transaction.sweep import left_over, sweep
+
+
+def recover(
+    table: Table,
+    clock: Clock,
+    prepared: Instant | None = None,
+    heartbeat_timeout_ms: int = 600_000,
+    looked: tuple[Mapping[str, frozenset[str]], Timeline] | None = None,
+    superseded: Judge = never,
+) -> Timeline:
+    """Finish or undo every write that did not complete.
+
+    Killed anywhere, it does the rest when it runs again.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    clock : Clock
+        For the times of rollbacks.
+    prepared : Instant, optional
+        The pending instant that the caller goes on with.
+    heartbeat_timeout_ms : int
+        Age of a heartbeat at which its writer counts as dead.
+    looked : tuple of mapping and Timeline, optional
+        What `left_over` found, and the timeline as it was loaded after that.
+    superseded : callable
+        Says of an instant with a manifest that its batches are committed without it.
+
+    Returns
+    -------
+    Timeline
+        As it is afterwards.
+
+    Raises
+    ------
+    TimelineError
+        A clustering or a restore is pending, which only the engine that began it can end.
+    WriteConflictError
+        A pending write is that of one of several writers, and its heart beats.
+    """
+    found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
+    timeline = timeline.with_prepared(prepared)
+    pending = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
+    refuse_restore(table.storage.root, timeline)
+    refuse_clustering(table, timeline)
+    _refuse_living(table, pending, heartbeat_timeout_ms)
+    for instant in pending:
+        if instant.action is Action.ROLLBACK:
+            finish_rollback(table, instant, clock)
+    for instant in pending:
+        if instant.action in UNDONE_ACTIONS:
+            _finish_or_undo(table, instant, clock, superseded)
+    if pending:
+        timeline = load_timeline(table.storage).with_prepared(prepared)
+    sweep(table, timeline, found)
+    return timeline
+
+
+def refuse_clustering(table: Table, timeline: Timeline) -> None:
+    """Raise `TimelineError` if a clustering is pending."""
+    for instant in timeline.pending:
+        if instant.action is Action.REPLACE_COMMIT and _is_clustering(table, instant):
+            raise TimelineError(
+                f"{table.storage.root}: clustering {instant.time} is pending; finish it or roll "
+                "it back with the engine that began it"
+            )
+
+
+def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> None:
+    """Refuse to undo a write that its writer, one of several, is at work on."""
+    if not pending:
+        return
+    alive = living(table.storage, timeout_ms)
+    for instant in pending:
+        if instant.time in alive:
+            raise WriteConflictError(
+                f"{table.storage.root}: another writer is at work on instant {instant.time}; let "
+                f"every writer set {CONCURRENCY_MODE.key} = "
+                f"{ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL.value}, or wait until it has "
+                f"ended (a dead one shows after {timeout_ms} ms)"
+            )
+
+
+def _is_clustering(table: Table, instant: Instant) -> bool:
+    path = instant_path(instant.at(State.REQUESTED))
+    with suppress(NotFoundError):
+        return is_clustering(table.storage.read(path), path)
+    return False
+
+
+def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: Judge) -> None:
+    """Complete an instant of ours whose manifest is there and whole; roll any other back.
+
+    Not that of one of several writers, about whose conflicts a manifest says nothing.
+    """
+
+    def may_complete(table: Table, timeline: Timeline, instant: Instant) -> bool:
+        alone = is_ours(table, instant) and not _is_of_several(table, instant)
+        return alone and not superseded(table, timeline, instant)
+
+    decide(table, instant, clock, may_complete=may_complete)
+
+
+def _is_of_several(table: Table, instant: Instant) -> bool:
+    with suppress(CorruptFileError):  # which says nothing; its manifest has made it ours
+        owner = owner_of(table.storage, instant.at(State.INFLIGHT))
+        return owner is not None and is_of_several(owner)
+    return False
+
+
+def recover_lazily(
+    table: Table,
+    clock: Clock,
+    timeout_ms: int,
+    lock: Callable[[], AbstractContextManager[None]],
+) -> Timeline:
+    """Undo the unfinished writes of writers whose heartbeat has stopped.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    clock : Clock
+        For the times of rollbacks.
+    timeout_ms : int
+        Age of a heartbeat at which its writer counts as dead.
+    lock : callable
+        Returns the table's lock, to be held while anything is undone.
+
+    Returns
+    -------
+    Timeline
+        As it is afterwards.
+
+    Raises
+    ------
+    TimelineError
+        A clustering or a restore is pending, which only the engine that began it can end.
+    LockTimeoutError
+        Others held the lock all the time.
+    """
+    found = left_over(table.storage)
+    _, timeline = settle(table, clock)
+    refuse_restore(table.storage.root, timeline)
+    refuse_clustering(table, timeline)
+    unfinished = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
+    # Looked at after the timeline: a writer's heart beats before its instant is there.
+    ages = ages_ms(table.storage) if unfinished or found else {}
+    alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}
+    rollbacks = [i for i in unfinished if i.action is Action.ROLLBACK]
+    dead = [i for i in unfinished if i.action in UNDONE_ACTIONS and i.time not in alive]
+    orphaned = [i for i in rollbacks if target_of(table.storage, i) not in alive]
+    if dead or orphaned:
+        with lock():
+            still = load_timeline(table.storage).pending
+            for rollback in orphaned:
+                if rollback in still:
+                    finish_rollback(table, rollback, clock)
+            for instant in dead:
+                decide(table, instant, clock)
+        timeline = load_timeline(table.storage)
+    # Tasks that are about to open an instant have files there before it is on the timeline.
+    young = format_time(clock.now_ms() - timeout_ms, utc=table.properties.timeline_in_utc)
+    old = {t for t in found.keys() - alive if timeline.commit_at(t) or t < young}
+    sweep(table, timeline, {time: found[time] for time in old})
+    for time in ages.keys() - alive - {instant.time for instant in timeline.pending}:
+        stop(table.storage, time)  # of late tasks of an instant that has ended
+    return timeline

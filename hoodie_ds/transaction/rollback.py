@@ -1,0 +1,226 @@
+"""Rollback: takes what a failed write left off the table, as an instant of its own.
+
+Every step can be killed and done again: files are found anew, deleting a file twice is no error,
+and the failed instant leaves the timeline last.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.environment import Clock
+from hoodie_ds.errors import AlreadyExistsError, TimelineError
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following, next_time
+from hoodie_ds.timeline.paths import in_partition, instant_path, temp_folder
+from hoodie_ds.timeline.rollback_metadata import (
+    PartitionRollback,
+    metadata_to_bytes,
+    plan_to_bytes,
+)
+from hoodie_ds.timeline.rollbacks import target_of
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.failed_write import (
+    delete_left,
+    files_of,
+    is_ours,
+    marked_files,
+    was_committed,
+)
+from hoodie_ds.transaction.ownership import claim
+
+_COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
+_COMMAND_ROLLBACK = "0"
+
+UNDONE_ACTIONS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+"""What is rolled back here. Not a pending compaction: log files are named after it already."""
+
+
+def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
+    """Undo a write that did not complete.
+
+    Does nothing if the instant has completed, or is gone, by the time this looks.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    instant : Instant
+        A pending commit or delta commit.
+    clock : Clock
+        For the time of the rollback's own instant.
+    """
+    timeline = load_timeline(table.storage)
+    if not timeline.is_pending(instant.time):
+        return
+    if is_ours(table, instant) and was_committed(table, timeline, instant.time):
+        _forget(table, instant)
+        return
+    found = files_of(table, timeline, instant)
+    body = plan_to_bytes(table.storage.root, instant, found)
+    rollback = _request(table, timeline, clock, body, instant.time)
+    if load_timeline(table.storage).commit_at(instant.time) is not None:
+        # Its writer was not dead and came first; what is committed stays.
+        table.storage.delete(instant_path(rollback))
+        return
+    _execute(table, rollback, instant, found, clock)
+
+
+def _forget(table: Table, instant: Instant) -> None:
+    """Take an archived instant that a late task has opened again off the timeline.
+
+    A rollback of it on the timeline would say that what it has committed does not count.
+    """
+    storage = table.storage
+    delete_left(storage, instant.time, marked_files(table, instant.time))
+    storage.delete(instant_path(instant.at(State.INFLIGHT)))
+    storage.delete(instant_path(instant.at(State.REQUESTED)))
+    delete_left(storage, instant.time, marked_files(table, instant.time))
+    storage.delete(temp_folder(instant.time))
+
+
+def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
+    """Complete a rollback that was killed, whoever began it.
+
+    Raises
+    ------
+    TimelineError
+        It is to undo what this library does not: a completed instant, or a pending one that is
+        neither a commit nor a delta commit.
+    """
+    time = target_of(table.storage, rollback)
+    if time is None:
+        table.storage.delete(instant_path(rollback.at(State.INFLIGHT)))
+        table.storage.delete(instant_path(rollback.at(State.REQUESTED)))
+        return
+    timeline = load_timeline(table.storage)
+    known = {found.time: found for found in (*timeline.pending, *timeline.completed)}
+    instant = known.get(time) or _gone(table, time)
+    if instant.state is State.COMPLETED or instant.action not in UNDONE_ACTIONS:
+        raise TimelineError(
+            f"{table.storage.root}: rollback {rollback.time} of {instant} is pending; finish it "
+            "with the engine that began it"
+        )
+    found = files_of(table, timeline, instant) if time in known else {}
+    _execute(table, rollback, instant, found, clock)
+
+
+def _gone(table: Table, time: str) -> Instant:
+    """The instant of a rollback that had come to its last step before it was killed."""
+    cow = table.properties.table_type is TableType.COPY_ON_WRITE
+    return Instant(time, Action.COMMIT if cow else Action.DELTA_COMMIT, State.INFLIGHT)
+
+
+def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target: str) -> Instant:
+    time = next_time(clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time)
+    while True:
+        rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
+        with suppress(AlreadyExistsError):
+            # A claim is let go once its instant is on the timeline, so look there after it.
+            taken = claim(table.storage, time, f"rollback of {target}")
+            if taken and not load_timeline(table.storage).has_other(rollback):
+                table.storage.put_if_absent(instant_path(rollback), plan)
+                return rollback
+        time = following(time)
+
+
+def _execute(
+    table: Table,
+    rollback: Instant,
+    instant: Instant,
+    found: dict[str, PartitionRollback],
+    clock: Clock,
+) -> None:
+    storage, started_ms = table.storage, clock.now_ms()
+    ours = is_ours(table, instant)
+    _put_again(table, rollback.at(State.INFLIGHT), b"")
+    done = {}
+    for partition, files in found.items():
+        for path in files.deleted:
+            storage.delete(path)
+        commands = _append_commands(table, rollback, instant, files)
+        done[partition] = PartitionRollback(files.deleted, files.mixed_logs, commands)
+    taken_ms = max(0, clock.now_ms() - started_ms)
+    body = metadata_to_bytes(storage.root, rollback.time, instant, done, taken_ms)
+    _put_again(table, rollback.at(State.COMPLETED), body)
+    storage.delete(instant_path(instant.at(State.INFLIGHT)))
+    storage.delete(instant_path(instant.at(State.REQUESTED)))
+    # Its tasks may have written on while it was undone; after their markers nothing tells of that.
+    if ours:
+        delete_left(storage, instant.time, marked_files(table, instant.time))
+    storage.delete(temp_folder(instant.time))
+    storage.delete(temp_folder(rollback.time))
+
+
+def _put_again(table: Table, instant: Instant, body: bytes) -> None:
+    """Put a state that an earlier try of this rollback may have reached already."""
+    try:
+        table.storage.put_if_absent(instant_path(instant), body)
+    except AlreadyExistsError:
+        return
+
+
+def _append_commands(
+    table: Table, rollback: Instant, instant: Instant, files: PartitionRollback
+) -> dict[str, int]:
+    """Follow each slice that has other instants' blocks too with a rollback command.
+
+    The command takes a log file of its own, the next version of the slice, and says which instant
+    readers are to leave out.
+    """
+    block = encode_block(
+        BlockType.COMMAND,
+        {
+            HeaderKey.INSTANT_TIME: rollback.time,
+            HeaderKey.TARGET_INSTANT_TIME: instant.time,
+            HeaderKey.COMMAND_BLOCK_TYPE: _COMMAND_ROLLBACK,
+        },
+        b"",
+    )
+    paths = {_append_command(table, path, instant.time, block) for path in files.mixed_logs or {}}
+    return dict.fromkeys(sorted(paths), len(block))
+
+
+def _append_command(table: Table, log_path: str, target: str, block: bytes) -> str:
+    """Put a command behind a log file's slice, unless an earlier try did; return its path."""
+    partition, _, name = log_path.rpartition("/")
+    log = LogFileName.parse(name)
+    assert log is not None
+    while True:
+        newest = _newest_of_slice(table, partition, log)
+        newest_path = in_partition(partition, newest)
+        if _commands(table, newest_path, target):
+            return newest_path
+        found = LogFileName.parse(newest)
+        assert found is not None
+        command = LogFileName(log.file_id, log.base_instant, found.version + 1, _COMMAND_TOKEN)
+        path = in_partition(partition, str(command))
+        # Taken: another process undoes a write of the same slice; look again.
+        with suppress(AlreadyExistsError):
+            table.storage.put_if_absent(path, block)
+            return path
+
+
+def _newest_of_slice(table: Table, partition: str, log: LogFileName) -> str:
+    names = [status.path.rpartition("/")[2] for status in table.storage.list(partition)]
+    versions = [
+        (found.version, name)
+        for name in names
+        if (found := LogFileName.parse(name)) is not None
+        and (found.file_id, found.base_instant) == (log.file_id, log.base_instant)
+    ]
+    return max(versions)[1]
+
+
+def _commands(table: Table, path: str, target: str) -> bool:
+    """Whether a log file holds the command to leave out an instant."""
+    return any(
+        block.block_type is BlockType.COMMAND
+        and block.header.get(HeaderKey.TARGET_INSTANT_TIME) == target
+        for block in read_blocks(table.storage.read(path), path, lenient=True)
+    )

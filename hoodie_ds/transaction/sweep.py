@@ -1,0 +1,63 @@
+"""Sweeps what late tasks left: files under an instant that completed, or went, without them.
+
+Our readers never see such files, since a commit names its own. Readers that list folders do, so
+each start of a batch removes them. A late task leaves its marker behind, which is how it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.paths import TEMP, temp_folder
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.failed_write import announced, delete_left
+
+
+def left_over(storage: Storage) -> dict[str, frozenset[str]]:
+    """Files in the temporary folders of instants, by instant time.
+
+    To be taken before the timeline is loaded: what is announced there by an instant that is not on
+    a timeline loaded later is that of one that has been rolled back. Of an instant that is opened
+    meanwhile, nothing but a claim is found here, however long the sweep takes.
+    """
+    folders: dict[str, set[str]] = {}
+    for status in storage.list(TEMP, recursive=True):
+        time = status.path[len(TEMP) + 1 :].partition("/")[0]
+        if time.isascii() and time.isdigit():
+            folders.setdefault(time, set()).add(status.path)
+    return {time: frozenset(paths) for time, paths in folders.items()}
+
+
+def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]) -> None:
+    """Delete the files of late tasks, then their instants' temporary folders.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Loaded after `found` was taken.
+    found : mapping of str to frozenset of str
+        From `left_over`.
+    """
+    undone = {i.time for i in timeline.rollbacks if i.state is State.COMPLETED}
+    known = {instant.time for instant in (*timeline.pending, *timeline.completed)}
+    view = FileSystemView(table.storage, timeline)
+    for time, paths in sorted(found.items()):
+        commit = timeline.commit_at(time)
+        is_commit = commit is not None and not commit.num_batches
+        # Pending, prepared, another kind of instant, or archived: which of the files count is not
+        # known here. Those of a rollback are the commands that hide failed blocks, and stay.
+        known_otherwise = not is_commit and (time in known or view.is_committed(time))
+        if known_otherwise and time not in undone:
+            continue
+        marked = {} if time in undone else announced(time, paths)
+        late = {p: m for p, m in marked.items() if not (is_commit and view.names(time, p))}
+        delete_left(table.storage, time, late, is_complete=is_commit)
+        now = table.storage.list(temp_folder(time), recursive=True)
+        if paths.issuperset(status.path for status in now):
+            table.storage.delete(temp_folder(time))

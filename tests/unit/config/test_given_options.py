@@ -1,0 +1,115 @@
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoodie_ds.config.given_options import GivenOptions
+from hoodie_ds.config.options.ignored import IGNORED
+from hoodie_ds.config.options.read import READ_OPTIONS
+from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.options.write import WRITE_OPTIONS
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError
+
+_HERE = Path(__file__).parent
+
+# The hoodie.* keys of the Hudi 1.2 configuration reference that users of streams set.
+_HUDI_KEYS = (_HERE / "hudi_keys.txt").read_text().splitlines()
+
+# Flink's names that mean something here: implemented, or refused unless they ask for the usual.
+_FLINK_KEYS = (_HERE / "flink_keys.txt").read_text().splitlines()
+
+_TABLES = (WRITE_RESTRICTED, READ_RESTRICTED, BOTH_RESTRICTED)
+
+
+def _obeyed() -> list[str]:
+    names = {name for o in (*WRITE_OPTIONS, *READ_OPTIONS) for name in (o.key, *o.aliases)}
+    return [*names, *(key for table in _TABLES for key in table)]
+
+
+@pytest.mark.parametrize("key", _HUDI_KEYS)
+def test_the_keys_of_hudi_are_known(key: str) -> None:
+    given = GivenOptions.collect({key.lower(): "x"})
+    given.check()
+    assert given.text(key) == "x"
+
+
+def test_the_names_of_flink_are_heeded() -> None:
+    assert set(_FLINK_KEYS) <= {*_obeyed(), *IGNORED}
+
+
+def test_no_key_is_both_obeyed_and_ignored() -> None:
+    obeyed = [key.lower() for key in _obeyed() if key != "path"]
+    assert sorted(set(obeyed)) == sorted(obeyed)
+    assert not set(obeyed) & {key.lower() for key in IGNORED}
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("hoodie.tabel.name", "hoodie.table.name"),
+        ("hoodie.datasource.write.precombin.field", "hoodie.datasource.write.precombine.field"),
+        ("hoodie.datasource.streaming.startoffsets", "hoodie.datasource.streaming.startOffset"),
+        ("Hoodie.Metadata.Enabled", "hoodie.metadata.enable"),
+        ("hoodie.keygen.timebased.output.dateformats", "hoodie.keygen.timebased.output.dateformat"),
+    ],
+)
+def test_an_unknown_key_is_refused_naming_the_nearest(key: str, nearest: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        GivenOptions.collect({key: "hush"}).check()
+    assert str(caught.value).endswith(f" {nearest}")
+    assert key in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_keys_of_others_pass() -> None:
+    raw = {"checkpointLocation": "/c", "path": "/t", "mergeSchema": "x", "user": None}
+    assert WriteOptions.parse(raw) == WriteOptions(base_path="/t")
+    assert ReadOptions.parse(raw) == ReadOptions("/t")
+
+
+@pytest.mark.parametrize("key", [*WRITE_RESTRICTED, *BOTH_RESTRICTED])
+def test_what_is_not_done_yet_is_refused_by_a_write(key: str) -> None:
+    accepted = {**WRITE_RESTRICTED, **BOTH_RESTRICTED}[key]
+    for value in accepted:
+        WriteOptions.parse({"path": "/t", key.lower(): value.upper()})
+    with pytest.raises(OptionError, match="not supported yet") as caught:
+        WriteOptions.parse({"path": "/t", key: "another"})
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize("key", [*READ_RESTRICTED, *BOTH_RESTRICTED])
+def test_what_is_not_done_yet_is_refused_by_a_read(key: str) -> None:
+    accepted = {**READ_RESTRICTED, **BOTH_RESTRICTED}[key]
+    for value in accepted:
+        ReadOptions.parse({"path": "/t", key.lower(): value.upper()})
+    with pytest.raises(OptionError, match="not supported yet") as caught:
+        ReadOptions.parse({"path": "/t", key: "another"})
+    assert caught.value.key == key
+
+
+def test_one_key_in_two_letter_cases_must_agree() -> None:
+    assert GivenOptions.collect({"hoodie.TABLE.name": "a", "hoodie.table.name": "a"})
+    with pytest.raises(OptionError, match="twice"):
+        GivenOptions.collect({"hoodie.TABLE.name": "a", "hoodie.table.name": "b"}).check()
+
+
+@given(
+    st.dictionaries(st.text() | st.sampled_from(_HUDI_KEYS), st.text() | st.floats(), max_size=5)
+)
+def test_any_options_are_parsed_or_a_typed_error(raw: dict[str, object]) -> None:
+    for parse in (WriteOptions.parse, ReadOptions.parse):
+        with contextlib.suppress(OptionError):
+            assert parse({"path": "/t", **raw})
+
+
+def test_huge_keys_and_values_are_refused_shortly() -> None:
+    with pytest.raises(OptionError) as caught:
+        GivenOptions.collect({"hoodie." + "k" * (1 << 20): "v"}).check()
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(OptionError) as caught:
+        WriteOptions.parse({"path": "/t", "hoodie.index.type": "v" * (1 << 20)})
+    assert len(str(caught.value)) < 1000

@@ -1,0 +1,97 @@
+"""What a hook may answer, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds.errors import MergeHookError, OptionError
+from hoodie_ds.record.merge.hook import HookCall, Merged, hook_call
+from tests.merge_hooks import add, chain
+
+NEW = pa.table({"v": ["a", "b"], "_hoodie_record_key": ["k1", "k2"]})
+USER = NEW.select(["v"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (None, "answered a NoneType"),
+        ((USER, None), "answered a tuple"),
+        (Merged(USER.to_pydict()), "answered a dict"),
+        (Merged(USER.slice(1)), "1 rows for 2"),
+        (Merged(NEW), "answered columns"),
+        (Merged(USER.rename_columns(["w"])), "answered columns"),
+        (Merged(pa.table({"v": [1, 2]})), "'v' of its answer is int64, not string"),
+        (Merged(USER, pa.array([True])), "1 values for 2 rows"),
+        (Merged(USER, pa.array([True, None])), "has nulls"),
+        (Merged(USER, pa.array([1, 0])), "is a int64, not bool"),
+        (Merged(USER, [True, False]), "is a list, not bool"),
+    ],
+)
+def test_a_wrong_answer_names_hook_and_key(answer: object, problem: str) -> None:
+    call = HookCall(lambda *_: answer, "my.hooks:mine")  # type: ignore[arg-type]
+    with pytest.raises(MergeHookError, match=problem) as caught:
+        call.merge(NEW, NEW)
+    assert "my.hooks:mine" in str(caught.value)
+    assert "'k1'" in str(caught.value)
+
+
+def test_nulls_are_refused_in_a_column_that_has_none() -> None:
+    schema = pa.schema([pa.field("v", pa.string(), nullable=False), NEW.schema.field(1)])
+    call = HookCall(lambda *_: Merged(pa.table({"v": ["a", None]})), "mine")
+    with pytest.raises(MergeHookError, match="nulls"):
+        call.merge(NEW, NEW.cast(schema))
+
+
+def test_what_a_hook_raises_is_the_cause() -> None:
+    with pytest.raises(MergeHookError, match=r"tests.merge_hooks:fails .*'k1'.*KeyError") as caught:
+        hook_call("tests.merge_hooks:fails").insert(NEW)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_an_interrupt_is_no_failure_of_the_hook() -> None:
+    def interrupted(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HookCall(interrupted, "mine").merge(NEW, NEW)
+
+
+def test_merged_rows_keep_the_other_columns_and_their_order() -> None:
+    rows, deleted = HookCall(chain, "mine").merge(NEW, NEW)
+    assert rows == pa.table({"v": ["aa", "bb"], "_hoodie_record_key": ["k1", "k2"]})
+    assert not deleted.any()
+
+
+def test_without_an_old_row_its_columns_are_null() -> None:
+    def noted(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        assert old == pa.table({"v": pa.nulls(2, pa.string())})
+        assert no_old.to_pylist() == [True, True]
+        return Merged(new, pa.chunked_array([[True], [False]]))
+
+    rows, deleted = HookCall(noted, "mine").insert(NEW)
+    assert (rows, deleted.tolist()) == (NEW, [True, False])
+
+
+def test_without_rows_the_hook_is_not_called() -> None:
+    rows, deleted = hook_call("tests.merge_hooks:fails").merge(NEW.slice(2), NEW.slice(2))
+    assert (rows.num_rows, len(deleted)) == (0, 0)
+
+
+def test_a_hook_by_its_path() -> None:
+    assert hook_call("tests.merge_hooks:add") == hook_call(add)
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("tests.no_such_module:add", "ModuleNotFoundError"),
+        ("tests.merge_hooks:no_such_hook", "AttributeError"),
+        ("tests.merge_hooks:not_callable", "no callable"),
+    ],
+)
+def test_a_path_to_nothing_is_refused(path: str, problem: str) -> None:
+    with pytest.raises(OptionError, match=problem) as caught:
+        hook_call(path)
+    assert (caught.value.key, caught.value.value) == ("hoodie.py.merge.hook", path)

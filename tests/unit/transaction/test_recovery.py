@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.formats.avro.container import write_record
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import TEMP, TURNS, instant_path, manifest_path, tombstone_path
+from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA, empty_plan
+from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
+from hoodie_ds.transaction.manifest import newest_manifest
+from hoodie_ds.transaction.recovery import recover
+from hoodie_ds.transaction.rollback import roll_back
+from tests.unit.transaction.failed_tables import (
+    DONE,
+    FAILED,
+    MIXED_LOG,
+    NEW_BASE,
+    OLD_BASE,
+    OTHER_BASE,
+    PURE_LOG,
+    DyingStorage,
+    FixedClock,
+    KilledError,
+    begin,
+    commit,
+    commit_body,
+    data_block,
+    data_files,
+    files,
+    new_table,
+    put_file,
+)
+
+_CLOCK = FixedClock()
+_UNNAMED = NEW_BASE.replace("0-2-2", "0-2-9")
+
+
+def _with_one_commit(storage: Storage) -> Table:
+    table = new_table(storage)
+    put_file(table, OLD_BASE)
+    commit(table, DONE, OLD_BASE)
+    return table
+
+
+def _ours_died(storage: Storage) -> Table:
+    table = _with_one_commit(storage)
+    begin(table, FAILED)
+    put_file(table, NEW_BASE, marker=FAILED)
+    put_file(table, OTHER_BASE, marker=FAILED)
+    storage.put_if_absent(tombstone_path(FAILED), b"")
+    return table
+
+
+def _ours_died_with_manifest(storage: Storage) -> Table:
+    table = _with_one_commit(storage)
+    begin(table, FAILED)
+    put_file(table, NEW_BASE, marker=FAILED)
+    put_file(table, _UNNAMED, marker=FAILED)
+    storage.put_if_absent(manifest_path(FAILED), commit_body(NEW_BASE))
+    return table
+
+
+def _another_engine_died(storage: Storage) -> Table:
+    table = new_table(storage)
+    put_file(table, OLD_BASE)
+    put_file(table, MIXED_LOG, data_block(DONE) + data_block(FAILED))
+    commit(table, DONE, OLD_BASE, MIXED_LOG, action=Action.DELTA_COMMIT)
+    begin(table, FAILED, Action.DELTA_COMMIT, ours=False)
+    put_file(table, OTHER_BASE)
+    put_file(table, PURE_LOG, data_block(FAILED))
+    return table
+
+
+def _late_tasks(storage: Storage) -> Table:
+    table = _with_one_commit(storage)
+    put_file(table, OLD_BASE.replace("0-1-1", "0-1-9"), marker=DONE)
+    put_file(table, NEW_BASE, marker=FAILED)
+    return table
+
+
+# Listing, deciding, and at least one change: a sweep that stopped earlier would test nothing.
+_OPERATIONS_AT_LEAST = 6
+
+_DEATHS = [_ours_died, _ours_died_with_manifest, _another_engine_died, _late_tasks]
+
+
+def _end_state(storage: Storage) -> dict[str, object]:
+    """Everything on storage, save how many tries the rollback took, and turns."""
+    state: dict[str, object] = {}
+    for path, data in files(storage).items():
+        if path.startswith(TURNS):
+            continue
+        instant = Instant.parse(path.rpartition("/")[2])
+        if instant is not None and instant.action is Action.ROLLBACK:
+            continue
+        blocks = list(read_blocks(data, path)) if ".log." in path else []
+        if blocks and blocks[0].block_type is BlockType.COMMAND:
+            state[path] = [block.header[HeaderKey.TARGET_INSTANT_TIME] for block in blocks]
+        else:
+            state[path] = data
+    return state
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("death", _DEATHS)
+def test_recovery_may_be_killed_at_any_operation(
+    death: Callable[[Storage], Table], after: bool, tmp_path: Path
+) -> None:
+    whole = death(open_storage(f"memory://{tmp_path}/whole"))
+    recover(whole, _CLOCK)
+    expected = _end_state(whole.storage)
+    operation = 0
+    while True:
+        operation += 1
+        storage = open_storage(f"memory://{tmp_path}/{operation}")
+        table = death(storage)
+        dying = cast(Storage, DyingStorage(storage, operation, after=after))
+        try:
+            recover(Table(dying, table.properties), _CLOCK)
+        except KilledError:
+            timeline = recover(table, _CLOCK)
+            assert timeline.pending == (), operation
+            assert _end_state(storage) == expected, operation
+        else:
+            break
+    assert operation > _OPERATIONS_AT_LEAST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_rollback_may_be_killed_and_recovery_killed_again(after: bool, tmp_path: Path) -> None:
+    whole = _ours_died(open_storage(f"memory://{tmp_path}/whole"))
+    recover(whole, _CLOCK)
+    expected = _end_state(whole.storage)
+    for first in range(1, 20):
+        for second in range(1, 20, 3):
+            storage = open_storage(f"memory://{tmp_path}/{first}-{second}")
+            table = _ours_died(storage)
+            instant = Instant(FAILED, Action.COMMIT, State.INFLIGHT)
+            for step, death in ((roll_back, first), (recover, second)):
+                dying = cast(Storage, DyingStorage(storage, death, after=after))
+                try:
+                    if step is roll_back:
+                        roll_back(Table(dying, table.properties), instant, _CLOCK)
+                    else:
+                        recover(Table(dying, table.properties), _CLOCK)
+                except KilledError:
+                    continue
+            assert recover(table, _CLOCK).pending == ()
+            assert _end_state(storage) == expected
+
+
+def test_a_whole_manifest_is_committed(storage: Storage) -> None:
+    table = _ours_died_with_manifest(storage)
+    timeline = recover(table, _CLOCK)
+    assert [i.time for i in timeline.commits] == [DONE, FAILED]
+    completed = instant_path(Instant(FAILED, Action.COMMIT, State.COMPLETED))
+    assert storage.read(completed) == commit_body(NEW_BASE)
+    assert data_files(storage) == sorted([OLD_BASE, NEW_BASE])
+    assert storage.list(TEMP, recursive=True) == []
+
+
+@pytest.mark.parametrize("manifest", [b"", b"{", commit_body(NEW_BASE)[:-1]])
+def test_a_damaged_manifest_is_rolled_back(storage: Storage, manifest: bytes) -> None:
+    table = _with_one_commit(storage)
+    begin(table, FAILED)
+    put_file(table, NEW_BASE, marker=FAILED)
+    storage.put_if_absent(manifest_path(FAILED), manifest)
+    timeline = recover(table, _CLOCK)
+    assert [i.time for i in timeline.commits] == [DONE]
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_a_damaged_manifest_of_several_batches_is_refused(storage: Storage) -> None:
+    table = _ours_died_with_manifest(storage)
+    storage.put_if_absent(manifest_path(FAILED, 2), b"{")
+    before = files(storage)
+    with pytest.raises(CorruptFileError, match=manifest_path(FAILED, 2)):
+        recover(table, _CLOCK)
+    assert files(storage) == before
+
+
+def test_a_manifest_that_goes_while_it_is_looked_for_is_none(storage: Storage) -> None:
+    table = _ours_died_with_manifest(storage)
+    instant, path = Instant(FAILED, Action.COMMIT, State.INFLIGHT), manifest_path(FAILED)
+    missing = FaultyStorage(
+        storage, [Fault(Effect.MISSING, kinds=frozenset({Kind.READ}), path=path)]
+    )
+    assert newest_manifest(missing, instant) is None
+    assert newest_manifest(table.storage, instant) == (1, storage.read(path))
+
+
+def test_a_whole_manifest_counts_although_the_inflight_file_is_damaged(storage: Storage) -> None:
+    table = _ours_died_with_manifest(storage)
+    storage.replace(instant_path(Instant(FAILED, Action.COMMIT, State.INFLIGHT)), b"{")
+    assert [i.time for i in recover(table, _CLOCK).commits] == [DONE, FAILED]
+
+
+def test_another_engines_instant_is_never_committed(storage: Storage) -> None:
+    table = new_table(storage)
+    begin(table, FAILED, ours=False)
+    put_file(table, NEW_BASE)
+    storage.put_if_absent(manifest_path(FAILED), commit_body(NEW_BASE))
+    assert recover(table, _CLOCK).commits == ()
+    assert data_files(storage) == []
+
+
+def test_an_instant_that_came_no_further_than_requested_is_rolled_back(storage: Storage) -> None:
+    table = _with_one_commit(storage)
+    storage.put_if_absent(instant_path(Instant(FAILED, Action.COMMIT, State.REQUESTED)), b"")
+    assert recover(table, _CLOCK).pending == ()
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_a_pending_clustering_is_refused_and_nothing_is_touched(storage: Storage) -> None:
+    table = _ours_died(storage)
+    plan = {"inputGroups": [], "strategy": None, "extraMetadata": None, "version": 1}
+    plan["preserveHoodieMetadata"] = True
+    request = {"operationType": "CLUSTER", "clusteringPlan": plan, "extraMetadata": None}
+    instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
+    storage.put_if_absent(
+        instant_path(instant), write_record(PLAN_SCHEMA, {**request, "version": 1})
+    )
+    before = files(storage)
+    with pytest.raises(TimelineError, match="20250103000000000"):
+        recover(table, _CLOCK)
+    assert files(storage) == before
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_pending_overwrite_is_rolled_back(storage: Storage, state: State) -> None:
+    table = _ours_died(storage)
+    instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
+    storage.put_if_absent(instant_path(instant), empty_plan())
+    if state is State.INFLIGHT:
+        storage.put_if_absent(instant_path(instant.at(state)), commit_body())
+    timeline = recover(table, _CLOCK)
+    assert not timeline.pending
+    assert [i.time for i in timeline.commits] == [DONE]
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_an_overwrite_without_its_plan_is_rolled_back(storage: Storage) -> None:
+    table = _ours_died(storage)
+    instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.INFLIGHT)
+    storage.put_if_absent(instant_path(instant), commit_body())
+    assert recover(table, _CLOCK).pending == ()
+    assert data_files(storage) == [OLD_BASE]
+
+
+@pytest.mark.parametrize("action", [Action.COMPACTION, Action.CLEAN, Action.INDEXING])
+def test_pending_services_of_others_are_left_alone(storage: Storage, action: Action) -> None:
+    table = _with_one_commit(storage)
+    pending = begin(table, FAILED, action, ours=False)
+    before = files(storage)
+    assert recover(table, _CLOCK).pending == (pending,)
+    assert files(storage) == before
+
+
+def test_a_pending_rollback_is_finished(storage: Storage) -> None:
+    table = _ours_died(storage)
+    instant = Instant(FAILED, Action.COMMIT, State.INFLIGHT)
+    begun = Instant("20250103000000000", Action.ROLLBACK, State.INFLIGHT)
+    plan = plan_to_bytes(storage.root, instant, {})
+    storage.put_if_absent(instant_path(begun.at(State.REQUESTED)), plan)
+    storage.put_if_absent(instant_path(begun), b"")
+    timeline = recover(table, _CLOCK)
+    assert [i for i in timeline.completed if i.action is Action.ROLLBACK] == [
+        begun.at(State.COMPLETED)
+    ]
+    assert timeline.pending == ()
+    assert data_files(storage) == [OLD_BASE]
+
+
+class _CountingStorage:
+    """Counts operations by name."""
+
+    def __init__(self, inner: Storage) -> None:
+        self._inner = inner
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self._inner, name)
+        if name != "root":
+            self.calls.append(name)
+        return found
+
+
+def test_two_listings_are_all_if_there_is_nothing_to_do(storage: Storage) -> None:
+    table = _with_one_commit(storage)
+    counting = _CountingStorage(storage)
+    recover(Table(cast(Storage, counting), table.properties), _CLOCK)
+    assert counting.calls in (["list", "names"], ["list", "list"])  # the latter of other storages

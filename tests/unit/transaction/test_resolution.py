@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import pytest
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.testing import MUTATING, FaultyStorage, Kind, Operation
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import TURNS, instant_path, temp_folder
+from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
+from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.decision_log import Decision, Turn, newest_turn, take_turn
+from hoodie_ds.transaction.recovery import recover_lazily
+from hoodie_ds.transaction.resolution import decide, settle
+from hoodie_ds.transaction.rollback import finish_rollback
+from tests.unit.transaction.failed_tables import (
+    DONE,
+    FAILED,
+    NEW_BASE,
+    OLD_BASE,
+    FixedClock,
+    begin,
+    commit,
+    data_files,
+    files,
+    new_table,
+    put_file,
+)
+
+_CLOCK = FixedClock()
+_LATER = "20250103000000000"
+
+
+def _with_one_that_died(storage: Storage) -> tuple[Table, Instant]:
+    table = new_table(storage)
+    put_file(table, OLD_BASE)
+    commit(table, DONE, OLD_BASE)
+    instant = begin(table, FAILED)
+    put_file(table, NEW_BASE, marker=FAILED)
+    return table, instant
+
+
+def _rollbacks(storage: Storage) -> list[Instant]:
+    return list(load_timeline(storage).rollbacks)
+
+
+def test_a_decided_commit_whose_manifest_is_lost_is_an_error_that_says_so(storage: Storage) -> None:
+    table, instant = _with_one_that_died(storage)
+    assert take_turn(storage, Turn(1, Decision.COMPLETE, instant, "me"))
+    before = files(storage)
+    with pytest.raises(CorruptFileError, match=f"turn 1 .* {FAILED}, but {temp_folder(FAILED)}"):
+        settle(table, _CLOCK)
+    assert files(storage) == before
+
+
+def test_an_instant_is_undone_once_by_two_that_decide_at_the_same_time(storage: Storage) -> None:
+    table, instant = _with_one_that_died(storage)
+
+    def other_comes_first(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.startswith(TURNS):
+            take_turn(storage, Turn(1, Decision.ROLL_BACK, instant, "another"))
+
+    decide(
+        Table(FaultyStorage(storage, before_each=other_comes_first), table.properties),
+        instant,
+        _CLOCK,
+    )
+    turn = newest_turn(storage)
+    assert turn is not None
+    assert (turn.number, turn.taken_by) == (1, "another")
+    assert [found.state for found in _rollbacks(storage)] == [State.COMPLETED]
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_a_decided_rollback_that_was_killed_goes_on_as_the_same_instant(storage: Storage) -> None:
+    table, instant = _with_one_that_died(storage)
+    rollback = Instant(_LATER, Action.ROLLBACK, State.REQUESTED)
+    storage.put_if_absent(instant_path(rollback), plan_to_bytes(storage.root, instant, {}))
+    take_turn(storage, Turn(1, Decision.ROLL_BACK, instant, "me"))
+    _, timeline = settle(table, _CLOCK)
+    assert _rollbacks(storage) == [rollback.at(State.COMPLETED)]
+    assert timeline.pending == ()
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_a_rollback_whose_writer_died_is_finished_by_one_of_several(storage: Storage) -> None:
+    table, instant = _with_one_that_died(storage)
+    rollback = Instant(_LATER, Action.ROLLBACK, State.REQUESTED)
+    storage.put_if_absent(instant_path(rollback), plan_to_bytes(storage.root, instant, {}))
+    timeline = recover_lazily(table, _CLOCK, 1000, nullcontext)
+    assert _rollbacks(storage) == [rollback.at(State.COMPLETED)]
+    assert timeline.pending == ()
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_a_rollback_that_others_finish_while_the_lock_is_waited_for_is_left(
+    storage: Storage,
+) -> None:
+    table, instant = _with_one_that_died(storage)
+    rollback = Instant(_LATER, Action.ROLLBACK, State.REQUESTED)
+    storage.put_if_absent(instant_path(rollback), plan_to_bytes(storage.root, instant, {}))
+
+    @contextmanager
+    def late_lock() -> Iterator[None]:
+        finish_rollback(table, rollback, _CLOCK)
+        yield
+
+    watched = FaultyStorage(storage)
+    recover_lazily(Table(watched, table.properties), _CLOCK, 1000, late_lock)
+    changed = {o.path for o in watched.recorder.operations if o.kind in MUTATING}
+    assert instant_path(rollback.at(State.COMPLETED)) not in changed
+    assert _rollbacks(storage) == [rollback.at(State.COMPLETED)]
+    assert data_files(storage) == [OLD_BASE]
