@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hoodie_ds.config.enums import Operation, TableType
@@ -20,11 +25,18 @@ from hoodie_ds.config.options.write import WRITE_OPTIONS
 from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.streamer import main as streamer
 from tests.documents import PROJECT, blocks, document, headings, links, run_example
 
 README = document("README.md")
 REFERENCE = document("conf/README.md")
+HOUSE = document("hoodie_ds/README.md")
+PACKAGE = PROJECT / "hoodie_ds"
 DOCUMENTS = [
     path.relative_to(PROJECT).as_posix()
     for path in sorted(PROJECT.rglob("*.md"))
@@ -131,6 +143,77 @@ def test_the_example_files_make_tables(name: str, kind: TableType, keys: int) ->
 def test_there_is_no_example_file_without_a_test() -> None:
     files = {path.stem for path in (PROJECT / "conf").glob("*.properties")}
     assert files == {"mor", "cow", "append_only"}
+
+
+class Way:
+    """Follows the functions of the package that are called."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and PACKAGE in file.parents:
+            self.calls.append((file.relative_to(PACKAGE).as_posix(), frame.f_code.co_name))
+
+    def reaches(self, module: str, entry: str) -> int:
+        """When an entry was called first: a function, or any method of a class."""
+        name = entry.rpartition(".")[2]
+        called = (n for n, call in enumerate(self.calls) if call[0] == module)
+        return next(n for n in called if name[0].isupper() or self.calls[n][1] == name)
+
+
+def batch(folder: Path, number: int) -> Iterator[Callable[[], Any]]:
+    """Yield what begins, writes and commits a micro-batch of the walk's kind."""
+    names: dict[str, Any] = {}
+    run_example(blocks(README, "python")[0], names, folder)
+    rows = pa.table({"uuid": ["a", "b"], "city": ["x", "y"], "fare": [1.0, 2.0], "ts": [1, 2]})
+    rows = rows.append_column(TASK_COLUMN, pa.array([0, 0], pa.int32()))
+    coordinator = Coordinator.of(WriteOptions.parse(names["opts"]))
+    begun: list[Any] = []
+    yield lambda: begun.append(coordinator.begin(rows.schema.remove(4), "query"))
+    sent = rows.to_batches()
+    yield lambda: begun.append(write_task(begun[0], TaskId(), BatchId("query", number), sent))
+    yield lambda: coordinator.commit([begun[1]])
+
+
+def test_the_walk_is_that_of_a_micro_batch(tmp_path: Path) -> None:
+    parts = HOUSE.split("\n**On ")[1:]
+    steps = [re.findall(r"^\| (\d+) \| \[.*?\]\((.*?)\) \| `(.*?)` \|", p, re.M) for p in parts]
+    assert [int(step[0]) for part in steps for step in part] == list(range(1, 27))
+    assert len({module for part in steps for _, module, _ in part}) == 26  # none comes twice
+    for call in batch(tmp_path, 0):
+        call()
+    for part, call in zip(steps, batch(tmp_path, 1), strict=True):
+        way = Way()
+        threading.setprofile(way)
+        sys.setprofile(way)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+        # Spark's own calls, and a class without code of its own, are not seen here
+        seen = [s[1:] for s in part if not s[1].startswith(("datasource/", "sink/messages"))]
+        reached = [way.reaches(*step) for step in seen]
+        assert reached == sorted(reached), sorted(zip(reached, seen, strict=True))
+
+
+def test_the_rooms_of_the_house_are_those_of_the_package() -> None:
+    table = HOUSE.split("\n## The house\n")[1].split("\n## ")[0]
+    named = set(re.findall(r"`([\w/]+(?:/|\.py))`", table))
+    rooms = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
+    assert rooms <= named
+    inner = {f"{path.parent.name}/" for path in PACKAGE.glob("sink/*/__init__.py")}
+    assert inner <= named
+    for name in named - inner:
+        assert (PACKAGE / name).exists(), name
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "hoodie_ds/README.md"])
+def test_every_path_that_is_named_exists(name: str) -> None:
+    found = re.findall(r"`((?:hoodie_ds|tests|benchmarks|conf|\.ci)/[\w/.]*)`", document(name))
+    assert all((PROJECT / path).exists() for path in found), found
 
 
 def test_every_test_that_the_traceability_names_exists() -> None:
