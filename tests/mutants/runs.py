@@ -1,4 +1,4 @@
-"""Test runs with a package of their own, forked from a process that is warm.
+"""Test runs in which a bug is planted, forked from a process that is warm.
 
 It has imported what others wrote, half of the time of a short run, and nothing of ours.
 """
@@ -9,10 +9,13 @@ import multiprocessing
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from tests.mutants.patches import Text
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "hoodie_ds"
@@ -28,32 +31,46 @@ _FORKED.set_forkserver_preload(
 )
 
 
-def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
-    """Run tests with the package of a folder; return pytest's exit code and its output."""
-    output = copy / "output"
-    process = _FORKED.Process(target=_pytest, args=(copy, tests, output))
-    process.start()
-    process.join(_SECONDS_MAX)
-    process.kill()
-    process.join()
-    assert process.exitcode is not None
-    return process.exitcode - _ENDED, output.read_text("utf-8")
+def run_tests(tests: Sequence[str], name: str = "", text: Text | None = None) -> tuple[int, str]:
+    """Run tests; return pytest's exit code and its output.
+
+    Parameters
+    ----------
+    tests : sequence of str
+        As pytest's command line takes them.
+    name : str
+        Of a bug that is planted before.
+    text : Text, optional
+        The bug, if it is one in the package's text: the tests run with a copy.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        if text is not None:
+            _change(Path(folder), text)
+        output = Path(folder) / "output"
+        planted = "" if text is not None else name
+        process = _FORKED.Process(target=_pytest, args=(folder, planted, tests, output))
+        process.start()
+        process.join(_SECONDS_MAX)
+        process.kill()
+        process.join()
+        assert process.exitcode is not None
+        return process.exitcode - _ENDED, output.read_text("utf-8")
 
 
-def _pytest(copy: Path, tests: Sequence[str], output: Path) -> None:
+def _pytest(folder: str, planted: str, tests: Sequence[str], output: Path) -> None:
     with output.open("w") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
     os.chdir(ROOT)
-    options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
+    if planted:
+        from tests.mutants.planted import MUTANTS
+
+        (patch,) = (mutant.patch for mutant in MUTANTS if mutant.name == planted)
+        assert not isinstance(patch, Text)
+        patch()
+    options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
-    sys.exit(_ENDED + pytest.main([*options, "-o", f"pythonpath={copy} .", *tests]))
-
-
-def copied(folder: Path) -> Path:
-    """Copy the package into a folder."""
-    shutil.copytree(PACKAGE, folder / "hoodie_ds", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+    sys.exit(_ENDED + pytest.main([*options, "-o", f"pythonpath={folder} .", *tests]))
 
 
 def module_with(text: str, package: Path = PACKAGE) -> Path:
@@ -62,3 +79,11 @@ def module_with(text: str, package: Path = PACKAGE) -> Path:
     assert len(found) == 1, f"{text!r} occurs in {len(found)} modules"
     assert found[0].read_text("utf-8").count(text) == 1, f"{text!r} occurs more than once"
     return found[0]
+
+
+def _change(folder: Path, text: Text) -> None:
+    """Put a copy of the package, with a bug, into a folder."""
+    copy = folder / "hoodie_ds"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    module = module_with(text.old, copy)
+    module.write_text(module.read_text("utf-8").replace(text.old, text.new), "utf-8")

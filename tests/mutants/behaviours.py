@@ -1,0 +1,93 @@
+"""What a function does wrongly, where it takes more than a line to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError
+from tests.mutants.patches import Changed, returns
+
+
+class Unlisted(dict[Any, Any]):
+    """A mapping in which nothing is found by `in`."""
+
+    __contains__ = returns(False)
+
+
+def overwriting(put: Any, storage: Any, *given: Any) -> Any:
+    """Replace what is there."""
+    return put(Changed(storage, put_if_absent=storage.replace), *given)
+
+
+def passing_over(put: Any, *given: Any) -> Any:
+    """Take a put that certainly failed for done."""
+    try:
+        return put(*given)
+    except CommitOutcomeUnknownError:
+        raise
+    except StorageError:
+        return True
+
+
+def telling_the_cause(put: Any, *given: Any) -> Any:
+    """Tell of a put that may have taken effect as of one that failed."""
+    try:
+        return put(*given)
+    except CommitOutcomeUnknownError as unknown:
+        raise (unknown.__cause__ or unknown) from None
+
+
+def deleting(abort: Any, coordinator: Any, messages: Sequence[Any]) -> None:
+    """Delete the files of a batch when it is given up."""
+    for message in messages:
+        for status in message.statuses if message else ():
+            coordinator.storage.delete(status.stat.path)
+    abort(coordinator, messages)
+
+
+def not_waiting(_: Any, flusher: Any) -> None:
+    """Take a flush for done that may fail."""
+    if flusher._pending:
+        _, size = flusher._pending.popleft()
+        flusher.in_flight_bytes -= size
+
+
+def marking_late(opened: Any, context: Any, *given: Any) -> Iterator[Any]:
+    """Put the marker of a file after the file."""
+    puts: list[tuple[Any, ...]] = []
+    storage = Changed(context.storage, put_if_absent=lambda *put: puts.append(put))
+    yield from opened(Changed(context, storage=storage), *given)
+    for put in puts:
+        context.storage.put_if_absent(*put)
+
+
+def listing_again(slices: Any, snapshot: Any) -> Any:
+    """List the folders again after what is in them was looked at."""
+    view = snapshot._view
+
+    def listed(files: Any) -> list[Any]:
+        folders = sorted({file.folder for file in files})
+        return [found for path in folders for found in view.latest_slices(path)]
+
+    return slices(Changed(snapshot, _view=Changed(view, slices_among=listed)))
+
+
+def knowing_no_other(settle: Any, exclusion: Any, timeline: Any) -> Any:
+    """Take the timeline of before the lock, as a single writer may."""
+    options = exclusion.batch.options
+    alone = Changed(options, concurrency=Changed(options.concurrency, is_shared=False))
+    changed = Changed(exclusion, batch=Changed(exclusion.batch, options=alone))
+    found = settle(changed, timeline)
+    exclusion._before = changed._before
+    return found
+
+
+def dividing(replace: Any, options: Any, **changes: Any) -> Any:
+    """Divide the names of partitions at their commas."""
+    if "partitions_to_delete" in changes:
+        paths = changes["partitions_to_delete"]
+        changes["partitions_to_delete"] = tuple(
+            p.strip() for path in paths for p in path.split(",")
+        )
+    return replace(options, **changes)
