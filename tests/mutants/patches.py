@@ -16,8 +16,29 @@ from functools import cache, cached_property, partial, wraps
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-Patch = Callable[[], None]
-"""Plants a bug in this process."""
+
+@dataclass(frozen=True)
+class Patch:
+    """A change of what a function does.
+
+    Parameters
+    ----------
+    name : str
+        The function.
+    change : callable
+        Makes another function of it.
+    """
+
+    name: str
+    change: Callable[[FunctionType], Callable[..., Any]]
+
+    def check(self) -> None:
+        """Fail if there is no such function, or if it does not use what is to be changed."""
+        _rewrapped(_find(self.name).value, self.change)
+
+    def plant(self) -> None:
+        """Change the function in this process, wherever it was imported."""
+        _find(self.name).replace(self.change)
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,7 @@ def instead(name: str, behaviour: Callable[..., Any]) -> Patch:
 
         return planted
 
-    return lambda: _find(name).replace(changed)
+    return Patch(name, changed)
 
 
 def skipped(name: str) -> Patch:
@@ -106,7 +127,7 @@ def within(name: str, **used: object) -> Patch:
         planted.__module__, planted.__qualname__ = function.__module__, function.__qualname__
         return planted
 
-    return lambda: _find(name).replace(changed)
+    return Patch(name, changed)
 
 
 class _Names(dict[str, Any]):

@@ -67,7 +67,7 @@ def _pytest(folder: str, planted: str, tests: Sequence[str], output: Path) -> No
 
         (patch,) = (mutant.patch for mutant in MUTANTS if mutant.name == planted)
         assert not isinstance(patch, Text)
-        patch()
+        patch.plant()
     options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     sys.exit(_ENDED + pytest.main([*options, "-o", f"pythonpath={folder} .", *tests]))

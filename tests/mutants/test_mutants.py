@@ -8,7 +8,7 @@ import pytest
 
 from tests.mutants.patches import Text
 from tests.mutants.planted import MUTANTS, Mutant
-from tests.mutants.runs import FAILED, PASSED, ROOT, run_tests
+from tests.mutants.runs import FAILED, PASSED, ROOT, module_with, run_tests
 from tests.tally import tally
 
 
@@ -33,3 +33,11 @@ def test_bugs_have_names_of_their_own_and_tests_that_exist() -> None:
     for mutant in MUTANTS:
         path, test = mutant.test.partition("[")[0].split("::")
         assert re.search(rf"^def {test}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+
+
+def test_what_is_changed_is_there() -> None:
+    for mutant in MUTANTS:
+        if isinstance(mutant.patch, Text):
+            module_with(mutant.patch.old)
+        else:
+            mutant.patch.check()
