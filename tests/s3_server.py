@@ -206,7 +206,7 @@ class _Faulty:
 
 def main() -> None:
     """Serve until the input ends."""
-    from moto.server import DomainDispatcherApplication, create_backend_app
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
     application = _Faulty(DomainDispatcherApplication(create_backend_app))

@@ -25,7 +25,7 @@ TRIPS = {
 }
 
 
-def trips(*rows: tuple[str, str, int, float]) -> pa.Table:
+def trips(*rows: tuple[str, str | None, int, float | None]) -> pa.Table:
     """Rows of a table with `TRIPS`: id, city, ts, fare."""
     kinds = {"id": pa.string(), "city": pa.string(), "ts": pa.int64(), "fare": pa.float64()}
     return pa.Table.from_pylist(

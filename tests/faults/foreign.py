@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from hoodie_ds.formats.avro.container import write_record
 from hoodie_ds.storage.protocol import Storage
@@ -67,7 +67,7 @@ def plan_compaction(
     storage: Storage, time: str, slices: Iterable[FileSlice], action: str = "compaction"
 ) -> None:
     """Schedule a compaction, or a log compaction, of file slices."""
-    operations = [
+    operations: list[dict[str, Any]] = [
         {
             "baseInstantTime": found.base_instant,
             "deltaFilePaths": [log.file_name for log in found.logs],
@@ -85,7 +85,7 @@ def plan_compaction(
 
 def plan_clustering(storage: Storage, time: str, slices: Iterable[FileSlice]) -> None:
     """Schedule a clustering of file slices into one file group."""
-    named = [
+    named: list[dict[str, Any]] = [
         {
             "dataFilePath": found.base.path if found.base else None,
             "deltaFilePaths": [],
@@ -99,7 +99,7 @@ def plan_clustering(storage: Storage, time: str, slices: Iterable[FileSlice]) ->
     group = {
         "slices": named, "metrics": {}, "numOutputFileGroups": 1, "extraMetadata": {}, "version": 1
     }  # fmt: skip
-    plan = {
+    plan: dict[str, Any] = {
         "inputGroups": [group], "strategy": None, "extraMetadata": {},
         "preserveHoodieMetadata": True, "version": 1,
     }  # fmt: skip

@@ -44,7 +44,7 @@ BATCHES = 6
 TRIES = 12
 FAULTS = (Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.LOST_ANSWER, Effect.FAILED)
 SPAN = "hoodie.streaming.batches.per.commit"
-INDEXES = ({}, BLOOM, {**BLOOM, **STATE})
+INDEXES: tuple[dict[str, str], ...] = ({}, BLOOM, {**BLOOM, **STATE})
 
 
 class Simulation:

@@ -6,6 +6,7 @@ Readers give the right rows or an error of ours; writers too, and leave nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -44,11 +45,12 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-def written(kind: str) -> tuple[MemoryStorage, list[object]]:
+def written(kind: str) -> tuple[MemoryStorage, list[Any]]:
     """A table, and what it read as after each batch."""
     options = {k: v for k, v in {**TRIPS, **KINDS[kind]}.items() if v}
     clock = SimClock()
-    table, history = MemoryStorage(clock=clock), []
+    history: list[Any] = []
+    table = MemoryStorage(clock=clock)
     for number, step in enumerate(STEPS):
         clock.advance(1000)
         run(table, options, number, step, number, clock=clock)

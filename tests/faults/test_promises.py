@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -18,7 +18,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
 from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
@@ -59,7 +59,7 @@ def table() -> MemoryStorage:
 
 def begun(
     storage: object, attempt: str, schema: pa.Schema = TWO.schema, **options: str
-) -> tuple[Batch, Callable[[list[TaskCommitMessage]], None]]:
+) -> tuple[Batch, Callable[[Sequence[TaskCommitMessage | None]], WriteResult]]:
     given = {key: value for key, value in {**OPTIONS, **options}.items() if value}
     coordinator = writer(cast(Storage, storage), given, attempt, SimClock(), NoPauses())
     return coordinator.begin(schema, attempt), coordinator.commit
@@ -245,7 +245,8 @@ def test_an_open_instant_goes_on_in_an_application_that_counts_anew() -> None:
 
 def test_a_writer_that_is_rolled_back_just_before_its_turn() -> None:
     """Whoever rolls it back decides nothing else, so that the turn's number alone tells."""
-    clock, done = SimClock(), []
+    done: list[Any] = []
+    clock = SimClock()
     storage, options = MemoryStorage(clock=clock), {**OPTIONS, **SEVERAL}
     run(storage, options, 0, Step(ONE), 0, clock=clock)
     before = found(storage)
@@ -277,7 +278,8 @@ def test_a_late_delete_takes_no_newer_row_away(kind: dict[str, str]) -> None:
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_late_file_of_the_first_instant_is_invisible(killed: bool) -> None:
     """Its task had put the marker when another driver undid the instant and went on."""
-    storage, done = MemoryStorage(), []
+    done: list[Any] = []
+    storage = MemoryStorage()
 
     def others(operation: Operation) -> None:
         if operation.kind is Kind.CREATE and not done:

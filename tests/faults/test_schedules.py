@@ -37,7 +37,7 @@ def test_every_schedule_of_further_pairs(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", {**PAIRS, **NIGHTLY})
+@pytest.mark.parametrize("name", [*PAIRS, *NIGHTLY])
 def test_every_schedule_of_writers_that_know_of_no_other(name: str) -> None:
     assert all_of(name, {**PAIRS, **NIGHTLY}[name], SINGLE) == 924
 

@@ -45,7 +45,7 @@ class Place:
         opts = {**self.opts, MISSING: "true"}
         return HoodieTable("/t", opts, storage=self.storage, clock=self.clock, ids=self.ids)
 
-    def begin(self, rows: pa.Table, storage: Storage | None = None, **options: str) -> Begun:
+    def begin(self, rows: pa.Table, storage: Storage | None = None, /, **options: str) -> Begun:
         parsed = WriteOptions.parse({**self.opts, **options, "path": "/t"})
         self.clock.advance(1)
         writer = Coordinator(parsed, storage or self.storage, self.clock, self.ids, NoPauses())

@@ -43,7 +43,7 @@ def buckets_of(path: Path) -> dict[str, set[int]]:
 def test_rules_decide_as_they_do_in_java(jvm_hudi: JvmHudi) -> None:
     draw = random.Random(5)
     paths = ["", *("".join(draw.choices(LETTERS, k=draw.randint(1, 12))) for _ in range(60))]
-    texts = []
+    texts: list[str] = []
     while len(texts) < 150:
         prefix = draw.choice(["", "", "(?i)"])
         patterns = [prefix + "".join(draw.choices(PARTS, k=draw.randint(1, 6))) for _ in range(2)]

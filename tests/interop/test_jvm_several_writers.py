@@ -13,7 +13,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import WriteConflictError
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.timeline.paths import FILE_LOCK
 from tests.interop.hudi_rs import read_with_hudi_rs
@@ -67,7 +67,7 @@ def table(request: pytest.FixtureRequest, jvm_hudi: JvmHudi, tmp_path: Path) -> 
     return place
 
 
-def write(writer: Coordinator, rows: pa.Table) -> Callable[[], None]:
+def write(writer: Coordinator, rows: pa.Table) -> Callable[[], WriteResult]:
     """Write rows, and return their commit."""
     batch = writer.begin(rows.schema)
     message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)

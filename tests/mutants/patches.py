@@ -226,4 +226,4 @@ def _owner(module: ModuleType, path: list[str]) -> ModuleType | type | None:
     home = owner if isinstance(owner, type) else vars(owner)[path[-1]]
     if isinstance(home, ModuleType) or getattr(home, "__module__", None) != module.__name__:
         return None
-    return owner  # type: ignore[no-any-return]
+    return owner

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import hoodie_ds
 from tests.spark import fail_points
@@ -39,7 +39,7 @@ def build(job: dict[str, Any]) -> SparkSession:
 def run(writer: DataStreamWriter, stop: Path) -> None:
     """Run a query to its end; if a file says so, stop it first, and go on with another one."""
     query = writer.trigger(availableNow=True).start()
-    while not query.awaitTermination(0.05):
+    while not query.awaitTermination(0.05):  # type: ignore[arg-type]
         if stop.exists():
             stop.unlink()
             query.stop()

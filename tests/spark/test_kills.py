@@ -14,7 +14,7 @@ from tests.tally import tally
 
 pytestmark = pytest.mark.spark
 
-KILLS = {
+KILLS: dict[str, tuple[str, ...]] = {
     name: (name,)
     for name in (
         "before begin",

@@ -66,7 +66,7 @@ def main() -> None:
     hoodie_ds.register(spark)
     fail_points.register(spark)
     writers = Writers(spark, Path(job["folder"]), job["options"])
-    with ThreadPoolExecutor(initializer=activate, initargs=[spark]) as pool:
+    with ThreadPoolExecutor(initializer=activate, initargs=(spark,)) as pool:
         running = [pool.submit(writers.stream, Path(job["stream"]))]
         if "batches" in job:
             running.append(pool.submit(writers.batches, Path(job["batches"])))

@@ -10,6 +10,7 @@ import pytest
 
 from hoodie_ds import HoodieTable, foreach_batch
 from hoodie_ds.errors import OptionError, ReplayMismatchError
+from hoodie_ds.sink.messages import WriteResult
 from tests.tables import TRIPS, TYPE, TYPES, found, tree, trips
 
 OPERATION = "hoodie.datasource.write.operation"
@@ -23,7 +24,7 @@ def numbered(number: int, writer: str = "nightly load") -> dict[str, str]:
     return {WRITER: writer, NUMBER: str(number)}
 
 
-Write = Callable[[HoodieTable, pa.Table, dict[str, str]], None]
+Write = Callable[[HoodieTable, pa.Table, dict[str, str]], WriteResult]
 WRITES: dict[str, Write] = {
     "insert": lambda table, rows, options: table.insert(rows, options),
     "bulk_insert": lambda table, rows, options: table.insert(

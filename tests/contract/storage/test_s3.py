@@ -147,7 +147,7 @@ def test_the_library_below_does_not_retry(storage: RetryingStorage) -> None:
         once(storage).put_if_absent("lost-1", b"x")
     for call in (once(storage).read, once(storage).open_input, once(storage).delete):
         with pytest.raises(UnavailableError):
-            call(f"busy-1-{call.__name__}")  # type: ignore[operator]
+            call(f"busy-1-{call.__name__}")
 
 
 def test_what_is_busy_for_a_while_is_done(storage: RetryingStorage) -> None:

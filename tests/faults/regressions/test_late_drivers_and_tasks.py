@@ -88,7 +88,7 @@ def test_a_batch_that_waits_for_the_next_was_committed_twice(kind: str) -> None:
         while True:
             at += 5  # any of them is like its neighbours
             drivers = Drivers(f"span-{kind}-{at}", {**BLOOM, TYPE: kind, **SPAN})
-            reached = []
+            reached: list[Any] = []
 
             def other_first(
                 operation: Operation,
@@ -155,7 +155,7 @@ def test_a_batch_that_one_commit_holds_was_completed_from_a_manifest_too() -> No
     """One driver waits for the next batch, another commits each; neither saw the other."""
     waiting, at_once = Drivers("at-once", SPAN), Drivers("at-once", {})
     at_once.storage, at_once.count = waiting.storage, 100
-    killed = []
+    killed: list[Any] = []
 
     def dies(operation: Operation) -> None:
         if operation.kind is Kind.PUT and "/turns/" in operation.path:
@@ -243,7 +243,7 @@ def test_a_driver_with_another_number_of_batches_made_written_ones_void() -> Non
 def test_a_batch_was_reported_as_written_that_another_driver_had_undone() -> None:
     """Between the driver's last look at the timeline and its manifest."""
     drivers = Drivers("undone", SPAN)
-    undone = []
+    undone: list[Any] = []
 
     def begins(operation: Operation) -> None:
         if operation.kind is Kind.PUT and "manifest" in operation.path and not undone:

@@ -95,9 +95,11 @@ class Stopped(LocalStorage):
     """A disk of a process that is stopped while its log file is open."""
 
     __slots__ = ("meanwhile", "then")
+    meanwhile: Callable[[], object]
+    then: Exception | None
 
     def __init__(
-        self, root: str, meanwhile: Callable[[], None], then: Exception | None = None
+        self, root: str, meanwhile: Callable[[], object], then: Exception | None = None
     ) -> None:
         super().__init__(root)
         object.__setattr__(self, "meanwhile", meanwhile)

@@ -97,7 +97,7 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("what", {**ENDS, **REFUSALS})
+@pytest.mark.parametrize("what", [*ENDS, *REFUSALS])
 def test_a_batch_may_fail(what: str) -> None:
     name, fault = {**ENDS, **REFUSALS}[what]
     swept = Sweep(name)

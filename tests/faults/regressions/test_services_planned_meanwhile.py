@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -30,10 +31,10 @@ DROP = {
     "hoodie.datasource.write.operation": "delete_partition",
     "hoodie.datasource.write.partitions.to.delete": "x",
 }
-PLANS = {
+PLANS: dict[str, Callable[..., None]] = {
     "compaction": foreign.plan_compaction,
     "clustering": foreign.plan_clustering,
-    "log compaction": lambda *args: foreign.plan_compaction(*args, action="logcompaction"),
+    "log compaction": partial(foreign.plan_compaction, action="logcompaction"),
 }
 MODES = {"single": {}, "several": {MODE: SEVERAL}}
 
@@ -174,7 +175,7 @@ def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None
     """Its writer died before it decided; another engine takes no turn, so turns do not tell."""
     place = _place("COPY_ON_WRITE")
     crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
-    batch = place.begin(MINE, storage=FaultyStorage(place.storage, [crash]))
+    batch = place.begin(MINE, FaultyStorage(place.storage, [crash]))
     message = batch.write()
     with pytest.raises(SimulatedCrash):
         batch.writer.commit([message])
@@ -228,7 +229,7 @@ def test_nothing_is_undone_under_a_pending_restore(
 def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:
     place = _place("COPY_ON_WRITE")
     crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
-    batch = place.begin(MINE, storage=FaultyStorage(place.storage, [crash]))
+    batch = place.begin(MINE, FaultyStorage(place.storage, [crash]))
     with pytest.raises(SimulatedCrash):
         batch.writer.commit([batch.write()])
     foreign.begin_restore(place.storage, _later(place))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import HoodieError, SchemaError
+from hoodie_ds.formats.admission import admit
 from hoodie_ds.sink import task_writer
 from hoodie_ds.sink import write_checks as plan
 
@@ -90,7 +92,7 @@ def test_a_narrower_number_is_a_key_of_a_double_column(tmp_path: Path) -> None:
     assert sorted(keys) == ["0.5", "2.0"]
 
 
-TWINS = {
+TWINS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "columns of table and batch": ({"name": "a"}, {"Name": "b"}, "'name' and 'Name'"),
     "columns of a batch": ({}, {"name": "a", "NAME": "b"}, "'name' and 'NAME'"),
     "fields of a struct": ({}, {"s": {"a": 1, "A": 2}}, "'s.a' and 's.A'"),
@@ -246,9 +248,13 @@ def test_a_batch_of_more_text_than_an_array_holds_was_refused(
 ) -> None:
     """As with 2 GiB, which is where an array of text ends, but smaller."""
     monkeypatch.setattr(task_writer, "_PART_BYTES", 1000)
-    seen = []
-    admit = task_writer.admit
-    monkeypatch.setattr(task_writer, "admit", lambda *of: seen.append(of[0]) or admit(*of))
+    seen: list[pa.Table] = []
+
+    def counting(chunk: pa.Table, *more: Any) -> pa.Table:
+        seen.append(chunk)
+        return admit(chunk, *more)
+
+    monkeypatch.setattr(task_writer, "admit", counting)
     monkeypatch.setattr(task_writer, "_CHUNK_BYTES", 1)
     texts = ["x" * (i % 300) for i in range(300)]
     rows = pa.table(

@@ -85,7 +85,7 @@ def test_an_upgrade_while_staged_rows_are_merged_is_seen() -> None:
             upgrade(place.storage)
 
     seen: list[str] = []
-    batch = place.begin(MINE, storage=FaultyStorage(place.storage, before_each=others))
+    batch = place.begin(MINE, FaultyStorage(place.storage, before_each=others))
     rows = MINE.to_batches()
     tasks = [write_task(batch.batch, TaskId(n), BatchId("q", 0), rows) for n in range(2)]
     assert all(message.staged for message in tasks)
@@ -108,7 +108,7 @@ def test_an_upgrade_while_the_lock_is_waited_for_is_seen(how: Callable[[Storage]
 
     seen: list[str] = []
     committing: list[bool] = []
-    batch = place.begin(MINE, storage=FaultyStorage(place.storage, before_each=others))
+    batch = place.begin(MINE, FaultyStorage(place.storage, before_each=others))
     message = batch.write()
     committing.append(True)
     with pytest.raises(UnsupportedTableError, match=r"table version 8.*"):
@@ -126,7 +126,7 @@ def test_an_upgrade_while_a_task_writes_is_seen(place: Place) -> None:
 
     seen: list[str] = []
     before = _left(place)
-    batch = place.begin(MINE, storage=FaultyStorage(place.storage, before_each=others))
+    batch = place.begin(MINE, FaultyStorage(place.storage, before_each=others))
     with pytest.raises(UnsupportedTableError, match=r"table version 8.*"):
         batch.write()
     assert seen

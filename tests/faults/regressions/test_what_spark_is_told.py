@@ -8,6 +8,7 @@ import pickle
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -180,7 +181,7 @@ def test_a_declared_schema_that_does_not_fit(
 
 
 def test_nulls_in_a_column_declared_without_them(tmp_path: Path) -> None:
-    HoodieTable(str(tmp_path), TRIPS).upsert(trips(("a", "x", 1, None)))  # type: ignore[arg-type]
+    HoodieTable(str(tmp_path), TRIPS).upsert(trips(("a", "x", 1, None)))
     with pytest.raises(SchemaError, match="'fare' is declared NOT NULL and has nulls"):
         read(tmp_path, columns(("fare", "double"), nullable=False))
 
@@ -211,7 +212,7 @@ def test_our_sentence_was_not_the_last_line() -> None:
     assert our_sentence("of Spark alone") is None
 
 
-def progress(query: str, batch: int) -> SimpleNamespace:
+def progress(query: str, batch: int) -> Any:
     return SimpleNamespace(progress=SimpleNamespace(id=query, batchId=batch))
 
 

@@ -76,6 +76,6 @@ def test_the_filter_counts_as_memory_of_the_state(room: int) -> None:
     for where, stored in every.items():
         cache.put(where, stored)
     meant, _ = cache.ask_front(every, STORED)
-    kept = [stored for where in every if (stored := cache.get(where)) is not None]
-    assert sum(stored.nbytes for stored in kept) + cache.front_bytes <= largest
+    kept = [found for where in every if (found := cache.get(where)) is not None]
+    assert sum(found.nbytes for found in kept) + cache.front_bytes <= largest
     assert (len(meant) == SLICES) is (room == 1000)

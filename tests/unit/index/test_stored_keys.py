@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from hoodie_ds.index import stored_keys
 from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.stored_keys import KeyQuery, Place, StoredKeys
+from hoodie_ds.index.stored_keys import KeyQuery, Place, SliceKeys, StoredKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 Hash = Callable[[pa.Array], npt.NDArray[np.uint32]]
@@ -69,7 +70,7 @@ def test_a_second_query_does_not_go_through_all_stored_keys(
     query, order = KeyQuery.of(pa.array(["k1", "x", "k9999", "k10000"]))
     first = keys.search(query)
     compared: list[int] = []
-    equal = stored_keys.pc.equal
+    equal = pc.equal
 
     def counting(left: pa.Array, right: pa.Array) -> Any:
         compared.append(len(left))
@@ -78,7 +79,7 @@ def test_a_second_query_does_not_go_through_all_stored_keys(
     def never(*_: Any) -> None:
         raise AssertionError("the stored keys were scanned, or hashed again")
 
-    monkeypatch.setattr(stored_keys.pc, "equal", counting)
+    monkeypatch.setattr(pc, "equal", counting)
     for name in ("_are_in", "string_hashes"):
         monkeypatch.setattr(stored_keys, name, never)
     assert keys.search(query).tolist() == first.tolist()
@@ -93,5 +94,5 @@ def test_the_bound_counts_keys_and_hashes() -> None:
     assert keys.nbytes == before == keys.keys.nbytes + keys._by_hash.nbytes
     cache = KeyCache(before - 1)
     place = Place("/t", FileSlice(FileGroupId("p", "f"), "1", None, ()), "")
-    cache.put(place, keys)
+    cache.put(place, SliceKeys(keys, StoredKeys(keys.keys.slice(0, 0))))
     assert cache.get(place) is None

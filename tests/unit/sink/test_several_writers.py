@@ -76,7 +76,7 @@ class Town:
         self.storage = MemoryStorage(clock=self.clock)
         self.ids = SimIds()
 
-    def writer(self, storage: Storage | None = None, **changes: str) -> Coordinator:
+    def writer(self, storage: Storage | None = None, /, **changes: str) -> Coordinator:
         named = {key.replace("__", "."): value for key, value in changes.items()}
         options = WriteOptions.parse({**self.options, **named, "path": "/t"})
         self.clock.advance(1)

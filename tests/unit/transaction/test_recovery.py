@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -224,7 +224,12 @@ def test_an_instant_that_came_no_further_than_requested_is_rolled_back(storage: 
 
 def test_a_pending_clustering_is_refused_and_nothing_is_touched(storage: Storage) -> None:
     table = _ours_died(storage)
-    plan = {"inputGroups": [], "strategy": None, "extraMetadata": None, "version": 1}
+    plan: dict[str, Any] = {
+        "inputGroups": [],
+        "strategy": None,
+        "extraMetadata": None,
+        "version": 1,
+    }
     plan["preserveHoodieMetadata"] = True
     request = {"operationType": "CLUSTER", "clusteringPlan": plan, "extraMetadata": None}
     instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
