@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 import hoodie_ds
@@ -16,7 +17,6 @@ from hoodie_ds import HoodieTable
 
 pytestmark = pytest.mark.spark
 
-SUBMIT = [str(Path(sys.prefix) / "bin/spark-submit"), "--master", "local[2]"]
 SCRIPT = str(Path(hoodie_ds.__file__).with_name("streamer.py"))
 PROPERTIES = """
 hoodie.table.name=t
@@ -24,6 +24,14 @@ hoodie.table.type=MERGE_ON_READ
 hoodie.datasource.write.recordkey.field=id
 hoodie.datasource.write.precombine.field=ts
 """
+
+
+def submit(folder: Path) -> list[str]:
+    """The command of Spark's script, by a link: it cannot stand in a folder with a blank."""
+    home = folder / "spark"
+    if not home.exists():
+        home.symlink_to(Path(pyspark.__file__).parent, target_is_directory=True)
+    return ["env", f"SPARK_HOME={home}", str(home / "bin/spark-submit"), "--master", "local[2]"]
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -60,12 +68,12 @@ def lay_down(folder: Path, number: int) -> None:
 def test_spark_submit_runs_it_and_a_second_run_goes_on(tmp_path: Path) -> None:
     lay_down(tmp_path, 0)
     lay_down(tmp_path, 1)
-    first = run(tmp_path, *SUBMIT, SCRIPT, "--source-format", "parquet")
+    first = run(tmp_path, *submit(tmp_path), SCRIPT, "--source-format", "parquet")
     assert first.returncode == 0, first.stderr
     assert "batch 1: 10 rows" in first.stdout
     assert "20 in all" in first.stdout
     lay_down(tmp_path, 2)
-    second = run(tmp_path, *SUBMIT, SCRIPT, "--source-format", "parquet")
+    second = run(tmp_path, *submit(tmp_path), SCRIPT, "--source-format", "parquet")
     assert second.returncode == 0, second.stderr
     assert "batch 2: 10 rows" in second.stdout
     table = HoodieTable(str(tmp_path / "t"))
