@@ -1,16 +1,20 @@
-"""Tables that Apache Hudi wrote, with the rows they must read as.
+"""Tables that Apache Hudi wrote, with what its own reader answers.
 
-They are in the folder ``tables``: ``NAME.zip`` holds one table, ``NAME.expected.json`` its latest
-snapshot, where dates and timestamps are ISO text, decimals text, binary base64 and maps lists of
-pairs.
+They are in the folder ``tables``: ``NAME.zip`` holds the files of one table, ``NAME.json.gz`` what
+the table shows, and queries with their answers. `tests.golden.make` makes both. In answers dates
+and timestamps are ISO text, decimals text, binary base64 and maps lists of pairs.
 """
 
 from __future__ import annotations
 
 import base64
 import datetime as dt
+import gzip
 import json
+import re
 import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,26 +23,61 @@ import pyarrow as pa
 
 FOLDER = Path(__file__).resolve().parent / "tables"
 
+QUERY = "hoodie.datasource.query.type"
+READ_OPTIMIZED_QUERY = {QUERY: "read_optimized"}
+INCREMENTAL_QUERY = {QUERY: "incremental"}
+CDC_QUERY = {**INCREMENTAL_QUERY, "hoodie.datasource.query.incremental.format": "cdc"}
 
-def golden_names(part: str = "") -> list[str]:
-    """Names of the golden tables that contain ``part``."""
-    return sorted(path.stem for path in FOLDER.glob("*.zip") if part in path.stem)
+
+@dataclass(frozen=True)
+class Query:
+    """A query, and what Apache Hudi answered.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        Options of the read; none for the latest snapshot.
+    rows : list of dict
+        The answer, in the notation of the files.
+    error : str, optional
+        What Hudi's reader failed with instead.
+    """
+
+    options: Mapping[str, str]
+    rows: list[dict[str, Any]]
+    error: str | None = None
+
+
+def golden_names(start: str = "") -> list[str]:
+    """Names of the golden tables that begin with ``start``."""
+    return sorted(path.stem for path in FOLDER.glob(f"{start}*.zip"))
+
+
+def queries(name: str) -> list[Query]:
+    """Queries of a golden table, with what Hudi answered."""
+    with gzip.open(FOLDER / f"{name}.json.gz", "rt", encoding="utf-8") as file:
+        found = json.load(file)["queries"]
+    return [Query(q["options"], q.get("rows", []), q.get("error")) for q in found]
+
+
+def golden_file(name: str, pattern: str) -> bytes:
+    """Content of a golden table's first file whose path the regular expression is found in."""
+    with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
+        return archive.read(next(p for p in archive.namelist() if re.search(pattern, p)))
 
 
 def unzip_table(name: str, folder: Path) -> Path:
     """Unzip a golden table into ``folder`` and return its base path."""
     with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
-        members = [item for item in archive.namelist() if not item.startswith("__MACOSX")]
-        archive.extractall(folder, members)
-    tops = {member.split("/")[0] for member in members}
-    assert len(tops) == 1, f"{name}.zip must hold one table, found {sorted(tops)}"
-    return folder / tops.pop()
+        archive.extractall(folder / name)
+    return folder / name
 
 
 def expected_rows(name: str) -> list[dict[str, Any]]:
-    """Rows of a golden table's latest snapshot, in the notation of the expected file."""
-    rows: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.expected.json").read_text())["rows"]
-    return rows
+    """Rows of a golden table's latest snapshot, in the notation of the files."""
+    (snapshot,) = (query for query in queries(name) if not query.options)
+    assert snapshot.error is None, snapshot.error
+    return snapshot.rows
 
 
 def assert_rows_equal(actual: pa.Table, expected: list[dict[str, Any]]) -> None:

@@ -1,26 +1,21 @@
-"""Makes the files of ``tests/golden/histories`` with Apache Hudi on the JVM.
+"""The files of ``tests/golden/histories``: batches for a hundred keys, and what Hudi makes of them.
 
-``python -m tests.golden.make.merge_histories [NAME ...]`` makes those that are named, or all;
-with ``--check`` it makes nothing and tells where Hudi's answers differ from those in the files. The
-batches follow from the name of the history alone. Needs what ``.ci/setup test --jvm`` sets up.
+The batches follow from the name of the history alone.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import random
-import sys
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from tests.golden.histories import FOLDER, KINDS, OPTIONS, TABLES, rows_of, steps
-from tests.interop.jvm_hudi import JvmHudi, JvmHudiError, start
+from tests.golden.make.recipe import zip_table
+from tests.interop.jvm_hudi import JvmHudi, JvmHudiError
 
 NAMES = [*KINDS, "long_nulls", "string_nulls"]
 """Histories: the type of the ordering column, and whether it has nulls."""
@@ -109,16 +104,6 @@ def ask(oracle: JvmHudi, name: str, table: str, folder: Path) -> list[tuple[str,
     return found
 
 
-def zip_table(path: Path, archive: Path) -> None:
-    """Zip a table without checksums that Hadoop keeps, all files with one time."""
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-        for file in sorted(path.rglob("*")):
-            if file.is_file() and file.suffix != ".crc":
-                info = zipfile.ZipInfo(str(file.relative_to(path)))
-                info.compress_type = zipfile.ZIP_DEFLATED
-                target.writestr(info, file.read_bytes())
-
-
 def made(oracle: JvmHudi, name: str, folder: Path) -> list[dict[str, Any]]:
     """The content of a history's file."""
     answers = {table: ask(oracle, name, table, folder) for table in TABLES}
@@ -152,26 +137,3 @@ def differences(oracle: JvmHudi, name: str, folder: Path) -> list[str]:
             if keys:
                 found.append(f"{name}, {table}, step {number}: {sorted(keys)}")
     return found
-
-
-def main() -> int:
-    """Make or check histories; return how many differ."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
-    parser.add_argument("--check", action="store_true", help="compare, and make nothing")
-    arguments = parser.parse_args()
-    differing = 0
-    with tempfile.TemporaryDirectory() as scratch, start(Path(scratch)) as oracle:
-        for name in arguments.names:
-            if not arguments.check:
-                write_history(oracle, name, Path(scratch))
-                print(f"{name}: made", flush=True)
-                continue
-            lines = differences(oracle, name, Path(scratch))
-            differing += len(lines)
-            print("\n".join(lines or [f"{name}: as stored"]), flush=True)
-    return min(differing, 1)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

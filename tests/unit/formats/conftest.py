@@ -1,23 +1,21 @@
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.golden.golden_tables import FOLDER
+from tests.golden.golden_tables import golden_names, unzip_table
 
 
 @pytest.fixture
 def golden(tmp_path: Path) -> Callable[[str], list[Path]]:
-    """Unzips the golden tables whose name matches a pattern; gives all their files."""
+    """Unzips the golden tables whose name begins so; gives their files but for empty ones."""
 
-    def unzip(pattern: str) -> list[Path]:
-        for archive in sorted(FOLDER.glob(f"{pattern}.zip")):
-            with zipfile.ZipFile(archive) as file:
-                file.extractall(tmp_path / archive.stem)
-        files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
-        return [path for path in files if "__MACOSX" not in path.parts]
+    def unzip(start: str) -> list[Path]:
+        for name in golden_names(start):
+            unzip_table(name, tmp_path)
+        files = (path for path in tmp_path.rglob("*") if path.is_file())
+        return sorted(path for path in files if path.stat().st_size)
 
     return unzip

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from hoodie_ds.timeline.paths import TEMP, instant_path, marker_path
 from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, plan_to_bytes
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.rollback import finish_rollback, roll_back
-from tests.golden.golden_tables import FOLDER
+from tests.golden.golden_tables import golden_file
 from tests.unit.transaction.failed_tables import (
     DONE,
     FAILED,
@@ -39,15 +38,8 @@ from tests.unit.transaction.failed_tables import (
     put_file,
 )
 
-_GOLDEN = FOLDER / "mor_parquet_v6_nonpartitioned_rollback.zip"
+_GOLDEN = "v6_mor_failed_rolled_back"
 _CLOCK = FixedClock()
-
-
-def _golden(ending: str) -> bytes:
-    with zipfile.ZipFile(_GOLDEN) as archive:
-        names = [n for n in archive.namelist() if n.endswith(ending) and "__MACOSX" not in n]
-        assert len(names) == 1
-        return archive.read(names[0])
 
 
 def _rollbacks(table: Table) -> list[Instant]:
@@ -68,16 +60,15 @@ def _request(table: Table, instant: Instant, time: str) -> Instant:
 
 
 @pytest.mark.parametrize(
-    ("ending", "schema"), [(".rollback.requested", PLAN_SCHEMA), (".rollback", METADATA_SCHEMA)]
+    ("ending", "schema"), [("rollback.requested$", PLAN_SCHEMA), ("rollback$", METADATA_SCHEMA)]
 )
 def test_the_schemas_are_those_that_hudi_embeds(ending: str, schema: dict[str, Any]) -> None:
-    assert (
-        json.loads(fastavro.reader(io.BytesIO(_golden(ending))).metadata["avro.schema"]) == schema
-    )
+    container = fastavro.reader(io.BytesIO(golden_file(_GOLDEN, ending)))
+    assert json.loads(container.metadata["avro.schema"]) == schema
 
 
 def test_the_command_block_is_hudis_but_for_its_times(storage: Storage) -> None:
-    (theirs,) = read_blocks(_golden(".log.2_1-0-1"), "golden")
+    (theirs,) = read_blocks(golden_file(_GOLDEN, r"\.log\.3_"), "golden")
     table = new_table(storage)
     put_file(table, MIXED_LOG, data_block(DONE) + data_block(FAILED))
     commit(table, DONE, MIXED_LOG, action=Action.DELTA_COMMIT)

@@ -1,6 +1,5 @@
 import dataclasses
 import pickle
-import zipfile
 import zlib
 from collections.abc import Callable
 
@@ -11,29 +10,46 @@ from hoodie_ds.config.properties.java_properties import format_properties, parse
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
-from tests.golden.golden_tables import FOLDER
+from tests.golden.golden_tables import golden_file
 
 _PATH = ".hoodie/hoodie.properties"
 
 
 def _golden(name: str) -> TableProperties:
-    with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
-        member = next(
-            member
-            for member in archive.namelist()
-            if member.endswith("/" + _PATH) and "__MACOSX" not in member and member.count("/") == 2
-        )
-        return TableProperties.parse(archive.read(member), member)
+    return TableProperties.parse(golden_file(name, f"^{_PATH}$"), _PATH)
 
 
-# What Hudi 1.2 on the JVM writes into a new table of version 6.
-_HUDI_1_2 = {
+_TRIPS = {
     "hoodie.table.name": "trips",
     "hoodie.table.type": "MERGE_ON_READ",
     "hoodie.table.version": "6",
     "hoodie.timeline.layout.version": "1",
     "hoodie.table.recordkey.fields": "uuid",
     "hoodie.table.partition.fields": "city",
+}
+# What Hudi 0.15 writes.
+_HUDI_0_15 = {
+    **_TRIPS,
+    "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.SimpleKeyGenerator",
+    "hoodie.table.precombine.field": "ts",
+    "hoodie.compaction.payload.class": (
+        "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+    ),
+    "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    "hoodie.datasource.write.hive_style_partitioning": "true",
+    "hoodie.datasource.write.partitionpath.urlencode": "false",
+    "hoodie.datasource.write.drop.partition.columns": "false",
+    "hoodie.database.name": "default",
+    "hoodie.archivelog.folder": "archived",
+    "hoodie.table.checksum": str(zlib.crc32(b"default.trips")),
+    "hoodie.table.create.schema": (
+        '{"type":"record","name":"trips_record","namespace":"hoodie.trips","fields":'
+        '[{"name":"ts","type":["long","null"]},{"name":"uuid","type":["string","null"]}]}'
+    ),
+}
+# What Hudi 1.2 on the JVM writes into a new table of version 6.
+_HUDI_1_2 = {
+    **_TRIPS,
     "hoodie.table.keygenerator.type": "SIMPLE",
     "hoodie.table.ordering.fields": "ts",
     "hoodie.compaction.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
@@ -57,8 +73,8 @@ def _new(**changes: object) -> TableProperties:
 
 
 def test_a_table_of_hudi_0_15() -> None:
-    table = _golden("trips_mor_avro_v6_trips_8i1u")
-    assert table.name == "v6_trips_8i1u"
+    table = TableProperties.parse(format_properties(_HUDI_0_15), _PATH)
+    assert table.name == "trips"
     assert table.database == "default"
     assert table.table_type is TableType.MERGE_ON_READ
     assert (table.version, table.layout_version) == (6, 1)
@@ -78,24 +94,30 @@ def test_a_table_of_hudi_0_15() -> None:
 
 
 def test_a_table_without_payload_class_orders_by_its_ordering_field() -> None:
-    table = _golden("cow_v6_complexkeygen_hivestyle")
+    entries = {k: v for k, v in _HUDI_0_15.items() if k != "hoodie.compaction.payload.class"}
+    table = TableProperties.parse(format_properties(entries), _PATH)
     assert table.merge_mode is MergeMode.EVENT_TIME_ORDERING
+
+
+def test_a_table_with_keys_of_several_fields() -> None:
+    table = _golden("v6_cow_complex_keys")
     assert table.key_generator is KeyGeneratorType.COMPLEX
-    assert table.partition_fields == ("byteField", "shortField")
+    assert table.record_key_fields == ("id", "qty")
+    assert table.partition_fields == ("city", "name")
 
 
 def test_a_table_partitioned_by_time() -> None:
-    table = _golden("cow_v6_timebasedkeygen_nonhivestyle")
+    table = _golden("v6_cow_timestamp_keys")
     assert table.key_generator is KeyGeneratorType.TIMESTAMP
     assert table.key_generator_options == {
         "hoodie.keygen.timebased.input.dateformat": "yyyy-MM-dd'T'HH:mm:ss.SSSZ",
         "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd/HH",
+        "hoodie.keygen.timebased.timestamp.type": "DATE_STRING",
+        "hoodie.keygen.timebased.timezone": "UTC",
     }
 
 
-@pytest.mark.parametrize(
-    "name", ["cow_v8_simplekeygen_nonhivestyle", "mor_avro_v9_txns_complex_nometa"]
-)
+@pytest.mark.parametrize("name", ["v8_mor_bucket", "v9_mor_history"])
 def test_later_table_versions_are_read_and_then_refused_by_version(name: str) -> None:
     table = _golden(name)
     with pytest.raises(UnsupportedTableError, match=f"table version {table.version}"):
@@ -103,12 +125,12 @@ def test_later_table_versions_are_read_and_then_refused_by_version(name: str) ->
 
 
 def test_the_metadata_partitions_of_a_table() -> None:
-    partitions = _golden("trips_mor_avro_v8_trips_8i3u1d").metadata_partitions
-    assert partitions[:3] == ("column_stats", "files", "partition_stats")
+    partitions = _golden("v9_mor_metadata").metadata_partitions
+    assert partitions == ("column_stats", "files", "partition_stats", "record_index")
 
 
 def test_a_golden_table_survives_being_written() -> None:
-    table = _golden("cow_v6_complexkeygen_hivestyle")
+    table = _golden("v6_cow_complex_keys")
     assert TableProperties.parse(table.format(0), _PATH) == table
 
 

@@ -385,7 +385,7 @@ def test_delete_blocks_of_hudi_decode_and_encode_to_the_same_bytes(
     golden: Callable[[str], list[Path]],
 ) -> None:
     deleted: list[tuple[str, str]] = []
-    for path in golden("*"):
+    for path in golden(""):
         if ".log." not in path.name:
             continue
         for block in read_blocks(path.read_bytes(), path.name):
@@ -397,5 +397,4 @@ def test_delete_blocks_of_hudi_decode_and_encode_to_the_same_bytes(
             (again,) = read_blocks(encode_delete_block(keys, partitions, None, "1", ""), "f")
             assert again.content == block.content
             deleted += zip(keys.to_pylist(), partitions.to_pylist(), strict=True)
-    assert ("TXN-005", "region=eu") in deleted
-    assert ("txn_id:TXN-002,account_id:ACC-B", "region=us") in deleted
+    assert {("k06", "city=nyc"), ("k05", "")} <= set(deleted)

@@ -28,10 +28,11 @@ from hoodie_ds.formats.parquet.bloom_filter import (
     BloomParams,
 )
 from hoodie_ds.formats.parquet.murmur import Murmur
-from tests.golden.golden_tables import golden_names, unzip_table
+from tests.golden.golden_tables import unzip_table
 
 DYNAMIC, SIMPLE = BloomFilterType.DYNAMIC_V0, BloomFilterType.SIMPLE
 DEFAULT = BloomParams(60_000, 1e-9, DYNAMIC, 100_000)
+FEW = BloomParams(50, 1e-9, DYNAMIC, 100)
 # Java's hashes with seed 0, of Hadoop's MurmurHash.
 HASHES = {
     "a": -1838653602,
@@ -161,8 +162,17 @@ def test_the_usual_sizes() -> None:
     assert (DEFAULT.num_bits, DEFAULT.num_hashes) == (2_587_966, 30)
 
 
-@pytest.mark.parametrize("name", golden_names())
-def test_footers_of_apache_hudi_byte_for_byte(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("v6_cow_types", DEFAULT),
+        ("v9_cow_types", DEFAULT),
+        *((name, FEW) for name in ("v6_cow_url_encoded", "v6_cow_history", "v9_mor_history")),
+    ],
+)
+def test_footers_of_apache_hudi_byte_for_byte(
+    name: str, params: BloomParams, tmp_path: Path
+) -> None:
     compared = 0
     for path in unzip_table(name, tmp_path).rglob("*.parquet"):
         if ".hoodie" in path.parts:
@@ -172,7 +182,7 @@ def test_footers_of_apache_hudi_byte_for_byte(name: str, tmp_path: Path) -> None
         if BLOOM_FILTER_FOOTER.encode() not in footers:
             continue
         keys = file.read(columns=["_hoodie_record_key"]).column(0)
-        builder = BloomFilterBuilder(DEFAULT)
+        builder = BloomFilterBuilder(params)
         builder.add(keys)
         found = {key.encode(): value.encode() for key, value in builder.footers().items()}
         assert {key: footers[key] for key in found} == found

@@ -1,0 +1,339 @@
+"""Golden tables of all types, key generators, indexes and ways to merge."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+
+from tests.golden.make.recipe import (
+    BUCKET,
+    COMPACT,
+    COW,
+    KEYGEN,
+    MOR,
+    OF_PROCEDURES,
+    PARQUET_BLOCKS,
+    SCHEDULE_CLUSTERING,
+    WRITE,
+    Recipe,
+    golden,
+    rows,
+)
+
+_INNER = pa.struct({"z": pa.string(), "cost": pa.decimal128(12, 4)})
+TYPES = pa.schema(
+    {
+        "id": pa.string(),
+        "ts": pa.int64(),
+        "flag": pa.bool_(),
+        "small": pa.int32(),
+        "share": pa.float32(),
+        "fare": pa.float64(),
+        "price": pa.decimal128(10, 2),
+        "huge": pa.decimal128(38, 6),
+        "text": pa.string(),
+        "raw": pa.binary(),
+        "day": pa.date32(),
+        "at": pa.timestamp("us", "UTC"),
+        "tags": pa.list_(pa.string()),
+        "stops": pa.list_(_INNER),
+        "by_name": pa.map_(pa.string(), pa.float64()),
+        "info": pa.struct({"x": pa.int32(), "inner": _INNER}),
+    }
+)
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+
+
+def typed_rows(numbers: Iterable[int], revision: int) -> pa.Table:
+    """Rows with a column of every type; of a number divisible by four all but key and ts are null.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        One row for each.
+    revision : int
+        Which of a key's rows it is.
+    """
+    found = []
+    for n in numbers:
+        inner = {"z": f"z{n}" if n % 3 else None, "cost": Decimal(n * 1000 + revision).scaleb(-4)}
+        row = {
+            "flag": n % 2 == 0,
+            "small": (-1) ** n * (2**31 - 1 - n),
+            "share": n / 8,
+            "fare": (-1) ** n * 1.5e300 / (n + revision),
+            "price": Decimal(-12345 * n + revision).scaleb(-2),
+            "huge": Decimal(10**37 + n * revision).scaleb(-6),
+            "text": f"ä日\U0001f600 {n} r{revision}" if n % 5 else "",
+            "raw": bytes([n, 255, 0, revision]),
+            "day": EPOCH.date() + dt.timedelta(days=(n - 5) * 1000 + revision),
+            "at": EPOCH + dt.timedelta(days=(n - 5) * 999, microseconds=n * 7 + revision),
+            "tags": [f"t{i}" for i in range(n % 3)],
+            "stops": [inner] if n % 3 else [],  # Hudi refuses a null among them
+            "by_name": [("a", n / 4), ("b", None)] if n % 2 else [],
+            "info": {"x": n, "inner": inner if n % 5 else None},
+        }
+        key = {"id": f"k{n:02d}", "ts": revision * 10}
+        found.append({**dict.fromkeys(row), **key} if n % 4 == 0 else {**row, **key})
+    return pa.Table.from_pylist(found, schema=TYPES)
+
+
+def with_column(table: pa.Table, name: str, values: Sequence[str | None]) -> pa.Table:
+    """Rows with other values of one text column."""
+    return table.set_column(table.schema.get_field_index(name), name, pa.array(values, pa.string()))
+
+
+USUAL_BLOOM = {
+    "hoodie.index.bloom.num_entries": "60000",
+    "hoodie.bloom.index.filter.dynamic.max.entries": "100000",
+}
+
+
+@golden("cow_types", COW, USUAL_BLOOM, versions="69", partition="")
+def cow_types(table: Recipe) -> None:
+    """Every column type in base files with bloom filters of the usual size, without partitions."""
+    table.write(typed_rows(range(10), 1))
+    table.write(typed_rows([1, 2, 3, 4, 11], 2))
+    table.ask_snapshots()
+    table.store()
+
+
+@golden("mor_types_avro", MOR, partition="")
+def mor_types_avro(table: Recipe) -> None:
+    """Every column type in Avro log blocks, and deletes."""
+    table.write(typed_rows(range(10), 1))
+    table.write(typed_rows([1, 2, 3, 4, 9], 2))
+    table.write(typed_rows([5, 9], 3), "delete")
+    table.ask_snapshots()
+    table.store()
+
+
+@golden("mor_types_parquet", MOR, PARQUET_BLOCKS, versions="69", partition="")
+def mor_types_parquet(table: Recipe) -> None:
+    """Every column type in parquet log blocks, and deletes."""
+    mor_types_avro(table)
+
+
+COMPLEX = {
+    f"{WRITE}recordkey.field": "id,qty",
+    f"{WRITE}keygenerator.class": f"{KEYGEN}ComplexKeyGenerator",
+}
+
+
+@golden("cow_complex_keys", COW, COMPLEX, partition="city,name")
+def cow_complex_keys(table: Recipe) -> None:
+    """Keys and partitions of two fields, folders in hive style, a null among the values."""
+    names = ["a", None, "a", "b", None]
+    table.write(with_column(rows(range(5), 1), "name", names))
+    table.write(with_column(rows([1, 3], 1, ts=20), "name", [None, "b"]))
+    table.ask_snapshots()
+    table.store()
+
+
+ENCODED = {f"{WRITE}partitionpath.urlencode": "true", f"{WRITE}hive_style_partitioning": "false"}
+
+
+@golden("cow_url_encoded", COW, ENCODED)
+def cow_url_encoded(table: Recipe) -> None:
+    """Partition values that are percent-encoded in paths: blanks, slashes, colons, letters."""
+    values = ["new york", "a/b", "12:30", "50%", "zürich", "x=y", None]
+    table.write(with_column(rows(range(7), 1), "city", values))
+    table.write(with_column(rows([1, 4], 2), "city", ["a/b", "zürich"]))
+    table.ask_snapshots()
+    table.store()
+
+
+BY_HOUR = {
+    f"{WRITE}keygenerator.class": f"{KEYGEN}TimestampBasedKeyGenerator",
+    f"{WRITE}hive_style_partitioning": "false",
+    "hoodie.keygen.timebased.timestamp.type": "DATE_STRING",
+    "hoodie.keygen.timebased.input.dateformat": "yyyy-MM-dd'T'HH:mm:ss.SSSZ",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd/HH",
+    "hoodie.keygen.timebased.timezone": "UTC",
+}
+
+
+@golden("cow_timestamp_keys", COW, BY_HOUR, partition="name")
+def cow_timestamp_keys(table: Recipe) -> None:
+    """Partitions by the hour of a text that has a time zone, in folders of folders."""
+    times = [f"2024-02-29T{hour}:30:00.000+0200" for hour in ("01", "02", "02", "23")]
+    table.write(with_column(rows(range(4), 1), "name", times))
+    table.write(with_column(rows([1, 2], 2), "name", times[1:3]))
+    table.ask_snapshots()
+    table.store()
+
+
+@golden("cow_virtual_keys", COW, {"hoodie.populate.meta.fields": "false"})
+def cow_virtual_keys(table: Recipe) -> None:
+    """No meta columns in the files: keys are computed from the rows."""
+    table.insert(range(6), 1)
+    table.write(rows([6, 7], 2), "bulk_insert")
+    table.ask_snapshots()
+    table.store()
+
+
+@golden("cow_no_keys", COW, {f"{WRITE}recordkey.field": "", f"{WRITE}precombine.field": ""})
+def cow_no_keys(table: Recipe) -> None:
+    """A table without record key fields: Hudi makes the keys up."""
+    for key in ("recordkey.field", "precombine.field"):
+        del table.options[f"{WRITE}{key}"]
+    table.insert(range(4), 1)
+    table.insert([1, 1, 5], 2)
+    table.ask_snapshots()
+    table.store()
+
+
+def late_rows_and_ties(table: Recipe) -> None:
+    """Write updates in order, with equal and with lower ordering values, and deletes."""
+    table.upsert(range(10), 1)
+    table.upsert([1, 2, 3], 2, ts=10)
+    table.upsert([4, 5, 11], 3, ts=5)
+    table.delete([6], 4, ts=5)
+    table.delete([7], 4, ts=50)
+    table.upsert([7], 5, ts=20)
+    table.upsert([6, 8], 6)
+    table.ask_snapshots()
+
+
+@golden("mor_bucket", MOR, BUCKET, PARQUET_BLOCKS, versions="689")
+def mor_bucket(table: Recipe) -> None:
+    """Two buckets a partition, parquet log blocks, rows by event time: late ones, ties, deletes."""
+    late_rows_and_ties(table)
+    table.store()
+
+
+BY_COMMIT = {
+    "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING",
+    f"{WRITE}payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
+}
+
+
+@golden("mor_commit_time", MOR, BY_COMMIT, versions="69")
+def mor_commit_time(table: Recipe) -> None:
+    """The row of the latest commit wins, whatever its ordering value."""
+    late_rows_and_ties(table)
+    table.store()
+
+
+@golden("mor_bucket_rules", MOR, BUCKET)
+def mor_bucket_rules(table: Recipe) -> None:
+    """Rules stored with the table: three buckets in a partition that had two, two elsewhere."""
+    table.upsert(range(14), 1)
+    options = ",".join(f"{key}={table.options[key]}" for key in OF_PROCEDURES)
+    table.call(
+        "partition_bucket_index_manager",
+        overwrite="=ams$,3",
+        rule="regex",
+        bucket_number=2,
+        dry_run=False,
+        options=options,
+    )
+    table.upsert([1, 2, 3, 21], 2)
+    table.delete([5], 3)
+    table.ask_snapshots()
+    table.store()
+
+
+CONSISTENT = {
+    **BUCKET,
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.min.num.buckets": "2",
+    "hoodie.bucket.index.max.num.buckets": "8",
+}
+_CLUSTERING = "org.apache.hudi.client.clustering."
+SPLIT = {
+    "hoodie.clustering.plan.strategy.class": (
+        f"{_CLUSTERING}plan.strategy.SparkConsistentBucketClusteringPlanStrategy"
+    ),
+    "hoodie.clustering.execution.strategy.class": (
+        f"{_CLUSTERING}run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
+    ),
+    "hoodie.clustering.updates.strategy": (
+        f"{_CLUSTERING}update.strategy.SparkConsistentBucketDuplicateUpdateStrategy"
+    ),
+    "hoodie.clustering.plan.partition.filter.mode": "NONE",
+    "hoodie.bucket.index.split.threshold": "0.00001",
+    "hoodie.bucket.index.merge.threshold": "0.000001",
+}
+
+
+@golden("mor_consistent_buckets", MOR, CONSISTENT, partition="")
+def mor_consistent_buckets(table: Recipe) -> None:
+    """Consistent hashing: buckets to be split, with a write meanwhile, and split."""
+    table.upsert(range(20), 1)
+    table.upsert(range(5, 10), 2, {**SPLIT, **SCHEDULE_CLUSTERING})
+    table.upsert([3, 4, 21], 3, SPLIT)
+    table.ask_snapshots()
+    table.store("splitting")
+    given = {key: value for key, value in table.options.items() if "shuffle" not in key}
+    options = ",".join(f"{key}={value}" for key, value in {**given, **SPLIT}.items() if value)
+    table.call("run_clustering", op="execute", options=options)
+    table.delete([7], 4)
+    table.ask_snapshots()
+    table.store("split")
+
+
+MOVES = {
+    "hoodie.simple.index.update.partition.path": "true",
+    "hoodie.bloom.index.update.partition.path": "true",
+}
+
+
+def move_records(table: Recipe) -> None:
+    """Write keys that are in one partition to the other."""
+    table.upsert(range(6), 1)
+    table.write(with_column(rows([1, 2], 2), "city", ["nyc", "ams"]))
+    table.write(with_column(rows([3], 1, ts=5), "city", ["nyc"]))
+    table.ask_snapshots()
+    table.store()
+
+
+@golden("cow_global_simple", COW, MOVES, {"hoodie.index.type": "GLOBAL_SIMPLE"})
+def cow_global_simple(table: Recipe) -> None:
+    """Records that move to another partition, and one whose row is too late to move it."""
+    move_records(table)
+
+
+@golden("mor_global_bloom", MOR, MOVES, {"hoodie.index.type": "GLOBAL_BLOOM"})
+def mor_global_bloom(table: Recipe) -> None:
+    """The same with log files: a delete in one partition, a row in the other."""
+    move_records(table)
+
+
+@golden("mor_evolved", MOR, versions="69", partition="")
+def mor_evolved(table: Recipe) -> None:
+    """A column added, a writer that lacks it, a column widened: files of three schemas."""
+    table.upsert(range(6), 1)
+    changed = rows([1, 2, 7], 2)
+    table.write(changed.append_column("extra", pa.array(["x1", None, "x7"])))
+    table.upsert([3], 3, {"hoodie.write.set.null.for.missing.columns": "true"})
+    wide = pa.array([5_000_000_000, None], pa.int64())
+    changed = rows([4, 8], 4).set_column(3, "qty", wide)
+    table.write(changed.append_column("extra", pa.array([None, "x8"])))
+    table.ask_snapshots()
+    table.store()
+
+
+PARTIAL = {
+    f"{WRITE}payload.class": (
+        "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"
+    )
+}
+
+
+@golden("mor_partial_updates", MOR, PARTIAL, versions="69", partition="")
+def mor_partial_updates(table: Recipe) -> None:
+    """A null keeps the stored value, in log files and once they are compacted."""
+    table.upsert([1, 2, 3, 4], 1)
+    changes = with_column(rows([1, 2, 3], 2), "name", ["new", None, None])
+    table.write(changes)
+    table.write(changes.slice(1, 1).set_column(3, "qty", pa.array([None], pa.int32())))
+    table.ask_snapshots()
+    table.store()
+    if table.name.startswith("v6"):
+        table.upsert([9], 3, COMPACT)
+        table.ask_snapshots()
+        table.store("compacted")
