@@ -4,13 +4,13 @@ BIN := .venv/bin
 # the README's command that begins with .ci/setup and the word that follows
 readme = sh -c "$$(grep '^sh \.ci/setup $(1) ' README.md)"
 
-.PHONY: help setup test check format demo bench ci
+.PHONY: help setup test check format demo bench ci lock
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
 
 setup: ## Install what development needs, in .venv.
-	sh .ci/setup test
+	sh .ci/setup dev
 
 test: ## Run the README's test command.
 	$(call readme,test)
@@ -31,6 +31,9 @@ demo: ## Run the README's demo.
 
 bench: setup ## Repeat every figure of benchmarks/README.md.
 	benchmarks/run
+
+lock: ## Renew .ci/constraints.txt: the newest version of every package that CI installs.
+	sh .ci/setup lock
 
 ci: ## Check the last commit as CI does, in a clone of its own.
 	.ci/run
