@@ -10,13 +10,18 @@ installed.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Final
 
 JAVA_OPTIONS: Final = "JDK_JAVA_OPTIONS"
-HOME: Final = Path(__file__).parents[2] / ".work" / "spark"
+_PROJECT: Final = Path(__file__).parents[2]
+# Java archives no class from a path with a blank, nor from behind a link to one.
+_ELSEWHERE: Final = f"{tempfile.gettempdir()}/hoodie-spark-{zlib.crc32(bytes(_PROJECT))}"
+HOME: Final = Path(_ELSEWHERE) if " " in str(_PROJECT) else _PROJECT / ".work" / "spark"
 ARCHIVE: Final = HOME / "classes.jsa"
 # The second compiler and parallel collectors cost a short life more than they bring.
 _SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -28,7 +33,7 @@ def environment() -> dict[str, str]:
         return {JAVA_OPTIONS: _SHORT_LIVED}
     # The launcher in front of Spark has other classes, and would say so on its standard output.
     quiet = "-Xlog:cds=off,cds+dynamic=off"
-    options = f"{_SHORT_LIVED} -XX:SharedArchiveFile={ARCHIVE} {quiet}"
+    options = f'{_SHORT_LIVED} "-XX:SharedArchiveFile={ARCHIVE}" {quiet}'
     return {JAVA_OPTIONS: options, "SPARK_HOME": str(HOME)}
 
 
@@ -36,17 +41,22 @@ def main() -> None:
     """Make the Spark home, and in it the archive, with what a stream into a table loads."""
     import pyspark
 
-    HOME.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(HOME, ignore_errors=True)
     for name in ("bin", "jars"):
-        link = HOME / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(Path(pyspark.__path__[0], name))
+        shutil.copytree(Path(pyspark.__path__[0], name), HOME / name, copy_function=_link)
     made = HOME / f"{os.getpid()}.jsa"
     os.environ["SPARK_HOME"] = str(HOME)
-    os.environ[JAVA_OPTIONS] = f"{_SHORT_LIVED} -XX:ArchiveClassesAtExit={made}"
+    os.environ[JAVA_OPTIONS] = f'{_SHORT_LIVED} "-XX:ArchiveClassesAtExit={made}"'
     os.environ["PYSPARK_PYTHON"] = sys.executable
     _stream()
     made.replace(ARCHIVE)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # on another disk
+        shutil.copy2(source, target)
 
 
 def _stream() -> None:
