@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
 
 TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
 TYPE = "hoodie.datasource.write.table.type"
@@ -39,10 +44,22 @@ def found(table: HoodieTable) -> list[tuple[str, str, int, float]]:
     return sorted(tuple(row.values()) for row in rows)
 
 
-def coordinator(path: Path, **options: str) -> Coordinator:
+def limited(path: Path, options: Mapping[str, str], limits: Limits | None) -> Coordinator:
+    """A writer that keeps to other limits than users have."""
+    parsed = WriteOptions.parse({**options, "path": str(path)})
+    return Coordinator.of(replace(parsed, limits=limits or Limits()))
+
+
+def upsert(coordinator: Coordinator, rows: pa.Table) -> None:
+    """Write a batch of one task."""
+    batch = coordinator.begin(rows.schema)
+    coordinator.commit([write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)])
+
+
+def coordinator(path: Path, limits: Limits | None = None, /, **options: str) -> Coordinator:
     """A writer of the table at a path; options by name, with ``__`` for a dot."""
     more = {key.replace("__", "."): value for key, value in options.items()}
-    return Coordinator.of(WriteOptions.parse({**TRIPS, **more, "path": str(path)}))
+    return limited(path, {**TRIPS, **more}, limits)
 
 
 def tree(path: Path) -> dict[str, bytes | None]:

@@ -32,6 +32,7 @@ from hoodie_ds.config.given_options import (
     storage_options,
 )
 from hoodie_ds.config.key_generation import check_key_generation
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.options import files as file_keys
 from hoodie_ds.config.options import index as index_keys
@@ -79,6 +80,8 @@ class WriteOptions:
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
         For the commit's metadata, under their full names as given.
+    limits : Limits
+        Sizes that have no option.
     """
 
     base_path: str
@@ -146,6 +149,7 @@ class WriteOptions:
     concurrency: Concurrency = field(default_factory=Concurrency)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> WriteOptions:

@@ -40,10 +40,6 @@ _DIGESTS_KEPT: Final = 10
 """Newest batches of a query whose digests are known: an engine brings the last one again, and an
 old copy of a checkpoint is found out before it reaches batches that are new."""
 
-_WRITERS_CARRIED: Final = 20
-"""Writers of ours that a commit carries. Each batch of one of more writers than that, which write
-in turn, costs a look for what was put aside of it."""
-
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -200,11 +196,17 @@ class ReplayGuard:
         inputs = {name: kept for name, kept in self.inputs.items() if name not in names}
         return ReplayGuard({**committed, query: str(batch.batch_id)}, {**inputs, query: newest})
 
-    def parted(self) -> tuple[ReplayGuard, list[ReplayGuard]]:
-        """Return what a commit carries, and the guards of the writers that it leaves out."""
+    def parted(self, carried: int) -> tuple[ReplayGuard, list[ReplayGuard]]:
+        """Return what a commit carries, and the guards of the writers that it leaves out.
+
+        Parameters
+        ----------
+        carried : int
+            How many writers of ours it carries.
+        """
         numbered = (name for name, text in self.committed.items() if _number(text) >= 0)
         ours = [name for name in numbered if name in self.inputs]
-        left = ours[:-_WRITERS_CARRIED]
+        left = ours[:-carried]
         parts = [ReplayGuard({n: self.committed[n]}, {n: self.inputs[n]}) for n in left]
         committed = {name: text for name, text in self.committed.items() if name not in left}
         inputs = {name: kept for name, kept in self.inputs.items() if name in committed}

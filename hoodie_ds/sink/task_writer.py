@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Final
 
 import pyarrow as pa
 
@@ -32,12 +31,6 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task.append_writer import AppendWriter
 from hoodie_ds.sink.task.global_writer import GlobalWriter
 from hoodie_ds.sink.task.keyed_writer import KeyedWriter
-
-_CHUNK_BYTES: Final = 32 << 20
-"""Arrow batches are handled together up to this size: per-batch costs are then negligible."""
-
-_PART_BYTES: Final = 256 << 20
-"""Arrow batches beyond this size are cut: text of more than 2 GiB fits no column of a table."""
 
 
 def write_task(
@@ -211,10 +204,11 @@ def _admitted(batch: Batch, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.Tab
 
 def in_chunks(batch: Batch, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Put Arrow batches together, up to what a task takes at once."""
-    chunk_bytes = min(_CHUNK_BYTES, MemoryBudget.of(batch.options).chunk_bytes)
+    limits = batch.options.limits
+    chunk_bytes = min(limits.chunk_bytes, MemoryBudget.of(batch.options).chunk_bytes)
     held: list[pa.RecordBatch] = []
     size = 0
-    for part in chain.from_iterable(cut(part, _PART_BYTES) for part in batches):
+    for part in chain.from_iterable(cut(part, limits.part_bytes) for part in batches):
         if not part.num_rows:
             continue
         held.append(part)

@@ -10,13 +10,12 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
-from unittest.mock import patch
 
 import pyarrow as pa
 
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.sink import replay_guard
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -64,10 +63,6 @@ class Simulation:
 
     def run(self) -> str:
         """Write all batches; return the trace's hash. Commits carry one writer: others are past."""
-        with patch.object(replay_guard, "_WRITERS_CARRIED", 1):
-            return self._run()
-
-    def _run(self) -> str:
         forget_process()
         for number in range(BATCHES):
             step = self._step(number)
@@ -246,4 +241,5 @@ class Simulation:
 
     def _coordinator(self, operation: str, process: FaultyStorage) -> Coordinator:
         given: dict[str, Any] = {**self.options, OPERATION: operation, "path": self.table.root}
-        return Coordinator(WriteOptions.parse(given), cast(Storage, process), self.clock, self.ids)
+        options = replace(WriteOptions.parse(given), limits=Limits(writers_carried=1))
+        return Coordinator(options, cast(Storage, process), self.clock, self.ids)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import TableNotFoundError
@@ -77,9 +78,15 @@ def plain(rows: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, Any]]]:
 
 
 def writer(
-    storage: Storage, options: Mapping[str, str], attempt: str, clock: Clock, pauses: Pauses
+    storage: Storage,
+    options: Mapping[str, str],
+    attempt: str,
+    clock: Clock,
+    pauses: Pauses,
+    limits: Limits | None = None,
 ) -> Coordinator:
     parsed = WriteOptions.parse({**options, "path": storage.root})
+    parsed = replace(parsed, limits=limits or Limits())
     return Coordinator(parsed, storage, clock, SimIds(attempt), pauses)
 
 
@@ -110,12 +117,13 @@ def run(
     commit: bool = True,
     clock: Clock | None = None,
     pauses: Pauses | None = None,
+    limits: Limits | None = None,
 ) -> None:
     """One micro-batch, in a process whose operations go to `storage`; a stage has one driver."""
     given = {**options, OPERATION: step.operation, **step.options}
     attempt = f"{query} {number} {stage}"
     coordinator = writer(
-        cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses()
+        cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses(), limits
     )
     batch = coordinator.begin(step.rows.schema, query)
     size = -(-step.rows.num_rows // step.tasks)

@@ -586,7 +586,7 @@ REPLAYS = [
     ),
     Mutant(
         "commits carry all writers that ever wrote",
-        instead("ReplayGuard.parted", lambda _, guard: (guard, [])),
+        instead("ReplayGuard.parted", lambda _, guard, *__: (guard, [])),
         f"{IDENTITY}::test_commits_grew_with_every_writer_that_ever_wrote",
         "P29: commits grow without end",
     ),

@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.sink import task_writer
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.tables import BUCKETS, KEY, TYPE
+from tests.tables import BUCKETS, KEY, TYPE, limited, upsert
 
 ROWS = 12
 FORMS = {
@@ -100,10 +100,14 @@ def poisoned(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_string(kind) else kind
 
 
-def table(path: Path, form: str) -> HoodieTable:
+def options_of(form: str) -> dict[str, str]:
     kind, blocks = FORMS[form]
     options = {"hoodie.table.name": "t", KEY: "id", TYPE: kind, BUCKETS: "1"}
-    return HoodieTable(str(path), {**options, "hoodie.logfile.data.block.format": blocks})
+    return {**options, "hoodie.logfile.data.block.format": blocks}
+
+
+def table(path: Path, form: str) -> HoodieTable:
+    return HoodieTable(str(path), options_of(form))
 
 
 @settings(max_examples=12)
@@ -115,9 +119,7 @@ def test_foreign_columns_are_read_as_their_values(form: str, seed: int) -> None:
     try:
         there = table(path, form)
         there.upsert(rows.slice(0, ROWS // 2))
-        with pytest.MonkeyPatch.context() as limits:
-            limits.setattr(task_writer, "_PART_BYTES", 64)
-            there.upsert(rows)
+        upsert(limited(path, options_of(form), Limits(part_bytes=64)), rows)
         read = there.read(["id", "c"]).sort_by("id")
         assert read.to_pylist() == rows.to_pylist()
         read.validate(full=True)

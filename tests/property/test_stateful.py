@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from typing import Any, ClassVar
 
@@ -19,8 +20,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.errors import HoodieError, MissedBatchesError, ReplayMismatchError
-from hoodie_ds.sink import replay_guard
 from hoodie_ds.testing import (
     Effect,
     Fault,
@@ -31,8 +32,9 @@ from hoodie_ds.testing import (
     forget_process,
     one_thread,
 )
+from tests.faults import stream
 from tests.faults.scenarios import BLOOM, COW, MOR, STATE
-from tests.faults.stream import Model, Step, assert_well, begin, found, run
+from tests.faults.stream import Model, Step, assert_well, begin, found
 from tests.tables import TRIPS, trips
 from tests.tally import tally
 
@@ -44,6 +46,8 @@ INDEXES: dict[str, dict[str, str]] = {
 }
 
 _tables = count()
+run = partial(stream.run, limits=Limits(writers_carried=2))
+"""A micro-batch whose commit forgets writers."""
 
 KEYS = st.lists(st.integers(0, 7), min_size=1, max_size=4, unique=True)
 OPERATIONS = st.sampled_from(["upsert"] * 4 + ["delete", "insert_overwrite"])
@@ -228,8 +232,7 @@ class Stream(RuleBasedStateMachine):
 
 
 @pytest.fixture(autouse=True)
-def _one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(replay_guard, "_WRITERS_CARRIED", 2)  # so that some are forgotten
+def _one_thread() -> Iterator[None]:
     with one_thread():
         yield
 

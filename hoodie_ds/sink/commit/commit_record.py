@@ -65,7 +65,7 @@ def commit_record(
     if batch_id is not None:
         guard = guard.with_batch(batch_id, total_digest(messages))
         identity = {BATCH_KEY: batch_id.to_json()}
-    guard, left_out = guard.parted()
+    guard, left_out = guard.parted(batch.options.limits.writers_carried)
     checksums = {status.stat.path: status.checksum for status in statuses}
     extra = {
         **batch.options.extra_metadata,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import pyarrow as pa
 
@@ -19,9 +18,6 @@ from hoodie_ds.sink.stage.incoming import Incoming
 from hoodie_ds.sink.stage.staging import begin_slice, stage, write_merged
 from hoodie_ds.sink.task.buffers import RowBuffer
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-
-_GATHERED_BYTES: Final = 4 << 20
-"""Arrow bytes of a new file group in one task up to which they are left to the commit."""
 
 
 class BucketWriter:
@@ -117,7 +113,7 @@ class BucketWriter:
         elif self._latest is None and self._log is None and owns_group:
             rest = self._rest()
             self._statuses += begin_slice(self._batch, self._context, self._group, rest)
-        elif self._latest is None and self._log is None and self.buffer.nbytes <= _GATHERED_BYTES:
+        elif self._latest is None and self._log is None and self._is_little():
             # One base file for the rows of all tasks, rather than a log file for those of each.
             self._stage_rest()
             return self._statuses, self._staged
@@ -136,6 +132,10 @@ class BucketWriter:
     def _flush_rest(self) -> None:
         for rows in self.buffer.take():
             self.flush(rows)
+
+    def _is_little(self) -> bool:
+        """Whether the rest is left to the commit, which puts it beside that of other tasks."""
+        return self.buffer.nbytes <= self._batch.options.limits.gathered_bytes
 
     def _stage_rest(self) -> None:
         for rows in self.buffer.take():

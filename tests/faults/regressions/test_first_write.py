@@ -10,13 +10,12 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.errors import OutOfSpaceError
 from hoodie_ds.handles.append_handle import AppendHandle
-from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.task import bucket_writer
 from hoodie_ds.sink.task_writer import write_task
+from tests.tables import limited
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -35,9 +34,13 @@ SCHEMA = pa.schema(
 )
 
 
-def write(path: Path, tasks: Sequence[Sequence[tuple[str, str, int, bool]]]) -> None:
+def write(
+    path: Path,
+    tasks: Sequence[Sequence[tuple[str, str, int, bool]]],
+    limits: Limits | None = None,
+) -> None:
     """Write a batch of which each task has some rows, without a shuffle."""
-    coordinator = Coordinator.of(WriteOptions.parse({**OPTIONS, "path": str(path)}))
+    coordinator = limited(path, OPTIONS, limits)
     batch = coordinator.begin(SCHEMA)
     columns = [[list(column) for column in zip(*rows, strict=True)] for rows in tasks]
     messages = [
@@ -88,9 +91,9 @@ def test_a_group_of_nothing_but_deletes_begins_with_a_log(tmp_path: Path) -> Non
 def test_rows_of_a_task_that_has_many_are_beside_those_of_one_that_has_few(
     tmp_path: Path, most_bytes: int, expected: tuple[int, int]
 ) -> None:
-    with patch.object(bucket_writer, "_GATHERED_BYTES", most_bytes):
-        many = [("a", "a", n, False) for n in range(50)]
-        write(tmp_path, [many, [("a", "a", 60, False), ("b", "a", 1, False)], many])
+    many = [("a", "a", n, False) for n in range(50)]
+    tasks = [many, [("a", "a", 60, False), ("b", "a", 1, False)], many]
+    write(tmp_path, tasks, Limits(gathered_bytes=most_bytes))
     assert files(tmp_path) == expected  # of a group that has a log there is no base file
     rows = HoodieTable(str(tmp_path), OPTIONS).read(["id", "ts"])
     assert sorted(zip(*rows.to_pydict().values(), strict=True)) == [("a", 60), ("b", 1)]

@@ -274,7 +274,7 @@ def test_a_guard_carries_the_writers_of_late_and_other_engines_as_found() -> Non
     for number in range(CARRIED + 2):
         guard = guard.with_batch(BatchId(f"q{number}", 0), InputDigest(1, 1))
     guard = guard.with_batch(BatchId("q0", 1), InputDigest(1, 2))
-    carried, aside = guard.parted()
+    carried, aside = guard.parted(CARRIED)
     assert [list(one.committed) for one in aside] == [["q1"], ["q2"]]
     assert carried.committed["jvm"] == "7"
     assert "odd" in carried.committed

@@ -12,16 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.errors import HoodieError, SchemaError
-from hoodie_ds.formats.admission import admit
-from hoodie_ds.sink import task_writer
 from hoodie_ds.sink import write_checks as plan
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import in_chunks, write_task
+from tests.tables import limited, upsert
 
 KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
 
 
-def table(path: Path, kind: str = "COPY_ON_WRITE", **more: str) -> HoodieTable:
-    """A table with the key ``id`` in one bucket; further options by their last words."""
+def options_of(kind: str = "COPY_ON_WRITE", **more: str) -> dict[str, str]:
+    """Options of a table with the key ``id`` in one bucket; further ones by their last words."""
     options = {
         "hoodie.table.name": "t",
         "hoodie.datasource.write.recordkey.field": more.pop("key", "id"),
@@ -31,7 +33,12 @@ def table(path: Path, kind: str = "COPY_ON_WRITE", **more: str) -> HoodieTable:
     for name in ("partitionpath", "precombine"):
         if name in more:
             options[f"hoodie.datasource.write.{name}.field"] = more.pop(name)
-    return HoodieTable(str(path), {**options, **more})
+    return {**options, **more}
+
+
+def table(path: Path, kind: str = "COPY_ON_WRITE", **more: str) -> HoodieTable:
+    """A table with those options."""
+    return HoodieTable(str(path), options_of(kind, **more))
 
 
 def one(kind: pa.DataType, value: object) -> pa.Array:
@@ -193,16 +200,15 @@ def test_keys_and_ordering_values_that_are_no_text(tmp_path: Path, options: dict
     assert there.read().num_rows == 5
 
 
-def test_the_row_of_a_later_chunk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_writer, "_PART_BYTES", 100)
-    monkeypatch.setattr(task_writer, "_CHUNK_BYTES", 1)
+def test_the_row_of_a_later_chunk_is_named(tmp_path: Path) -> None:
+    limits = Limits(chunk_bytes=1, part_bytes=100)
     ids = [str(i) for i in range(600)]
     values = pa.chunked_array([text(b"f")] * 70 + [text(NO_TEXT)] + [text(b"f")] * 29)
-    there = table(tmp_path)
+    rows = pa.table({"id": ids, "c": values})
     with pytest.raises(SchemaError, match="row 425 of the batch: column 'c' "):
-        there.upsert(pa.table({"id": ids, "c": values}))
-    there.upsert(pa.table({"id": ids, "c": values}).slice(0, 425))
-    assert there.read().num_rows == 425
+        upsert(limited(tmp_path, options_of(), limits), rows)
+    upsert(limited(tmp_path, options_of(), limits), rows.slice(0, 425))
+    assert table(tmp_path).read().num_rows == 425
 
 
 def raw(kind: pa.DataType, value: int) -> pa.Array:
@@ -243,29 +249,20 @@ def test_a_column_was_nested_deeper_than_readers_follow(tmp_path: Path, levels: 
         table(tmp_path).upsert(schema.empty_table())
 
 
-def test_a_batch_of_more_text_than_an_array_holds_was_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_of_more_text_than_an_array_holds_was_refused(tmp_path: Path) -> None:
     """As with 2 GiB, which is where an array of text ends, but smaller."""
-    monkeypatch.setattr(task_writer, "_PART_BYTES", 1000)
-    seen: list[pa.Table] = []
-
-    def counting(chunk: pa.Table, *more: Any) -> pa.Table:
-        seen.append(chunk)
-        return admit(chunk, *more)
-
-    monkeypatch.setattr(task_writer, "admit", counting)
-    monkeypatch.setattr(task_writer, "_CHUNK_BYTES", 1)
     texts = ["x" * (i % 300) for i in range(300)]
     rows = pa.table(
         {"id": [str(i) for i in range(300)], "large": pa.array(texts, pa.large_string())}
     )
-    there = table(tmp_path)
-    there.upsert(rows)
+    coordinator = limited(tmp_path, options_of(), Limits(chunk_bytes=1, part_bytes=1000))
+    batch = coordinator.begin(rows.schema)
+    seen = in_chunks(batch, rows.to_batches())
     lengths = [sum(map(len, part.column("large").to_pylist())) for part in seen]
     assert sum(lengths) == sum(map(len, texts))
     assert max(lengths) <= 1000
-    assert there.read(["id", "large"]).to_pylist() == rows.to_pylist()
+    coordinator.commit([write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)])
+    assert table(tmp_path).read(["id", "large"]).to_pylist() == rows.to_pylist()
 
 
 def test_a_slice_far_back_in_long_text_was_refused(tmp_path: Path) -> None:

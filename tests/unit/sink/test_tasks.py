@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.errors import (
     CorruptFileError,
     RecordKeyError,
@@ -45,11 +46,19 @@ def split(rows: pa.Table, tasks: int) -> list[pa.Table]:
     return [rows.slice(number * size, size) for number in range(tasks)]
 
 
+LITTLE = Limits(chunk_bytes=500)
+
+
 def write_tasks(
-    path: Path, rows: pa.Table, tasks: int, options: Mapping[str, str] = _NONE, chunk: int = 1000
+    path: Path,
+    rows: pa.Table,
+    tasks: int,
+    options: Mapping[str, str] = _NONE,
+    chunk: int = 1000,
+    limits: Limits | None = None,
 ) -> None:
     """One batch by so many tasks, each of which gets its rows in chunks."""
-    writer = coordinator(path, **options)
+    writer = coordinator(path, limits, **options)
     batch = writer.begin(rows.schema)
     parts = split(rows, tasks)
     writer.commit(
@@ -73,26 +82,22 @@ def expected(*batches: pa.Table) -> list[tuple[str, str, int, float]]:
 @pytest.mark.parametrize("tasks", [1, 2, 3])
 @pytest.mark.parametrize("task_bytes", ["1g", "2k"])
 def test_tasks_and_buffers_do_not_show(
-    tmp_path: Path, table_type: str, tasks: int, task_bytes: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, table_type: str, tasks: int, task_bytes: str
 ) -> None:
-    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
     options = {TYPE.replace(".", "__"): table_type}
-    write_tasks(tmp_path, FIRST, tasks, options)
+    write_tasks(tmp_path, FIRST, tasks, options, limits=LITTLE)
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
     sizes = {"write__task__max__size": task_bytes}
-    write_tasks(tmp_path, SECOND, tasks, {**options, **sizes}, chunk=10)
+    write_tasks(tmp_path, SECOND, tasks, {**options, **sizes}, chunk=10, limits=LITTLE)
     table = HoodieTable(str(tmp_path))
     assert found(table) == expected(FIRST, SECOND)
     assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
 
 
 @pytest.mark.parametrize("table_type", TYPES)
-def test_a_tiny_buffer_is_flushed_from_the_first_batch_on(
-    tmp_path: Path, table_type: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
+def test_a_tiny_buffer_is_flushed_from_the_first_batch_on(tmp_path: Path, table_type: str) -> None:
     options = {TYPE.replace(".", "__"): table_type, "write__task__max__size": "1k"}
-    write_tasks(tmp_path, SECOND, 1, options, chunk=10)
+    write_tasks(tmp_path, SECOND, 1, options, chunk=10, limits=LITTLE)
     table = HoodieTable(str(tmp_path))
     assert found(table) == expected(SECOND)
     assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
@@ -146,14 +151,13 @@ def test_two_base_files_of_one_group_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table_type", TYPES)
 def test_a_null_key_in_a_later_chunk_fails_the_batch_and_leaves_no_row(
-    tmp_path: Path, table_type: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, table_type: str
 ) -> None:
     options = {TYPE.replace(".", "__"): table_type}
     write_tasks(tmp_path, FIRST, 1, options)
-    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1)
     rows = pa.concat_tables([SECOND, trips((None, "c0", 9, 9.0))])  # type: ignore[arg-type]
     with pytest.raises(RecordKeyError):
-        write_tasks(tmp_path, rows, 1, options, chunk=50)
+        write_tasks(tmp_path, rows, 1, options, chunk=50, limits=Limits(chunk_bytes=1))
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
     write_tasks(tmp_path, SECOND, 1, options)
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST, SECOND)
@@ -252,14 +256,11 @@ def test_damaged_staged_rows_are_named_and_commit_nothing(tmp_path: Path, damage
     assert found(HoodieTable(str(tmp_path))) == expected(FIRST)
 
 
-def test_a_full_log_file_is_followed_by_the_next_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 500)
+def test_a_full_log_file_is_followed_by_the_next_version(tmp_path: Path) -> None:
     options = {TYPE.replace(".", "__"): "MERGE_ON_READ"}
-    write_tasks(tmp_path, FIRST, 1, options)
+    write_tasks(tmp_path, FIRST, 1, options, limits=LITTLE)
     sizes = {"write__task__max__size": "2k", "hoodie__logfile__max__size": "1b"}
-    write_tasks(tmp_path, SECOND, 1, {**options, **sizes}, chunk=10)
+    write_tasks(tmp_path, SECOND, 1, {**options, **sizes}, chunk=10, limits=LITTLE)
     storage = coordinator(tmp_path).storage
     slices = FileSystemView(storage, load_timeline(storage)).latest_slices("c0")
     versions = [[log.name.version for log in slice_.logs] for slice_ in slices]

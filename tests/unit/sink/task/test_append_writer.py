@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.errors import OptionError, StorageError
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -17,6 +17,7 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows, without_meta
+from tests.tables import limited
 
 OPTIONS = {
     "hoodie.table.name": "events",
@@ -29,8 +30,8 @@ def events(count: int, first: int = 0) -> pa.Table:
     return pa.table({"n": pa.array(numbers), "day": [f"d{n % 3}" for n in numbers]})
 
 
-def writer(path: Path, **options: str) -> Coordinator:
-    return Coordinator.of(WriteOptions.parse({**OPTIONS, **options, "path": str(path)}))
+def writer(path: Path, limits: Limits | None = None, /, **options: str) -> Coordinator:
+    return limited(path, {**OPTIONS, **options}, limits)
 
 
 def test_rows_are_appended_and_have_keys_of_their_own(tmp_path: Path) -> None:
@@ -59,12 +60,9 @@ def test_tasks_write_file_groups_of_their_own_and_a_retry_the_same(tmp_path: Pat
     assert HoodieTable(str(tmp_path)).read().num_rows == 18
 
 
-def test_a_full_file_is_followed_by_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1000)
+def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:
     size = {"hoodie.parquet.max.file.size": "1k", "hoodie.parquet.block.size": "1k"}
-    coordinator = writer(tmp_path, **size)
+    coordinator = writer(tmp_path, Limits(chunk_bytes=1000), **size)
     message = write_task(
         coordinator.begin(events(1).schema), TaskId(), None, events(2000).to_batches(200)
     )
@@ -80,16 +78,13 @@ def test_an_error_in_the_encoder_reaches_the_task(tmp_path: Path) -> None:
         write_task(batch, TaskId(), None, events(1).to_batches())
 
 
-def test_nothing_stays_of_the_open_files_of_a_task_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1)
+def test_nothing_stays_of_the_open_files_of_a_task_that_fails(tmp_path: Path) -> None:
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield from events(60).to_batches(10)
         raise RuntimeError("the source is gone")
 
-    coordinator = writer(tmp_path)
+    coordinator = writer(tmp_path, Limits(chunk_bytes=1))
     batch = coordinator.begin(events(1).schema)
     with pytest.raises(RuntimeError, match="the source is gone"):
         write_task(batch, TaskId(), None, rows())
@@ -105,11 +100,8 @@ def test_an_upsert_without_keys_is_refused(tmp_path: Path) -> None:
         HoodieTable(str(tmp_path)).upsert(events(1))
 
 
-def test_chunks_of_one_task_share_a_file_in_each_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hoodie_ds.sink.task_writer._CHUNK_BYTES", 1)
-    coordinator = writer(tmp_path)
+def test_chunks_of_one_task_share_a_file_in_each_partition(tmp_path: Path) -> None:
+    coordinator = writer(tmp_path, Limits(chunk_bytes=1))
     batch = coordinator.begin(events(1).schema)
     message = write_task(batch, TaskId(), None, events(60).to_batches(10))
     paths = [status.stat.partition_path for status in message.statuses]
