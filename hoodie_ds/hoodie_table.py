@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from hoodie_ds.arrow_input import Rows, arrow_rows
 from hoodie_ds.config.checked import check_options
 from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.texts import texts
@@ -24,16 +25,14 @@ from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.record.merge.hook import MergeHook
+from hoodie_ds.sink.commit.conflicts import again_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult
-from hoodie_ds.sink.overtaken import again_after_conflicts
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
-
-_OPERATION = "hoodie.datasource.write.operation"
 
 
 class HoodieTable:
@@ -225,7 +224,7 @@ class HoodieTable:
         partitions: tuple[tuple[str, ...], bool] | None = None,
     ) -> WriteResult:
         reader = arrow_rows(rows)
-        raw = {_OPERATION: operation.value, **self._options, **(options or {})}
+        raw = {OPERATION.key: operation.value, **self._options, **(options or {})}
         parsed = WriteOptions.parse(raw)
         if self._merge_hook is not None:
             parsed = replace(parsed, merge_hook=self._merge_hook)
@@ -258,10 +257,4 @@ class HoodieTable:
         if self._storage is not None:
             return self._storage
         options = WriteOptions.parse(self._options)
-        return open_storage(
-            options.base_path,
-            options.storage_options,
-            options.allow_non_atomic_storage,
-            for_write,
-            options.storage_retry_ms,
-        )
+        return storage_to_write(options) if for_write else storage_to_read(options)

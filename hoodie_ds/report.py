@@ -9,7 +9,7 @@ from rich.table import Table
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.sink.commit.commit_record import ROWS_KEY
-from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
@@ -31,7 +31,7 @@ class TimelineReport:
     def of(cls, options: Mapping[str, str]) -> TimelineReport:
         """Return the report of the table that options name by ``path``."""
         parsed = WriteOptions.parse(options)
-        return cls(open_storage(parsed.base_path, parsed.storage_options, for_write=False))
+        return cls(storage_to_read(parsed))
 
     def latest(self) -> str:
         """The time of the latest instant, pending ones included; ``none`` where there is none."""

@@ -44,6 +44,18 @@ class Concurrency:
     heartbeat_timeout_ms: int = 600_000
     conflict_retries: int = 0
 
+    @property
+    def remedy(self) -> str:
+        """What is to be done so that writers do not undo one another's work."""
+        again = "it runs again when the write is repeated or the query restarted"
+        if self.is_shared:
+            return again
+        shared = ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL.value
+        return (
+            f"{again}; if several writers are meant to write to the table, each of them has to set "
+            f"{concurrency_keys.CONCURRENCY_MODE.key}={shared}"
+        )
+
     @classmethod
     def of(cls, given: GivenOptions) -> Concurrency:
         """Take the options out of those given, which note what is wrong."""

@@ -6,11 +6,10 @@ import re
 from typing import Final
 
 from hoodie_ds.config.enums import KeyGeneratorType
+from hoodie_ds.config.options.write import PARTITION_FIELDS, RECORD_KEY_FIELDS
 from hoodie_ds.errors import OptionError
 
 _SPEC: Final = re.compile(r"[^:]+:(SIMPLE|TIMESTAMP)", re.IGNORECASE)
-_PARTITION_KEY: Final = "hoodie.datasource.write.partitionpath.field"
-_RECORD_KEY: Final = "hoodie.datasource.write.recordkey.field"
 
 
 def partition_names(fields: tuple[str, ...]) -> tuple[str, ...]:
@@ -49,7 +48,7 @@ def check_key_generation(
     single_key = generator in (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAMP)
     if single_key and record_keys is not None and len(record_keys) > 1:
         raise OptionError(
-            _RECORD_KEY,
+            RECORD_KEY_FIELDS.key,
             ",".join(record_keys),
             f"the {generator.value if generator else ''} key generator takes one field; "
             "use COMPLEX or CUSTOM",
@@ -70,4 +69,4 @@ def _check_partition_fields(generator: KeyGeneratorType, fields: tuple[str, ...]
             usable = len(fields) == 1 and ":" not in fields[0]
             remedy = f"the {generator.value} key generator takes one column"
     if not usable:
-        raise OptionError(_PARTITION_KEY, ",".join(fields), remedy)
+        raise OptionError(PARTITION_FIELDS.key, ",".join(fields), remedy)

@@ -5,18 +5,14 @@ Nothing has to come together there, so rows stay where they are unless an option
 
 from __future__ import annotations
 
-from typing import Final
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from hoodie_ds.config.enums import SortMode
+from hoodie_ds.config.options.write import SORT_COLUMNS, SORT_MODE
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
-
-_SORT_MODE: Final = "hoodie.bulkinsert.sort.mode"
-_SORT_COLUMNS: Final = "hoodie.bulkinsert.user.defined.partitioner.sort.columns"
 
 
 def lay_out(
@@ -39,11 +35,13 @@ def lay_out(
         df = df.repartition(num_tasks, *partition, salt)
     order = [*partition, *(sf.col(name) for name in options.sort_columns or ())]
     if options.sort_mode is not SortMode.NONE and not order:
-        raise OptionError(_SORT_COLUMNS, None, "the table has no partitions; name what to sort by")
+        raise OptionError(
+            SORT_COLUMNS.key, None, "the table has no partitions; name what to sort by"
+        )
     match options.sort_mode:
         case SortMode.GLOBAL_SORT | SortMode.PARTITION_SORT if df.isStreaming:
             raise OptionError(
-                _SORT_MODE, options.sort_mode.value, "Spark does not sort streams; leave it out"
+                SORT_MODE.key, options.sort_mode.value, "Spark does not sort streams; leave it out"
             )
         case SortMode.GLOBAL_SORT:
             return df.repartitionByRange(num_tasks, *order).sortWithinPartitions(*order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 
@@ -35,12 +36,13 @@ def assigning_mapper(
 
     def assign(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         coordinator = Coordinator.of(options)
-        seen = view
-        if seen is None:
-            seen = pin_view(coordinator.storage, micro_batch(), coordinator.view)
-        batch = coordinator.preview(schema, timeline=seen)
-        assigner = FileIdAssigner(batch, num_tasks)
-        for chunk in in_chunks(batch, batches):
+        if view is None:
+            pin = partial(pin_view, coordinator.storage, micro_batch())
+            plan = coordinator.preview(schema, pin=pin)
+        else:
+            plan = coordinator.preview(schema, view)
+        assigner = FileIdAssigner(plan, num_tasks)
+        for chunk in in_chunks(plan, batches):
             yield from assigner.assign(chunk).to_batches()
 
     return assign

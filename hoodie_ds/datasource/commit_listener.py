@@ -26,7 +26,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId
-from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 
@@ -62,7 +62,7 @@ class CommitListener(StreamingQueryListener):
         report: Callable[[Mapping[str, str | int]], None] | None = None,
     ) -> None:
         options = ReadOptions.parse(opts)
-        self._path, self._storage_options = options.base_path, options.storage_options
+        self._options = options
         self._report = report or _show
         atexit.register(_leave, weakref.ref(self))
 
@@ -73,14 +73,12 @@ class CommitListener(StreamingQueryListener):
         """Report the batch, if it was a commit; a table that cannot be read stops no query."""
         batch = BatchId(str(event.progress.id), int(event.progress.batchId))
         try:
-            found = commit_metrics(
-                open_storage(self._path, self._storage_options, for_write=False), batch
-            )
+            found = commit_metrics(storage_to_read(self._options), batch)
         except HoodieError as error:
             _log.warning("no metrics of %s: %s", batch, error)
             return
         if found is not None:
-            self._report({"path": self._path, **found})
+            self._report({"path": self._options.base_path, **found})
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Do nothing."""

@@ -15,19 +15,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT, CHECKPOINT_IDENTIFIER
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.task import QUERY_ID, refuse_number, task_id
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.commit.conflicts import again_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.overtaken import again_after_conflicts
 from hoodie_ds.sink.replay.replay import informed
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 
-_IDENTIFIER: Final = "hoodie.datasource.write.streaming.checkpoint.identifier"
 _MESSAGES: Final = StructType([StructField("message", BinaryType(), nullable=False)])
 
 
@@ -71,7 +71,7 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     options = WriteOptions.parse(opts)
     if options.batches_per_commit > 1:
         raise OptionError(
-            "hoodie.streaming.batches.per.commit",
+            BATCHES_PER_COMMIT.key,
             options.batches_per_commit,
             "an instant of foreach_batch ends with its batch; leave the option out",
         )
@@ -79,7 +79,9 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     identifier = options.checkpoint_identifier
     if identifier is None:
         raise OptionError(
-            _IDENTIFIER, None, "foreach_batch needs a name that this query keeps over restarts"
+            CHECKPOINT_IDENTIFIER.key,
+            None,
+            "foreach_batch needs a name that this query keeps over restarts",
         )
 
     def write(rows: DataFrame, number: int) -> None:

@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 )
 
 from hoodie_ds.config.enums import KeyGeneratorType
+from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.append_layout import lay_out
@@ -32,11 +33,11 @@ from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import choose_index, keys_are_global
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
-from hoodie_ds.sink.batch import key_spec
 from hoodie_ds.sink.hidden_columns import PLACE_COLUMN, TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import key_spread
 from hoodie_ds.sink.write_checks import check_fields, resolve_operation
-from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.sink.write_plan import key_spec
+from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.table.table import Table, find_table
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
@@ -118,15 +119,9 @@ def _by_bucket(
 
 
 def _table(options: WriteOptions) -> Table | None:
-    storage = open_storage(
-        options.base_path,
-        options.storage_options,
-        options.allow_non_atomic_storage,
-        retry_ms=options.storage_retry_ms,
-    )
-    table = find_table(storage)
+    table = find_table(storage_to_write(options))
     if table is not None:
-        table.properties.check_agrees(options)
+        check_agreement(options, table.properties)
     return table
 
 

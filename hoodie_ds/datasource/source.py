@@ -27,7 +27,7 @@ from hoodie_ds.errors import OptionError
 from hoodie_ds.reader.declared import check_declared
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.connect import storage_to_read
 
 _OF_CATALOG: Final = {"owner", "provider"}
 """Options that Spark's catalog adds when a table is created."""
@@ -127,10 +127,6 @@ class HoodieDataSource(DataSource):
 
     def _snapshot(self) -> Snapshot:
         options = ReadOptions.parse(self._given())
-        storage = open_storage(
-            options.base_path,
-            options.storage_options,
-            for_write=False,
-            retry_ms=options.storage_retry_ms,
+        return Snapshot.latest(
+            storage_to_read(options), options.merge_hook, options.verify_checksums
         )
-        return Snapshot.latest(storage, options.merge_hook, options.verify_checksums)

@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import as_numpy
+
 Sizes = npt.NDArray[np.int64]
 
 _TYPES: Final = pa.types
@@ -64,27 +66,27 @@ def _ends(array: pa.Array) -> Sizes:
     kind = array.type
     if _TYPES.is_dictionary(kind):
         lengths = np.append(np.diff(_ends(array.dictionary)), 0)  # the last is that of null
-        indices = _numpy(pc.fill_null(array.indices.cast(pa.int64()), -1))
+        indices = as_numpy(pc.fill_null(array.indices.cast(pa.int64()), -1))
         return _summed(lengths[np.minimum(indices, len(lengths) - 1)])
     if _TYPES.is_struct(kind):
         fields = (_ends(array.field(i)) for i in range(kind.num_fields))
         return sum(fields, np.zeros(len(array) + 1, np.int64))
     if _TYPES.is_map(kind):
-        offsets = _numpy(array.offsets)
+        offsets = as_numpy(array.offsets)
         return _between(_ends(array.keys) + _ends(array.items), offsets[:-1], offsets[1:])
     if _TYPES.is_list(kind) or _TYPES.is_large_list(kind):
-        offsets = _numpy(array.offsets)
+        offsets = as_numpy(array.offsets)
         return _between(_ends(array.values), offsets[:-1], offsets[1:])
     if _TYPES.is_fixed_size_list(kind):
         starts = (np.arange(len(array), dtype=np.int64) + array.offset) * kind.list_size
         return _between(_ends(array.values), starts, starts + kind.list_size)
     if _TYPES.is_list_view(kind) or _TYPES.is_large_list_view(kind):
-        starts = _numpy(array.offsets)
-        return _between(_ends(array.values), starts, starts + _numpy(array.sizes))
+        starts = as_numpy(array.offsets)
+        return _between(_ends(array.values), starts, starts + as_numpy(array.sizes))
     if _is_view(kind):
         words = np.frombuffer(array.buffers()[1] or b"", np.int32)[array.offset * _VIEW_WORDS :]
         lengths = words[: len(array) * _VIEW_WORDS : _VIEW_WORDS].astype(np.int64)
-        return _summed(np.where(_numpy(array.is_valid()), lengths, 0))
+        return _summed(np.where(as_numpy(array.is_valid()), lengths, 0))
     if _TYPES.is_large_string(kind) or _TYPES.is_large_binary(kind):
         return _text_ends(array, np.int64)
     if _TYPES.is_string(kind) or _TYPES.is_binary(kind):
@@ -106,8 +108,3 @@ def _between(ends: Sizes, starts: Sizes, stops: Sizes) -> Sizes:
 
 def _summed(lengths: Sizes) -> Sizes:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-
-
-def _numpy(values: pa.Array) -> npt.NDArray[Any]:
-    result: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return result

@@ -9,7 +9,7 @@ from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
 from hoodie_ds.handles.stamp import constant, stamp
-from hoodie_ds.record.meta_columns import FILE_NAME
+from hoodie_ds.meta_columns import FILE_NAME
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.handles.numbered import numbered
-from hoodie_ds.record.meta_columns import (
+from hoodie_ds.meta_columns import (
     COMMIT_SEQNO,
     COMMIT_TIME,
     FILE_NAME,

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.config.bucket_rules import BucketRules
+from hoodie_ds.config.options.index import BUCKET_HASH_FIELDS, NUM_BUCKETS, PARTITION_BUCKETS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
@@ -20,9 +21,6 @@ from hoodie_ds.index.bucket import BucketIds, Counts, KeyParsing, bucket_ids, bu
 from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.hashing_config import HashingConfig
-
-_NUM_BUCKETS = "hoodie.bucket.index.num.buckets"
-_EXPRESSIONS = "hoodie.bucket.index.partition.expressions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +77,13 @@ class BucketLayout:
             rules = _stored_rules(properties.bucket_rules) if properties.bucket_rules else None
         if num_buckets is None:
             raise OptionError(
-                _NUM_BUCKETS,
+                NUM_BUCKETS.key,
                 None,
                 f"table {properties.name!r} does not record its number of buckets; give the one "
                 "that its writers use",
             )
-        _check_given(properties.name, _NUM_BUCKETS, options.num_buckets, num_buckets)
-        _check_given(properties.name, _EXPRESSIONS, options.bucket_rules, rules)
+        _check_given(properties.name, NUM_BUCKETS.key, options.num_buckets, num_buckets)
+        _check_given(properties.name, PARTITION_BUCKETS.key, options.bucket_rules, rules)
         keys = properties.record_key_fields
         hashed = properties.bucket_hash_fields or options.bucket_hash_fields or keys
         return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
@@ -143,7 +141,7 @@ class BucketLayout:
             raise UnsupportedTableError(
                 f"file group {slice_.group} is named after bucket {expected}, but its keys hash to "
                 f"{found[:5].tolist()} of {num_buckets}; the table was written with another "
-                f"{_NUM_BUCKETS}, {_EXPRESSIONS} or hoodie.bucket.index.hash.field"
+                f"{NUM_BUCKETS.key}, {PARTITION_BUCKETS.key} or {BUCKET_HASH_FIELDS.key}"
             )
 
 
@@ -179,9 +177,9 @@ def _stored_rules(expressions: str) -> BucketRules:
     rules = BucketRules.parse(expressions)
     if rules is None:
         raise UnsupportedTableError(
-            f"the table has {_EXPRESSIONS} = {expressions[:200]!r}, which is not read here as Java "
-            "reads it, or not in bounded time (look-around, back references); the table can be "
-            "read here, and upserted into by the engine that wrote it"
+            f"the table has {PARTITION_BUCKETS.key} = {expressions[:200]!r}, which is not read "
+            "here as Java reads it, or not in bounded time (look-around, back references); the "
+            "table can be read here, and upserted into by the engine that wrote it"
         )
     return rules
 

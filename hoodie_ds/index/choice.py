@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.options.index import INDEX_TYPE, PARTITION_BUCKETS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
@@ -16,8 +17,6 @@ from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
-_INDEX_TYPE: Final = "hoodie.index.type"
-_EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
 _GLOBAL: Final = (IndexType.GLOBAL_BLOOM, IndexType.GLOBAL_SIMPLE)
 _LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE, *_GLOBAL)
 _BUCKETS_EXPECTED: Final = 10_000
@@ -68,7 +67,7 @@ def choose_index(
         return index, layout
     if index not in _LOOK_UP:
         raise OptionError(
-            _INDEX_TYPE,
+            INDEX_TYPE.key,
             index.value,
             "this release has BUCKET, BLOOM, SIMPLE, FLINK_STATE, GLOBAL_BLOOM and GLOBAL_SIMPLE",
         )
@@ -79,7 +78,9 @@ def choose_index(
         )
     if options.bucket_rules is not None:
         raise OptionError(
-            _EXPRESSIONS, str(options.bucket_rules), f"the index {index.value} has no buckets"
+            PARTITION_BUCKETS.key,
+            str(options.bucket_rules),
+            f"the index {index.value} has no buckets",
         )
     return index, None
 

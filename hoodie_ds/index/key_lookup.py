@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.stored_keys import KeyQuery, Mask, Place, SliceKeys
-from hoodie_ds.record.meta_columns import RECORD_KEY
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.checksums import check_once
 from hoodie_ds.table.file_slice import FileSlice

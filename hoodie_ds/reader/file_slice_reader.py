@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.record.merge.hook_rule import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.rule import RecordSet
-from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView

@@ -12,8 +12,8 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.meta_columns import IS_DELETED, META_COLUMNS
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.meta_columns import IS_DELETED, META_COLUMNS
 
 _WIDER: Final = {
     pa.int32(): (pa.int64(), pa.float64()),

@@ -8,56 +8,25 @@ that commits needs no memory of its own (RFC-24: the coordinator's state is on t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
-import pyarrow as pa
-
-from hoodie_ds.config.enums import (
-    DuplicatePolicy,
-    IndexType,
-    LogBlockFormat,
-    MergeMode,
-    Operation,
-    TableType,
-)
-from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.formats.avro.schema import arrow_to_avro
-from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.index.choice import keys_are_global
-from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
-from hoodie_ds.record.merge.concat import Concat
-from hoodie_ds.record.merge.hook_rule import HookMerger, merger_of
-from hoodie_ds.record.merge.rule import Merger
-from hoodie_ds.record.meta_columns import with_meta_columns
+from hoodie_ds.formats.parquet.bloom_filter import BloomParams
+from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.pending_action import PendingAction
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch to be written.
+    """One micro-batch, or batch write: its plan, its instant to be, and what came before it.
 
     Parameters
     ----------
-    table : Table
-        The table.
-    options : WriteOptions
-        How to write.
-    operation : Operation
-        What to do with the rows.
-    index : IndexType or None
-        How the file group of a key is found; None in a table without record keys.
-    layout : BucketLayout or None
-        The buckets of a bucket index.
-    schema : pyarrow.Schema
-        The table's user columns once this batch is in.
-    timeline : Timeline
-        The table as this batch sees it.
+    plan : WritePlan
+        What to write, and how.
     guard : ReplayGuard
         What was committed before.
     proposed_time : str
@@ -71,22 +40,27 @@ class Batch:
         first row, or by its commit if there is none; None for a table that is there.
     """
 
-    table: Table
-    options: WriteOptions
-    operation: Operation
-    index: IndexType | None
-    layout: BucketLayout | None
-    schema: pa.Schema
-    timeline: Timeline
+    plan: WritePlan
     guard: ReplayGuard
     proposed_time: str
     attempt: str
     owner: str
     creation_ms: int | None
 
-    def __post_init__(self) -> None:
-        """Refuse a merge hook that cannot be had, before anything is written."""
-        _ = self.merger
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.plan.table
+
+    @property
+    def timeline(self) -> Timeline:
+        """The table as the batch sees it."""
+        return self.plan.timeline
+
+    @property
+    def options(self) -> WriteOptions:
+        """How to write."""
+        return self.plan.options
 
     @property
     def given_id(self) -> BatchId | None:
@@ -95,124 +69,64 @@ class Batch:
         return None if writer is None or number is None else BatchId(writer, number)
 
     @property
-    def view(self) -> FileSystemView:
-        """The files of the table as this batch sees it."""
-        return FileSystemView(self.table.storage, self.timeline, self.options.verify_checksums)
-
-    @property
-    def action(self) -> Action:
-        """The action of the batch's instant."""
-        return write_action(self.table.properties, self.operation)
-
-    @property
-    def has_global_keys(self) -> bool:
-        """Whether a record key is unique in the whole table rather than in its partition."""
-        index = self.index
-        return index is not None and keys_are_global(index, self.table.properties, self.options)
-
-    @property
-    def moves_records(self) -> bool:
-        """Whether a record moves when a row says another partition than the one it is in."""
-        match self.index:
-            case IndexType.GLOBAL_BLOOM:
-                return self.options.bloom_moves_records
-            case IndexType.GLOBAL_SIMPLE:
-                return self.options.simple_moves_records
-        return self.has_global_keys
-
-    @property
-    def looks_up(self) -> bool:
-        """Whether it matters which keys are stored."""
-        checked = self.options.duplicate_policy is not DuplicatePolicy.NONE
-        return self.operation.merges or (self.operation is Operation.INSERT and checked)
-
-    @cached_property
-    def stored_schema(self) -> pa.Schema:
-        """The schema of data files: meta columns, then user columns."""
-        return with_meta_columns(self.schema)
-
-    @cached_property
-    def avro_schema(self) -> str:
-        """Avro schema of the user columns, as commits carry it."""
-        return arrow_to_avro(self.schema, self.table.properties.name)
-
-    @cached_property
-    def stored_avro_schema(self) -> str:
-        """Avro schema of data files."""
-        return arrow_to_avro(self.stored_schema, self.table.properties.name)
-
-    @cached_property
-    def key_generator(self) -> KeyGenerator:
-        """Makes record keys and partition paths."""
-        return KeyGenerator.of(key_spec(self.table.properties, self.options))
-
-    @property
-    def stored_merger(self) -> Merger | HookMerger:
-        """Merges what is stored in base and log files."""
-        return merger_of(self.table.properties, self.options.merge_hook)
-
-    @property
-    def merger(self) -> Merger | HookMerger | Concat:
-        """Merges records of the batch into what is stored; an insert puts them beside it."""
-        if self.operation.merges:
-            return self.stored_merger
-        return Concat(self.stored_merger if self.options.combine_before_insert else None)
-
-    @property
-    def log_block_format(self) -> LogBlockFormat:
-        """How rows are encoded in log files.
-
-        Hudi 1.2 on the JVM compares text from parquet blocks wrongly with text from elsewhere.
-        """
-        if self.options.log_block_format is not None:
-            return self.options.log_block_format
-        empty = self.schema.empty_table()
-        kinds = [resolve(empty, path).type for path in self.ordering_fields]
-        by_text = any(pa.types.is_string(kind) for kind in kinds)
-        return LogBlockFormat.AVRO if by_text else LogBlockFormat.PARQUET
-
-    @property
-    def ordering_fields(self) -> tuple[str, ...]:
-        """Fields that the merger compares; none where the commit order decides."""
-        properties = self.table.properties
-        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
-        return properties.ordering_fields if by_event_time else ()
+    def pending(self) -> PendingAction:
+        """What opening, deciding and undoing the batch's instant need."""
+        return PendingAction(
+            table=self.table,
+            timeline=self.timeline,
+            action=self.plan.action,
+            operation_type=self.plan.operation.value.upper(),
+            proposed_time=self.proposed_time,
+            attempt=self.attempt,
+            owner=self.owner,
+            concurrency=self.options.concurrency,
+            creation_ms=self.creation_ms,
+        )
 
 
-def write_action(properties: TableProperties, operation: Operation) -> Action:
-    """Return the action of instants that an operation opens."""
-    if operation.replaces:
-        return Action.REPLACE_COMMIT
-    cow = properties.table_type is TableType.COPY_ON_WRITE
-    return Action.COMMIT if cow else Action.DELTA_COMMIT
+def write_context(
+    batch: Batch, instant_time: str, task_partition: int, task_attempt: str
+) -> WriteContext:
+    """Return what the handles of a task, or of the commit, share.
 
-
-def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:
-    """Describe a table's key generator.
-
-    The encoding of a COMPLEX key with one field is the table's own where it records one, else the
-    option's, else Hudi's for version 6 (``field:value``).
+    Parameters
+    ----------
+    batch : Batch
+        The batch.
+    instant_time : str
+        Its instant.
+    task_partition : int
+        Number of the task.
+    task_attempt : str
+        Identity of the attempt; no other attempt of the batch has it.
     """
-    prefixed = properties.complex_key_prefixed
-    if prefixed is None:
-        prefixed = not options.complex_keygen_new_encoding
-    return KeySpec(
-        kind=properties.key_generator,
-        record_key_fields=properties.record_key_fields,
-        partition_fields=_partition_fields(properties, options),
-        hive_style=properties.hive_style,
-        url_encode=properties.url_encode,
-        timestamp_options={**properties.key_generator_options, **options.key_generator_options},
-        consistent_logical_timestamp=bool(options.consistent_logical_timestamp),
-        complex_key_prefixed=prefixed,
+    plan, options = batch.plan, batch.options
+    return WriteContext(
+        storage=batch.table.storage,
+        instant_time=instant_time,
+        task_partition=task_partition,
+        batch_attempt=batch.attempt,
+        task_attempt=task_attempt,
+        schema=plan.stored_schema,
+        avro_schema=plan.stored_avro_schema,
+        codec=options.parquet_codec.value,
+        row_group_bytes=min(options.parquet_block_bytes, plan.budget.encode_bytes),
+        log_block_bytes=min(options.log_block_max_bytes, plan.budget.encode_bytes),
+        log_block_format=plan.log_block_format,
+        bloom=_bloom_params(plan),
+        has_keys=plan.index is not None,
+        batch_number=batch.pending.batches_before,
     )
 
 
-def _partition_fields(properties: TableProperties, options: WriteOptions) -> tuple[str, ...]:
-    """The table's partition fields, with the types that CUSTOM needs: its own, else the option's.
-
-    In tables of version 6 Hudi itself records plain names.
-    """
-    given = options.partition_fields or ()
-    typed = given if any(":" in field for field in given) else ()
-    return properties.partition_field_specs or typed or properties.partition_fields
+def _bloom_params(plan: WritePlan) -> BloomParams | None:
+    """Base files that an index looks keys up in carry the bloom filter that Hudi needs there."""
+    options = plan.options
+    if plan.index is None or plan.layout is not None:
+        return None
+    return BloomParams(
+        options.bloom_num_entries,
+        options.bloom_false_positives,
+        options.bloom_filter_type,
+        options.bloom_max_entries,
+    )

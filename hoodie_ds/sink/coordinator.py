@@ -9,25 +9,26 @@ Before it nothing of the batch is visible; after it nothing can take it away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT
+from hoodie_ds.config.options.write import METADATA_ENABLE
+from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.record.keys.keygen import KeyGenerator
-from hoodie_ds.sink.batch import Batch, key_spec, write_action
+from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
-from hoodie_ds.sink.open_instant import ensure_table, go_on, open_instant
 from hoodie_ds.sink.pinned_view import forget_views
 from hoodie_ds.sink.replay.past_writers import mark
 from hoodie_ds.sink.replay.replay import check_replay, informed
@@ -39,7 +40,8 @@ from hoodie_ds.sink.write_checks import (
     resolve_operation,
     stored_schema,
 )
-from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.sink.write_plan import WritePlan, key_spec
+from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import complete_hashing_config
@@ -55,12 +57,11 @@ from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.manifest import find_prepared
+from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
 from hoodie_ds.transaction.ownership import owner_text
+from hoodie_ds.transaction.pending_action import write_action
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 from hoodie_ds.transaction.sweep import left_over
-
-_BATCHES_PER_COMMIT: Final = "hoodie.streaming.batches.per.commit"
-_METADATA: Final = "hoodie.metadata.enable"
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,7 @@ class Coordinator:
     @classmethod
     def of(cls, options: WriteOptions) -> Coordinator:
         """Return the coordinator of this machine's clock, random source and file systems."""
-        storage = open_storage(
-            options.base_path,
-            options.storage_options,
-            options.allow_non_atomic_storage,
-            retry_ms=options.storage_retry_ms,
-        )
-        return cls(options, storage, SystemClock(), RandomIds())
+        return cls(options, storage_to_write(options), SystemClock(), RandomIds())
 
     def begin(self, schema: pa.Schema, query_id: str = "") -> Batch:
         """Decide everything about a batch, before any of its tasks runs.
@@ -122,40 +117,42 @@ class Coordinator:
             An option, the table or the schema does not allow the write. The table is as before.
         """
         found = left_over(self.storage)  # before the timeline is loaded
-        batch = self.preview(schema, query_id)
-        if batch.creation_ms is not None:
-            check_outside_tables(self.storage.root, self._open)
-            if not self.options.allow_non_atomic_storage:
-                check_condition_obeyed(self.storage, self.ids.unique())
-        table, timeline = batch.table, batch.timeline
-        if batch.creation_ms is None:
-            if table.properties.metadata_partitions:
-                table = drop_metadata_table(table, self.clock.now_ms())
-            complete_hashing_config(table)
-            timeline = self._recover(table, timeline, found)
-            if timeline.digest != batch.timeline.digest:  # what was chosen may not fit any more
-                batch = self.preview(schema, query_id, timeline)
-        guard = ReplayGuard.load(self.storage, timeline)
-        if batch.index is not None and batch.layout is None:
+        table = find_table(self.storage)
+        creation_ms = self.clock.now_ms() if table is None else None
+        plan = self._plan(table, schema)
+        if table is None:
+            self._check_place()
+        else:
+            plan = self._recovered(table, plan, schema, found)
+        guard = ReplayGuard.load(self.storage, plan.timeline)
+        if plan.index is not None and plan.layout is None:
             forget_views(self.storage, guard)
-        utc = table.properties.timeline_in_utc
-        time = next_time(self.clock.now_ms(), utc, timeline.latest_time)
-        batch = replace(batch, table=table, timeline=timeline, guard=guard, proposed_time=time)
-        return batch if timeline.prepared is None else go_on(batch, timeline.prepared)
+        utc = plan.table.properties.timeline_in_utc
+        time = next_time(self.clock.now_ms(), utc, plan.timeline.latest_time)
+        attempt = self.ids.unique()
+        owner = self._owner(query_id, attempt)
+        if joined := plan.timeline.prepared:
+            time, owner = joined.time, owner_to_join(self.storage, joined)
+        return Batch(plan, guard, time, attempt, owner, creation_ms)
 
     def preview(
-        self, schema: pa.Schema, query_id: str = "", timeline: Timeline | None = None
-    ) -> Batch:
+        self,
+        schema: pa.Schema,
+        timeline: Timeline | None = None,
+        pin: Callable[[Callable[[], Timeline]], Timeline] | None = None,
+    ) -> WritePlan:
         """Decide what can be decided by reading alone; changes nothing.
 
         For tasks upstream of the batch, which assign its rows to file groups.
 
         Parameters
         ----------
-        schema, query_id
+        schema : pyarrow.Schema
             See `begin`.
         timeline : Timeline, optional
             The table as it is to be seen; as it is now by default.
+        pin : callable, optional
+            Takes what loads the timeline as it is now, and returns the one to be seen.
 
         Raises
         ------
@@ -163,48 +160,9 @@ class Coordinator:
             An option, the table or the schema does not allow the write.
         """
         table = find_table(self.storage)
-        properties = self._properties(table)
-        operation = resolve_operation(self.options, properties)
-        if self.options.batches_per_commit > 1 and operation.replaces:
-            raise OptionError(
-                _BATCHES_PER_COMMIT,
-                self.options.batches_per_commit,
-                f"{operation.value} replaces file groups and takes an instant for each batch",
-            )
-        if timeline is None:
-            timeline = self._view(table)
-        refuse_restore(self.storage.root, timeline)
-        check_timeline(timeline, properties)
-        if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
-            raise TableNotFoundError(
-                f"{self.storage.root} holds no Hudi table to delete from; check the path"
-            )
-        index, layout = None, None
-        if properties.record_key_fields:
-            index, layout = choose_index(properties, self.options, table, timeline)
-        stored = table_schema(table, timeline) if table else None
-        columns = stored_schema(schema, stored, properties, operation, self.options)
-        check_ordering(columns, properties)
-        KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
-        attempt = self.ids.unique()
-        return Batch(
-            table=table or Table(self.storage, properties),
-            options=self.options,
-            operation=operation,
-            index=index,
-            layout=layout,
-            schema=columns,
-            timeline=timeline,
-            guard=ReplayGuard(),
-            proposed_time="",
-            attempt=attempt,
-            owner=self._owner(query_id, attempt),
-            creation_ms=self.clock.now_ms() if table is None else None,
-        )
-
-    def view(self) -> Timeline:
-        """Load the timeline as the next batch would see it, with what its instant holds already."""
-        return self._view(find_table(self.storage))
+        if timeline is None and pin is not None:
+            timeline = pin(lambda: self._view(table))
+        return self._plan(table, schema, timeline)
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> WriteResult:
         """Make a batch part of the table, in one step.
@@ -263,11 +221,68 @@ class Coordinator:
                 give_up(message)
                 return
 
+    def _plan(
+        self, table: Table | None, schema: pa.Schema, timeline: Timeline | None = None
+    ) -> WritePlan:
+        """Hold options, table and schema against one another."""
+        properties = self._properties(table)
+        operation = resolve_operation(self.options, properties)
+        if self.options.batches_per_commit > 1 and operation.replaces:
+            raise OptionError(
+                BATCHES_PER_COMMIT.key,
+                self.options.batches_per_commit,
+                f"{operation.value} replaces file groups and takes an instant for each batch",
+            )
+        if timeline is None:
+            timeline = self._view(table)
+        refuse_restore(self.storage.root, timeline)
+        check_timeline(timeline, properties)
+        if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
+            raise TableNotFoundError(
+                f"{self.storage.root} holds no Hudi table to delete from; check the path"
+            )
+        index, layout = None, None
+        if properties.record_key_fields:
+            index, layout = choose_index(properties, self.options, table, timeline)
+        stored = table_schema(table, timeline) if table else None
+        columns = stored_schema(schema, stored, properties, operation, self.options)
+        check_ordering(columns, properties)
+        KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
+        return WritePlan(
+            table=table or Table(self.storage, properties),
+            timeline=timeline,
+            options=self.options,
+            operation=operation,
+            index=index,
+            layout=layout,
+            schema=columns,
+        )
+
+    def _check_place(self) -> None:
+        """Refuse to create a table where one must not be."""
+        check_outside_tables(self.storage.root, partial(storage_to_read, self.options))
+        if not self.options.allow_non_atomic_storage:
+            check_condition_obeyed(self.storage, self.ids.unique())
+
+    def _recovered(
+        self, table: Table, plan: WritePlan, schema: pa.Schema, found: Mapping[str, frozenset[str]]
+    ) -> WritePlan:
+        """Recover the table, and return the plan for it as it is afterwards."""
+        if table.properties.metadata_partitions:
+            table = drop_metadata_table(table, self.clock.now_ms())
+        complete_hashing_config(table)
+        timeline = self._recover(table, plan.timeline, found)
+        if timeline.digest != plan.timeline.digest:  # what was chosen may not fit any more
+            plan = self._plan(table, schema, timeline)
+        return replace(plan, table=table, timeline=timeline)
+
     def _view(self, table: Table | None) -> Timeline:
+        """Load the timeline as the next batch sees it, with what its instant holds already."""
         if table is None:
             return Timeline()
         timeline = load_timeline(self.storage)
-        action = write_action(table.properties, resolve_operation(self.options, table.properties))
+        operation = resolve_operation(self.options, table.properties)
+        action = write_action(table.properties, replaces=operation.replaces)
         spanned = self.options.batches_per_commit
         return timeline.with_prepared(
             find_prepared(table, timeline, action, spanned, is_superseded)
@@ -276,13 +291,6 @@ class Coordinator:
     def _owner(self, query_id: str, attempt: str) -> str:
         shared, spans = self.options.concurrency.is_shared, self.options.batches_per_commit > 1
         return owner_text(query_id, attempt, shared, spans)
-
-    def _open(self, folder: str) -> Storage:
-        """Open a folder near the table for reading."""
-        options = self.options
-        return open_storage(
-            folder, options.storage_options, for_write=False, retry_ms=options.storage_retry_ms
-        )
 
     def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         statuses = complete(messages, self.clock, self.pauses, self.ids)
@@ -296,10 +304,10 @@ class Coordinator:
         if messages[0].already_committed:
             check_replay(messages, batch.guard)
             return WriteResult(already_committed=True)
-        ensure_table(batch, with_schema=True)
+        ensure_table(batch.pending, batch.plan.avro_schema)
         partitions = {path for message in messages for path in message.partitions}
-        if batch.options.allow_empty_commit or replaced_groups(batch, partitions):
-            time = open_instant(batch)
+        if batch.options.allow_empty_commit or replaced_groups(batch.plan, partitions):
+            time = open_instant(batch.pending)
             return self._complete([replace(message, instant_time=time) for message in messages])
         if batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:
             mark(self.storage, batch_id)
@@ -322,11 +330,11 @@ class Coordinator:
             return TableProperties.create(self.options)
         properties = table.properties
         properties.check_writable()
-        properties.check_agrees(self.options)
+        check_agreement(self.options, properties)
         if properties.metadata_partitions and self.options.metadata_enable is not False:
             partitions = ", ".join(properties.metadata_partitions)
             raise OptionError(
-                _METADATA,
+                METADATA_ENABLE.key,
                 self.options.metadata_enable,
                 f"table {properties.name!r} has a metadata table ({partitions}), which this "
                 "release cannot keep up to date; set it to false to drop the metadata table with "

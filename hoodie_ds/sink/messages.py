@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.metrics import WriteMetrics
-from hoodie_ds.sink.replay.input_digest import InputDigest
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.file_slice import FileGroupId
 

@@ -14,10 +14,10 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.rule import RecordSet
-from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.write_plan import WritePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,43 +28,43 @@ class BucketKey:
     bucket: int
 
 
-def to_records(batch: Batch, rows: pa.Table) -> RecordSet:
+def to_records(plan: WritePlan, rows: pa.Table) -> RecordSet:
     """See rows, in the table's types and with their record keys, as records.
 
     A row is a delete if the operation is, or if its column ``_hoodie_is_deleted`` is true.
     """
-    if batch.operation is Operation.DELETE:
+    if plan.operation is Operation.DELETE:
         deleted = np.ones(rows.num_rows, dtype=np.bool_)
     elif IS_DELETED in rows.column_names:
         marks = pc.fill_null(rows.column(IS_DELETED), False)
         deleted = marks.to_numpy()
-        if IS_DELETED not in batch.schema.names:
+        if IS_DELETED not in plan.schema.names:
             rows = rows.drop_columns([IS_DELETED])  # a mark of the sink's own
     else:
         deleted = np.zeros(rows.num_rows, dtype=np.bool_)
-    return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in batch.ordering_fields))
+    return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in plan.ordering_fields))
 
 
-def check_keys(batch: Batch, rows: pa.Table) -> None:
+def check_keys(plan: WritePlan, rows: pa.Table) -> None:
     """Refuse rows without key or with an impossible partition before anything is written.
 
     Only a task's first rows can be looked at that early; later ones fail the batch as well, whose
     instant is then rolled back.
     """
-    if batch.index is not None:
-        batch.key_generator.record_keys(rows)
-    partitions_of(batch, rows)
+    if plan.index is not None:
+        plan.key_generator.record_keys(rows)
+    partitions_of(plan, rows)
 
 
-def distinct_partitions(batch: Batch, rows: pa.Table) -> set[str]:
+def distinct_partitions(plan: WritePlan, rows: pa.Table) -> set[str]:
     """Return the partition paths of rows, of which no more than the partition fields are needed."""
-    names = {path.partition(".")[0] for path in batch.table.properties.partition_fields}
-    fields = [f for f in batch.schema if f.name in names and f.name in rows.column_names]
-    return set(partitions_of(batch, conform(rows, pa.schema(fields))).dictionary.to_pylist())
+    names = {path.partition(".")[0] for path in plan.table.properties.partition_fields}
+    fields = [f for f in plan.schema if f.name in names and f.name in rows.column_names]
+    return set(partitions_of(plan, conform(rows, pa.schema(fields))).dictionary.to_pylist())
 
 
 def split_by_bucket(
-    batch: Batch, layout: BucketLayout, rows: pa.Table
+    plan: WritePlan, layout: BucketLayout, rows: pa.Table
 ) -> Iterator[tuple[BucketKey, pa.Table]]:
     """Give rows their record keys and part them by bucket, keeping their order within each.
 
@@ -73,8 +73,8 @@ def split_by_bucket(
     tuple of BucketKey and pyarrow.Table
         User columns and ``_hoodie_record_key``.
     """
-    keys = batch.key_generator.record_keys(rows)
-    paths = partitions_of(batch, rows)
+    keys = plan.key_generator.record_keys(rows)
+    paths = partitions_of(plan, rows)
     buckets = layout.buckets(keys, paths)
     rows = rows.append_column(RECORD_KEY, keys)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -84,9 +84,9 @@ def split_by_bucket(
         yield BucketKey(paths.dictionary[partition].as_py(), bucket), part
 
 
-def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+def split_by_partition(plan: WritePlan, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Part rows by partition path, keeping their order within each."""
-    paths = partitions_of(batch, rows)
+    paths = partitions_of(plan, rows)
     if rows.num_rows and len(paths.dictionary) == 1:
         yield paths.dictionary[0].as_py(), rows
         return
@@ -95,12 +95,12 @@ def split_by_partition(batch: Batch, rows: pa.Table) -> Iterator[tuple[str, pa.T
         yield paths.dictionary[code].as_py(), part
 
 
-def partitions_of(batch: Batch, rows: pa.Table) -> pa.DictionaryArray:
+def partitions_of(plan: WritePlan, rows: pa.Table) -> pa.DictionaryArray:
     """The partition path of each row, refused where Hudi on the JVM could not open its folder."""
-    paths = batch.key_generator.partition_paths(rows)
+    paths = plan.key_generator.partition_paths(rows)
     for path in paths.dictionary.to_pylist():
         if ":" in path:
-            names = ", ".join(batch.key_generator.spec.partition_fields)
+            names = ", ".join(plan.key_generator.spec.partition_fields)
             raise RecordKeyError(
                 f"partition path {path[:200]!r} of field {names} holds a ':', which Hudi on "
                 "the JVM cannot open; create the table with "

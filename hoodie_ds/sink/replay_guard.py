@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.sink.replay.input_digest import InputDigest
+from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.instant import Instant

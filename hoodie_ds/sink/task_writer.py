@@ -12,25 +12,22 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.conform import conform
-from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.formats.row_sizes import cut
-from hoodie_ds.handles.context import WriteContext
-from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.commit.exclusion import alive
+from hoodie_ds.sink.batch import Batch, write_context
+from hoodie_ds.sink.digest.input_digest import InputDigest
+from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import Assignment
-from hoodie_ds.sink.late_files import no_late_files
-from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
-from hoodie_ds.sink.open_instant import open_instant
-from hoodie_ds.sink.overtaken import told_if_undone
 from hoodie_ds.sink.records import check_keys, distinct_partitions
-from hoodie_ds.sink.replay.input_digest import InputDigest
 from hoodie_ds.sink.replay.replay import digest_of, drain, informed
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task.append_writer import AppendWriter
 from hoodie_ds.sink.task.global_writer import GlobalWriter
-from hoodie_ds.sink.task.keyed_writer import KeyedWriter
+from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.transaction.exclusive_commit import alive
+from hoodie_ds.transaction.open_instant import open_instant
+from hoodie_ds.transaction.overtaken import no_late_files, told_if_undone
 
 
 def write_task(
@@ -74,7 +71,7 @@ def write_task(
         batch = informed(batch, batch_id)
     if batch_id is not None and batch.guard.holds(batch_id):
         return drain(batch, batch_id, batches)
-    if batch.operation is Operation.DELETE_PARTITION:
+    if batch.plan.operation is Operation.DELETE_PARTITION:
         return _take_partitions(batch, batch_id, batches)
     return _write_rows(batch, task, batch_id, batches, sole_writer, clock or SystemClock())
 
@@ -87,31 +84,32 @@ def _write_rows(
     sole_writer: bool,
     clock: Clock,
 ) -> TaskCommitMessage:
+    plan, pending = batch.plan, batch.pending
     metrics, started = WriteMetrics(), clock.now_ms()
-    chunks = _admitted(batch, in_chunks(batch, batches))
+    chunks = _admitted(plan, in_chunks(plan, batches))
     first = next(chunks, None)
     if first is None:
         return TaskCommitMessage(batch, batch_id)
-    check_keys(batch, first[1])
-    context = write_context(batch, task, open_instant(batch))
-    writer = _writer_class(batch)(batch, context, clock, metrics)
+    check_keys(plan, first[1])
+    time = open_instant(pending)
+    context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
+    writer = _writer_class(plan)(plan, context, clock, metrics)
     assignment = Assignment(task.partition, batch.timeline.digest)
     digest = InputDigest()
-    told = told_if_undone(batch, context.instant_time)
-    late = no_late_files(batch, context)
-    with told, alive(batch, context.instant_time), late, _discarding(writer):
+    late = no_late_files(pending, time, context.files)
+    with told_if_undone(pending, time), alive(pending, time), late, _discarding(writer):
         for chunk, rows in chain([first], chunks):
             writer.write(rows, assignment.places(chunk))
-            digest += digest_of(batch, batch_id, rows)  # while they are encoded
+            digest += digest_of(plan, batch_id, rows)  # while they are encoded
         taken = clock.now_ms()
-        owns = assignment.ownership(sole_writer, batch.layout is not None)
+        owns = assignment.ownership(sole_writer, plan.layout is not None)
         statuses, staged = writer.close(owns)
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
         batch,
         batch_id,
-        context.instant_time,
+        time,
         *written,
         digest,
         metrics=metrics,
@@ -120,12 +118,12 @@ def _write_rows(
     )
 
 
-def _writer_class(batch: Batch) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
-    if batch.index is None:
+def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
+    if plan.index is None:
         return AppendWriter
     # Rows that are neither looked up nor folded are inserts, one beside another.
-    folds = batch.looks_up or batch.options.combine_before_insert
-    return GlobalWriter if batch.has_global_keys and folds else KeyedWriter
+    folds = plan.looks_up or plan.options.combine_before_insert
+    return GlobalWriter if plan.has_global_keys and folds else KeyedWriter
 
 
 @contextmanager
@@ -146,66 +144,31 @@ def _take_partitions(
     digest = InputDigest()
     for part in batches:
         rows = pa.Table.from_batches([part])
-        digest += digest_of(batch, batch_id, rows)
+        digest += digest_of(batch.plan, batch_id, rows)
         if batch.options.partitions_to_delete is None:
-            seen |= distinct_partitions(batch, rows)
+            seen |= distinct_partitions(batch.plan, rows)
     return TaskCommitMessage(batch, batch_id, digest=digest, partitions=tuple(sorted(seen)))
 
 
-def write_context(batch: Batch, task: TaskId, instant_time: str) -> WriteContext:
-    """Return what a task's handles share."""
-    options, budget = batch.options, MemoryBudget.of(batch.options)
-    prepared = batch.timeline.prepared
-    return WriteContext(
-        storage=batch.table.storage,
-        instant_time=instant_time,
-        task_partition=task.partition,
-        batch_attempt=batch.attempt,
-        task_attempt=f"{task.stage}-{task.attempt}",
-        schema=batch.stored_schema,
-        avro_schema=batch.stored_avro_schema,
-        codec=options.parquet_codec.value,
-        row_group_bytes=min(options.parquet_block_bytes, budget.encode_bytes),
-        log_block_bytes=min(options.log_block_max_bytes, budget.encode_bytes),
-        log_block_format=batch.log_block_format,
-        bloom=_bloom_params(batch),
-        has_keys=batch.index is not None,
-        batch_number=prepared.num_batches if prepared else 0,
-    )
-
-
-def _bloom_params(batch: Batch) -> BloomParams | None:
-    """Base files that an index looks keys up in carry the bloom filter that Hudi needs there."""
-    options = batch.options
-    if batch.index is None or batch.layout is not None:
-        return None
-    return BloomParams(
-        options.bloom_num_entries,
-        options.bloom_false_positives,
-        options.bloom_filter_type,
-        options.bloom_max_entries,
-    )
-
-
-def _admitted(batch: Batch, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, pa.Table]]:
+def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Yield each chunk with its rows in the table's types, found fit to be stored."""
-    properties = batch.table.properties
+    properties = plan.table.properties
     keys = {*properties.record_key_fields, *properties.partition_fields}
-    stored = batch.schema
-    if batch.operation is Operation.DELETE:  # which stores no more than keys and their order
+    stored = plan.schema
+    if plan.operation is Operation.DELETE:  # which stores no more than keys and their order
         needed = {path.partition(".")[0] for path in (*keys, *properties.ordering_fields)}
         stored = pa.schema([f for f in stored if f.name in needed or f.name in keys])
     row = 0
     for chunk in chunks:
         rows = admit(chunk, stored, row, keys)
-        yield chunk, rows if stored is batch.schema else conform(chunk, batch.schema)
+        yield chunk, rows if stored is plan.schema else conform(chunk, plan.schema)
         row += chunk.num_rows
 
 
-def in_chunks(batch: Batch, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def in_chunks(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Put Arrow batches together, up to what a task takes at once."""
-    limits = batch.options.limits
-    chunk_bytes = min(limits.chunk_bytes, MemoryBudget.of(batch.options).chunk_bytes)
+    limits = plan.options.limits
+    chunk_bytes = min(limits.chunk_bytes, plan.budget.chunk_bytes)
     held: list[pa.RecordBatch] = []
     size = 0
     for part in chain.from_iterable(cut(part, limits.part_bytes) for part in batches):

@@ -8,17 +8,17 @@ from collections.abc import Collection, Iterable
 import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation, TableType
+from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
+from hoodie_ds.meta_columns import IS_DELETED, without_meta_columns
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.meta_columns import IS_DELETED, without_meta_columns
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
 from hoodie_ds.timeline.timeline import Timeline
 
-_OPERATION = "hoodie.datasource.write.operation"
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
@@ -35,13 +35,13 @@ def resolve_operation(options: WriteOptions, properties: TableProperties) -> Ope
         return Operation.UPSERT if keyed else Operation.INSERT
     if options.operation is Operation.DELETE_PARTITION and not properties.partition_fields:
         raise OptionError(
-            _OPERATION, options.operation.value, f"table {properties.name!r} has no partitions"
+            OPERATION.key, options.operation.value, f"table {properties.name!r} has no partitions"
         )
     allowed = [operation for operation in Operation if keyed or not operation.merges]
     if options.operation not in allowed:
         names = ", ".join(operation.value for operation in allowed)
         raise OptionError(
-            _OPERATION,
+            OPERATION.key,
             options.operation.value,
             f"table {properties.name!r} is without record keys; it can do {names}",
         )

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from hoodie_ds.config.base_path import check_base_path, scheme_of
 from hoodie_ds.config.options.write import ALLOW_NON_ATOMIC_STORAGE, RETRY_DEADLINE_MS
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 from hoodie_ds.storage.fsspec_storage import FsspecStorage, has_atomic_put
 from hoodie_ds.storage.local import LocalStorage
@@ -64,6 +66,26 @@ def open_storage(
         )
     storage = FsspecStorage(place, dict(storage_options or {}), atomic)
     return storage if scheme == "memory" else RetryingStorage(storage, retry_ms)
+
+
+def storage_to_write(options: WriteOptions) -> Storage:
+    """Return the storage of the table that a write names; see `open_storage`."""
+    return open_storage(
+        options.base_path,
+        options.storage_options,
+        options.allow_non_atomic_storage,
+        retry_ms=options.storage_retry_ms,
+    )
+
+
+def storage_to_read(options: ReadOptions | WriteOptions, folder: str | None = None) -> Storage:
+    """Return the storage of the table that options name, or of a folder near it, for reading."""
+    return open_storage(
+        options.base_path if folder is None else folder,
+        options.storage_options,
+        for_write=False,
+        retry_ms=options.storage_retry_ms,
+    )
 
 
 def _local_path(place: str) -> str:

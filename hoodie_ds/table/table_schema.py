@@ -13,7 +13,7 @@ import pyarrow as pa
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import avro_to_arrow
-from hoodie_ds.record.meta_columns import without_meta_columns
+from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
 from hoodie_ds.timeline.instant import Instant

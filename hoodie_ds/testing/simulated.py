@@ -15,7 +15,7 @@ from hoodie_ds.index.key_cache import shared_key_cache
 _Result = TypeVar("_Result")
 _POOLS = (
     "hoodie_ds.sink.commit.staged_merge",
-    "hoodie_ds.sink.task.buffers",
+    "hoodie_ds.sink.file_groups.buffers",
     "hoodie_ds.reader.snapshot",
 )
 

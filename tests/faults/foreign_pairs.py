@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
-from hoodie_ds.record.meta_columns import without_meta_columns
+from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
 from hoodie_ds.timeline.instant_time import following

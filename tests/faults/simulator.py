@@ -196,7 +196,8 @@ class Simulation:
 
         def work() -> TaskCommitMessage:
             process = cast(Storage, self._process(fault_rate, self._interleaved()))
-            mine = replace(batch, table=replace(batch.table, storage=process))
+            table = replace(batch.table, storage=process)
+            mine = replace(batch, plan=replace(batch.plan, table=table))
             message = write_task(
                 mine,
                 TaskId(task, 0, attempt),  # Spark's numbers, which begin anew with each driver

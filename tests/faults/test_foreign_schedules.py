@@ -27,7 +27,7 @@ LEFT_OUT = {
     "compaction": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
     "clustering": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
     "restore": ("hoodie_ds.sink.commit.commit.check_based", lambda *_: None),
-    "new column": ("hoodie_ds.sink.commit.commit.schema_beside", lambda batch, *_: batch.schema),
+    "new column": ("hoodie_ds.sink.commit.commit.schema_beside", lambda plan, *_: plan.schema),
     "upgrade": ("hoodie_ds.sink.commit.commit.check_table", lambda *_: None),
 }
 

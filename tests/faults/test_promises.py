@@ -19,7 +19,6 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
-from hoodie_ds.sink.open_instant import open_instant
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
@@ -36,6 +35,7 @@ from hoodie_ds.testing import (
 )
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.transaction.open_instant import open_instant
 from tests.faults.pairs import DEAD_MS, SEVERAL
 from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, SPAN, TWO
 from tests.faults.stream import OPERATION, NoPauses, Step, assert_well, begin, found, run, writer
@@ -85,13 +85,13 @@ def test_two_writers_never_share_an_instant(table: MemoryStorage) -> None:
 
     def other(operation: Operation) -> None:
         if operation.path.endswith(".replacecommit.requested") and not times:
-            times.append(open_instant(overwrite))
+            times.append(open_instant(overwrite.pending))
 
     overwrite, _ = begun(table, "b", **{OPERATION: "insert_overwrite"})
     batch, _ = begun(FaultyStorage(table, before_each=other), "a")
-    times.append(open_instant(batch))
+    times.append(open_instant(batch.pending))
     assert times[0] > times[1] == batch.proposed_time
-    assert open_instant(batch) == times[1]
+    assert open_instant(batch.pending) == times[1]
 
 
 def test_a_bucket_is_one_group_whoever_begins_it(table: MemoryStorage) -> None:

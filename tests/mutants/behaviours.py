@@ -75,9 +75,7 @@ def listing_again(slices: Any, snapshot: Any) -> Any:
 
 def knowing_no_other(settle: Any, exclusion: Any, timeline: Any) -> Any:
     """Take the timeline of before the lock, as a single writer may."""
-    options = exclusion.batch.options
-    alone = Changed(options, concurrency=Changed(options.concurrency, is_shared=False))
-    changed = Changed(exclusion, batch=Changed(exclusion.batch, options=alone))
+    changed = Changed(exclusion, pending=Changed(exclusion.pending, is_shared=False))
     found = settle(changed, timeline)
     exclusion._before = changed._before
     return found

@@ -199,7 +199,7 @@ NAMES_AND_DELETIONS = [
     ),
     Mutant(
         "a commit deletes what another driver of its instant has written",
-        within("_delete_own_lost", marked_by=returns(ANY)),
+        within("delete_own_lost", marked_by=returns(ANY)),
         f"{DELETIONS}::test_a_driver_left_behind_deletes_what_its_successor_commits_in_the_same_instant",
         "P3: a stopped driver that goes on deletes committed files",
     ),
@@ -211,7 +211,7 @@ NAMES_AND_DELETIONS = [
     ),
     Mutant(
         "a late task does not see that its instant is complete",
-        within("late_files._ended", TimelineError=nothing),
+        within("overtaken._ended", TimelineError=nothing),
         f"{STOPPED}::test_further_processes_are_stopped_and_go_on"
         "[a driver left behind in an instant of several batches]",
         "P16: readers that list folders see two base files of a slice",
@@ -292,7 +292,7 @@ TIMES_AND_NAMES = [
     ),
     Mutant(
         "a batch opens its instant at a time that another action has",
-        within("open_instant", _is_anothers=returns(False)),
+        within("open_instant._take", _is_anothers=returns(False)),
         "tests/faults/regressions/test_regressions.py::test_two_processes_may_meet",
         "P5: two actions at one time; who rolls one back deletes the files of the other",
     ),
@@ -323,8 +323,8 @@ TIMES_AND_NAMES = [
         "the attempt is missing from file names",
         instead(
             "write_context",
-            lambda context, batch, task, time: replace(
-                context(batch, task, time), task_attempt=f"{task.stage}"
+            lambda context, batch, time, task, attempt: context(
+                batch, time, task, attempt.partition("-")[0]
             ),
         ),
         f"{COMMIT}::test_a_file_of_a_lost_attempt_is_deleted_by_the_commit",
@@ -430,7 +430,7 @@ COMMITS = [
     ),
     Mutant(
         "files of lost attempts stay",
-        skipped("_delete_own_lost"),
+        skipped("delete_own_lost"),
         f"{DELETIONS}::test_a_file_of_a_lost_attempt_is_seen_by_readers_that_list_folders",
         "P16: readers that list folders see rows twice",
     ),
@@ -453,7 +453,7 @@ COMMITS = [
     ),
     Mutant(
         "a batch commits although its instant was rolled back",
-        skipped("_check_not_undone"),
+        skipped("check_not_undone"),
         f"{COMMIT}::test_a_commit_after_a_rollback_is_refused",
         "P1: a commit names files that are gone",
     ),
@@ -1028,10 +1028,8 @@ LOCKS_AND_TURNS = [
     Mutant(
         "writers that undo one another are not told of the concurrency mode",
         instead(
-            "overtaken.remedy",
-            lambda remedy, options: remedy(
-                Changed(options, concurrency=Changed(options.concurrency, is_shared=True))
-            ),
+            "Concurrency.remedy",
+            lambda remedy, concurrency: remedy(Changed(concurrency, is_shared=True)),
         ),
         f"{OVERTAKEN}::test_whoever_is_undone_by_another_writer_is_told_of_the_concurrency_mode",
         "two streams kill one another, and nothing says what they need",
@@ -1108,7 +1106,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "keys are not compared",
-        within("Exclusion.decide", check_new_keys=nothing),
+        within("commit._decided", check_new_keys=nothing),
         "tests/unit/sink/test_several_writers.py::test_one_new_key_in_two_file_groups_is_a_conflict",
         "P8: one new key in two file groups",
     ),
@@ -1237,7 +1235,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "an upgrade is taken for a rollback by another writer",
-        within("late_files._ended", check_table=nothing),
+        within("overtaken._ended", check_table=nothing),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
         "::test_an_upgrade_while_staged_rows_are_merged_is_seen",
         "P1: files are left in a table of another version, and the advice does not help",

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.python_bucket import task_mapper
-from hoodie_ds.sink.batch import key_spec
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner, key_spread
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.sink.write_plan import key_spec
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
@@ -76,11 +76,11 @@ class Model:
 
 def assigned(coordinator: Coordinator, operation: str, rows: pa.Table) -> pa.Table:
     """What `shuffle_by_file_group` adds to rows."""
-    batch = coordinator.preview(rows.schema)
-    if batch.layout is None and operation in ("upsert", "insert", "delete"):
-        return FileIdAssigner(batch, TASKS).assign(rows)
-    layout = batch.layout or key_spread(batch.table.properties.record_key_fields, TASKS)
-    spec = key_spec(batch.table.properties, batch.options)
+    plan = coordinator.preview(rows.schema)
+    if plan.layout is None and operation in ("upsert", "insert", "delete"):
+        return FileIdAssigner(plan, TASKS).assign(rows)
+    layout = plan.layout or key_spread(plan.table.properties.record_key_fields, TASKS)
+    spec = key_spec(plan.table.properties, plan.options)
     return pa.Table.from_batches(task_mapper(layout, spec, TASKS)(rows.to_batches()))
 
 

@@ -146,7 +146,8 @@ def test_a_commit_in_a_replaced_partition_is_a_conflict(table: HoodieTable, tmp_
     batch = writer.begin(ROWS.schema)
     message = write_task(batch, TaskId(), None, ROWS.to_batches(), sole_writer=True)
     # Not through `begin`, which would take the batch for one that failed.
-    other = replace(batch, operation=Operation.UPSERT, owner="another writer")
+    plan = replace(batch.plan, operation=Operation.UPSERT)
+    other = replace(batch, plan=plan, owner="another writer")
     late = trips(*((f"k{i}", "y", 1, 1.0) for i in range(9)))
     writer.commit([write_task(other, TaskId(1), None, late.to_batches(), sole_writer=True)])
     with pytest.raises(WriteConflictError):

@@ -12,7 +12,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, UnsupportedTableError
-from hoodie_ds.record.meta_columns import IS_DELETED
+from hoodie_ds.meta_columns import IS_DELETED
 from tests.merge_hooks import HOOK
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES
 

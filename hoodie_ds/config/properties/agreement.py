@@ -6,18 +6,15 @@ Invariant: an option that the user gave and the table contradicts is never silen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from hoodie_ds.config.enums import IndexType, MergeMode, PartialUpdateMode
 from hoodie_ds.config.key_generation import partition_names
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.options import index as index_keys
 from hoodie_ds.config.options import write as write_keys
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
-
-if TYPE_CHECKING:
-    from hoodie_ds.config.properties.table_properties import TableProperties
 
 
 def check_agreement(options: WriteOptions, table: TableProperties) -> None:

@@ -16,7 +16,6 @@ from hoodie_ds.config.given_options import KEYGEN_PREFIX, OLD_KEYGEN_PREFIX
 from hoodie_ds.config.key_generation import infer_key_generator, partition_names
 from hoodie_ds.config.options.write import PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
-from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.java_properties import (
     format_properties,
     iso_time,
@@ -220,13 +219,6 @@ class TableProperties:
                 hook,
                 f"table {self.name!r} merges rows by {rule}; leave the hook out",
             )
-
-    def check_agrees(self, options: WriteOptions) -> None:
-        """Raise `OptionError` if an option that the user gave contradicts the table.
-
-        The message names the option, the value given and the table's value.
-        """
-        check_agreement(options, self)
 
     def _refuse(self, reasons: Mapping[str, bool], verb: str) -> None:
         for reason, holds in reasons.items():

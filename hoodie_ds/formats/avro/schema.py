@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
+from hoodie_ds.meta_columns import META_COLUMNS
 
 UTC_MICROS: Final = pa.timestamp("us", tz="UTC")
 _NAIVE_MICROS: Final = pa.timestamp("us")
@@ -29,13 +30,6 @@ _JSON_OF_COLUMNS: Final = 5
 _JSON_OF_STRUCT: Final = 4
 _JSON_OF_LIST: Final = 3
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-META_COLUMNS: Final = (
-    "_hoodie_commit_time",
-    "_hoodie_commit_seqno",
-    "_hoodie_record_key",
-    "_hoodie_partition_path",
-    "_hoodie_file_name",
-)
 _NORMAL: Final = {
     pa.bool_(): pa.bool_(),
     pa.int8(): pa.int32(),

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.avro.schema import META_COLUMNS
 from hoodie_ds.formats.conform import conform, conform_column
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.parquet.key_range import KeyRange
+from hoodie_ds.meta_columns import META_COLUMNS
 
 AVRO_SCHEMA_FOOTER: Final = "parquet.avro.schema"
 MIN_KEY_FOOTER: Final = "hoodie_min_record_key"

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import as_numpy, one_chunk
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.hook import HookCall, hook_call
 from hoodie_ds.record.merge.rule import Mask, Merger, Positions, RecordSet
-from hoodie_ds.record.meta_columns import RECORD_KEY
 from hoodie_ds.record.partial_update import fill_of
 
 
@@ -60,7 +60,7 @@ class HookMerger:
         MergeHookError
             The hook failed.
         """
-        encoded = pc.dictionary_encode(_one_chunk(records.rows.column(RECORD_KEY)))
+        encoded = pc.dictionary_encode(one_chunk(records.rows.column(RECORD_KEY)))
         keys = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         records = RecordSet(records.rows, records.deleted, (), records.replacing, self.hook)
         if len(encoded.dictionary) == len(keys):
@@ -111,7 +111,7 @@ class HookMerge:
     def __init__(self, hook: HookCall, new: RecordSet) -> None:
         self._hook = hook
         self._new = new
-        self._keys = _one_chunk(new.rows.column(RECORD_KEY))
+        self._keys = one_chunk(new.rows.column(RECORD_KEY))
         self._left = ~new.deleted
         self._replaced = np.zeros(new.num_rows, dtype=np.bool_)
         self._merged: list[pa.Table] = []
@@ -129,8 +129,8 @@ class HookMerge:
         matched_by = pc.index_in(old.rows.column(RECORD_KEY), value_set=self._keys)
         if matched_by.null_count == old.num_rows:
             return keep
-        old_at = np.flatnonzero(_numpy(pc.is_valid(matched_by)))
-        new_at = _numpy(matched_by.drop_null()).astype(np.int64)
+        old_at = np.flatnonzero(as_numpy(pc.is_valid(matched_by)))
+        new_at = as_numpy(matched_by.drop_null()).astype(np.int64)
         keep[old_at] = False
         deleted = self._new.deleted[new_at]
         replaced = _replacing(self._new)[new_at] & ~deleted
@@ -272,12 +272,3 @@ def _replacing(records: RecordSet) -> Mask:
 
 def _without(rows: pa.Table, gone: Mask) -> pa.Table:
     return rows.filter(pa.array(~gone)) if gone.any() else rows
-
-
-def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    result: npt.NDArray[Any] = _one_chunk(values).to_numpy(zero_copy_only=False)
-    return result

@@ -22,18 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import as_numpy, one_chunk
 from hoodie_ds.config.enums import MergeMode
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.hook import HookCall
 from hoodie_ds.record.merge.ordering import order_codes, unconditional
-from hoodie_ds.record.meta_columns import RECORD_KEY
 
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -156,7 +156,7 @@ class Merger:
         RecordSet
             One record per key, in the order of `records`.
         """
-        encoded = pc.dictionary_encode(_one_chunk(records.rows.column(RECORD_KEY)))
+        encoded = pc.dictionary_encode(one_chunk(records.rows.column(RECORD_KEY)))
         keys = encoded.indices.to_numpy(zero_copy_only=False)
         if len(encoded.dictionary) == len(keys):
             return records
@@ -227,7 +227,7 @@ def _cleared(records: RecordSet, keys: Positions, positions: Positions) -> tuple
     """
     missing = records.deleted.copy()
     for column in records.ordering:
-        missing &= _numpy(pc.is_null(column))
+        missing &= as_numpy(pc.is_null(column))
     num_keys = int(keys.max()) + 1
     clearing = np.flatnonzero(missing)
     last = _last_of(keys[clearing], clearing, num_keys)
@@ -261,7 +261,7 @@ class Merge:
     def __init__(self, merger: Merger, new: RecordSet) -> None:
         self._merger = merger
         self._new = new
-        self._keys = _one_chunk(new.rows.column(RECORD_KEY))
+        self._keys = one_chunk(new.rows.column(RECORD_KEY))
         self._take_new = ~new.deleted
         self.num_updates = 0
         self.num_deletes = 0
@@ -283,8 +283,8 @@ class Merge:
         matched_by = pc.index_in(old.rows.column(RECORD_KEY), value_set=self._keys)
         if matched_by.null_count == old.num_rows:
             return keep
-        old_at = np.flatnonzero(_numpy(pc.is_valid(matched_by)))
-        new_at = _numpy(matched_by.drop_null()).astype(np.int64)
+        old_at = np.flatnonzero(as_numpy(pc.is_valid(matched_by)))
+        new_at = as_numpy(matched_by.drop_null()).astype(np.int64)
         new_wins = self._merger.new_wins(old, old_at, self._new, new_at)
         keep[old_at[new_wins]] = False
         self._take_new[new_at[~new_wins]] = False
@@ -315,12 +315,3 @@ def _concat_masks(masks: Sequence[Mask | None], lengths: Sequence[int]) -> Mask 
     return np.concatenate(
         [np.zeros(length, dtype=np.bool_) if mask is None else mask for mask, length in pairs]
     )
-
-
-def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    result: npt.NDArray[Any] = _one_chunk(values).to_numpy(zero_copy_only=False)
-    return result

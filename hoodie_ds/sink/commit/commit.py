@@ -16,9 +16,7 @@ from functools import lru_cache
 from hoodie_ds.environment import Clock, IdSource, Pauses
 from hoodie_ds.errors import (
     AlreadyExistsError,
-    CommitOutcomeUnknownError,
     NotFoundError,
-    StorageError,
     TableNotFoundError,
     TimelineError,
     UnsupportedTableError,
@@ -27,36 +25,35 @@ from hoodie_ds.errors import (
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit_record import commit_record, joined, replaced_groups
-from hoodie_ds.sink.commit.conflicts import check_based, check_groups
-from hoodie_ds.sink.commit.exclusion import Exclusion, alive, excluding
+from hoodie_ds.sink.commit.conflicts import check_based, check_groups, check_new_keys
 from hoodie_ds.sink.commit.schema_conflicts import schema_beside
 from hoodie_ds.sink.commit.staged_merge import merge_all_staged
 from hoodie_ds.sink.hidden_columns import mixed_views
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
-from hoodie_ds.sink.overtaken import remedy, told_if_undone, undone
 from hoodie_ds.sink.replay.past_writers import put_aside, recall
 from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay.superseded import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
-from hoodie_ds.sink.table_changes import check_table
-from hoodie_ds.storage.decisive_put import put_decisively
-from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.paths import (
     commit_path,
-    instant_path,
     manifest_path,
-    temp_folder,
     tombstone_path,
 )
-from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.decision_log import Decision
-from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
-from hoodie_ds.transaction.ownership import owner_of
+from hoodie_ds.transaction.exclusive_commit import (
+    Exclusion,
+    alive,
+    check_not_undone,
+    delete_own_lost,
+    excluding,
+    finish,
+)
+from hoodie_ds.transaction.overtaken import check_table, told_if_undone
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -88,20 +85,20 @@ def complete(
         See `Coordinator.commit`.
     """
     batch, time = _agreed(messages)
-    storage = batch.table.storage
-    instant = Instant(time, batch.action, State.INFLIGHT)
+    pending, storage = batch.pending, batch.table.storage
+    instant = pending.inflight(time)
     timeline = load_timeline(storage)
-    check_table(batch, instant)  # after the timeline, which an upgrade moves away
+    check_table(pending, instant)  # after the timeline, which an upgrade moves away
     if _is_done(messages, timeline):
         return None
-    _check_not_undone(batch, timeline, instant)
-    with told_if_undone(batch, time), alive(batch, time):
+    check_not_undone(pending, timeline, instant)
+    with told_if_undone(pending, time), alive(pending, time):
         tried = _first_try(messages[0])
         statuses = _statuses(tried) if tried else _all_files(batch, time, messages, ids)
-        with excluding(batch, clock, pauses) as exclusion:
+        with excluding(pending, clock, pauses) as exclusion:
             while not _decided(messages, instant, statuses, tried, timeline, exclusion):
                 pass
-    if batch.options.concurrency.is_shared:
+    if pending.is_shared:
         heartbeat.stop(storage, time)
     return statuses
 
@@ -135,7 +132,7 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
         extra = CommitMetadata.from_bytes(manifest, path).extra
         if ReplayGuard.parse(extra, path).holds(message.batch_id):
             return manifest
-        again = remedy(batch.options)
+        again = batch.options.concurrency.remedy
         raise WriteConflictError(
             f"{batch.table.storage.root}: another query went on with instant {time} while this "
             f"batch was written, so the batch is not committed; run it again: {again}"
@@ -150,8 +147,7 @@ def _statuses(manifest: bytes) -> list[WriteStatus]:
 
 def _number(batch: Batch) -> int:
     """How many micro-batches the instant holds with this one."""
-    before = batch.timeline.prepared
-    return before.num_batches + 1 if before else 1
+    return batch.pending.batches_before + 1
 
 
 def _decided(
@@ -169,18 +165,17 @@ def _decided(
     bool
         False if other writers decided something meanwhile: to be done again.
     """
-    batch = messages[0].batch
-    storage = batch.table.storage
+    batch, pending = messages[0].batch, exclusion.pending
     known, timeline = timeline, exclusion.settle(timeline)
-    if batch.options.concurrency.is_shared or any(message.staged for message in messages):
-        check_table(batch, instant)  # it took a while to come here
+    if pending.is_shared or any(message.staged for message in messages):
+        check_table(pending, instant)  # it took a while to come here
     if timeline is not known:
         if _is_done(messages, timeline):
             return True
-        _check_not_undone(batch, timeline, instant)
+        check_not_undone(pending, timeline, instant)
     batch_id = messages[0].batch_id
-    if batch_id is not None and not batch.options.concurrency.is_shared:
-        check_held_by_no_other(batch, batch_id, instant.time, timeline)
+    if batch_id is not None and not pending.is_shared:
+        check_held_by_no_other(pending.storage, batch_id, instant.time, timeline)
     if tried is None or batch.options.batches_per_commit == 1:
         record = _record(messages, instant, statuses, timeline, exclusion.number)
         body = record.to_bytes()
@@ -188,12 +183,17 @@ def _decided(
     else:
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
-    if _number(batch) < batch.options.batches_per_commit and batch_id is not None:
-        return exclusion.decide(Decision.PREPARE, instant, timeline)
-    _delete_own_lost(storage, instant.time, body, batch.attempt)
-    if not exclusion.decide(Decision.COMPLETE, instant, timeline, record.guard_entries):
+    waits = _number(batch) < batch.options.batches_per_commit and batch_id is not None
+    if not waits:
+        delete_own_lost(pending, instant.time, body)
+    if pending.is_shared:  # the manifest makes their keys visible here
+        prepared = Instant(instant.time, instant.action, State.COMPLETED, 1)
+        check_new_keys(batch.plan, prepared, timeline)
+    if waits:
+        return exclusion.decide(Decision.PREPARE, instant)
+    if not exclusion.decide(Decision.COMPLETE, instant, record.guard_entries):
         return False
-    _finish(storage, instant, body)
+    finish(pending.storage, instant, body)
     return True
 
 
@@ -209,10 +209,10 @@ def _record(
     storage = batch.table.storage
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
-    replaced = replaced_groups(batch, partitions)
-    check_based(batch, timeline)
-    check_groups(batch, instant.time, timeline, statuses, replaced)
-    schema = schema_beside(batch, instant.time, timeline)
+    replaced = replaced_groups(batch.plan, partitions)
+    check_based(batch.plan, timeline)
+    check_groups(batch.plan, instant.time, timeline, statuses, replaced)
+    schema = schema_beside(batch.plan, instant.time, timeline)
     before = batch.timeline.prepared
     guard = ReplayGuard.load(storage, timeline.with_prepared(before))
     if messages[0].batch_id is not None:
@@ -220,7 +220,7 @@ def _record(
     writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)
     others = [time for time in writes if time != instant.time]
     given = statuses, guard, others, replaced, schema
-    record, left_out = commit_record(batch, messages, *given)
+    record, left_out = commit_record(batch.plan, messages, *given)
     put_aside(storage, left_out)  # before anybody can complete the commit without them
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
@@ -234,7 +234,9 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
     message = messages[0]
     assert message.instant_time is not None
     completed = timeline.commit_at(message.instant_time)
-    if message.batch_id is None and (completed is None or completed.action is message.batch.action):
+    if message.batch_id is None and (
+        completed is None or completed.action is message.batch.plan.action
+    ):
         return completed is not None
     storage = message.batch.table.storage
     if message.batch_id is not None:
@@ -245,39 +247,12 @@ def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
         # The guard of the batch knows those before it in the same instant too.
         check_none_missed(message.batch, message.batch_id, guard.merged(message.batch.guard))
     if completed is not None:
-        again = remedy(message.batch.options)
+        again = message.batch.options.concurrency.remedy
         raise TimelineError(
             f"{storage.root}: another writer completed instant {completed.time} before this batch "
             f"of it was written, so the batch is not committed; run it again: {again}"
         )
     return False
-
-
-def _check_not_undone(batch: Batch, timeline: Timeline, instant: Instant) -> None:
-    """Refuse if the instant was rolled back, also if a late task has opened it again since."""
-    storage = batch.table.storage
-    is_anothers = owner_of(storage, instant) != batch.owner
-    if is_anothers or is_undone(storage, timeline, instant.time):
-        raise undone(batch, instant.time)
-
-
-def _finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
-    """Complete an instant that was decided to be completed, and clean up."""
-    try:
-        _put_completed(storage, instant.at(State.COMPLETED), manifest)
-    except StorageError as error:
-        raise CommitOutcomeUnknownError(
-            f"{storage.root}: it is decided that instant {instant.time} is committed, but that "
-            f"could not be written down ({error}); the next batch of any writer does so"
-        ) from error
-    try:
-        # Listed anew: a late task looks for the completed file once its own is there.
-        lost = _lost_files(storage, instant.time, manifest)
-        delete_left(storage, instant.time, lost, is_complete=True)
-        storage.delete(temp_folder(instant.time))
-    except StorageError as error:
-        # The batch is in the table: to report a failure would have it written twice.
-        _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
 
 
 def is_complete(message: TaskCommitMessage) -> bool:
@@ -290,18 +265,16 @@ def is_complete(message: TaskCommitMessage) -> bool:
 def give_up(message: TaskCommitMessage) -> None:
     """Leave a tombstone for the instant of a message, and let others undo it at once."""
     assert message.instant_time is not None
-    storage = message.batch.table.storage
+    pending, storage = message.batch.pending, message.batch.table.storage
     try:
-        check_table(
-            message.batch, Instant(message.instant_time, message.batch.action, State.INFLIGHT)
-        )
+        check_table(pending, pending.inflight(message.instant_time))
     except UnsupportedTableError:
         return  # of the batch nothing is left
     except (TableNotFoundError, WriteConflictError):
         pass
     with suppress(AlreadyExistsError):
         storage.put_if_absent(tombstone_path(message.instant_time), b"")
-    if message.batch.options.concurrency.is_shared:
+    if pending.is_shared:
         heartbeat.stop(storage, message.instant_time)
 
 
@@ -313,7 +286,7 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
         raise TimelineError(f"tasks of one batch wrote under several instants: {sorted(instants)}")
     if len({m.assigned_by for m in messages}) > 1:
         raise WriteConflictError(mixed_views())
-    looked_up = batch.index is not None and batch.layout is None
+    looked_up = batch.plan.index is not None and batch.plan.layout is None
     if looked_up and len({m.owns_keys for m in messages}) > 1:
         # One task may have written a key that another one left to this commit.
         raise WriteConflictError(
@@ -345,25 +318,6 @@ def _warn_unshuffled(root: str) -> None:
     )
 
 
-def _lost_files(storage: Storage, time: str, manifest: bytes) -> dict[str, str]:
-    """Files that an instant's markers announce and its manifest does not name, each by marker."""
-    named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
-    listed = storage.list(temp_folder(time), recursive=True)
-    found = announced(time, [status.path for status in listed])
-    return {path: marker for path, marker in found.items() if path not in named}
-
-
-def _delete_own_lost(storage: Storage, time: str, manifest: bytes, attempt: str) -> None:
-    """Delete the files of this batch's lost task attempts, before readers that list see them.
-
-    Those of other attempts wait until the instant is complete: another driver of the same query
-    may be about to complete it with them.
-    """
-    for path, marker in sorted(_lost_files(storage, time, manifest).items()):
-        if marked_by(storage, marker) == attempt:
-            storage.delete(path)
-
-
 def _put_manifest(message: TaskCommitMessage, path: str, body: bytes) -> None:
     """Put a manifest, also over that of an earlier try of the same commit."""
     storage = message.batch.table.storage
@@ -372,12 +326,3 @@ def _put_manifest(message: TaskCommitMessage, path: str, body: bytes) -> None:
     except AlreadyExistsError:
         _first_try(message)  # refuses where it is another query's
         storage.replace(path, body)
-
-
-def _put_completed(storage: Storage, completed: Instant, body: bytes) -> None:
-    path = instant_path(completed)
-    if not put_decisively(storage, path, body):
-        raise TimelineError(
-            f"{storage.root}/{path} exists and is not this batch's: a second writer completed "
-            "the instant"
-        )

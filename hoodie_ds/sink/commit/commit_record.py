@@ -15,11 +15,11 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.replay.replay import total_digest
 from hoodie_ds.sink.replay_guard import BATCH_KEY, PENDING_KEY, ReplayGuard
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.commit_metadata import (
     CHECKSUMS_KEY,
@@ -33,7 +33,7 @@ ROWS_KEY: Final = "_hoodie_ds_rows_in"
 
 
 def commit_record(
-    batch: Batch,
+    plan: WritePlan,
     messages: Sequence[TaskCommitMessage],
     statuses: Sequence[WriteStatus],
     guard: ReplayGuard,
@@ -45,8 +45,8 @@ def commit_record(
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     messages : sequence of TaskCommitMessage
         From its tasks.
     statuses : sequence of WriteStatus
@@ -65,12 +65,12 @@ def commit_record(
     if batch_id is not None:
         guard = guard.with_batch(batch_id, total_digest(messages))
         identity = {BATCH_KEY: batch_id.to_json()}
-    guard, left_out = guard.parted(batch.options.limits.writers_carried)
+    guard, left_out = guard.parted(plan.options.limits.writers_carried)
     checksums = {status.stat.path: status.checksum for status in statuses}
     extra = {
-        **batch.options.extra_metadata,
+        **plan.options.extra_metadata,
         **identity,
-        SCHEMA_KEY: arrow_to_avro(schema, batch.table.properties.name),
+        SCHEMA_KEY: arrow_to_avro(schema, plan.table.properties.name),
         CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
         METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
         ROWS_KEY: str(sum(message.num_rows for message in messages)),
@@ -79,7 +79,7 @@ def commit_record(
     if guard.committed:
         extra |= guard.entries()
     stats = tuple(sorted((status.stat for status in statuses), key=lambda stat: stat.path))
-    return CommitMetadata(stats, batch.operation.value.upper(), extra, replaced), left_out
+    return CommitMetadata(stats, plan.operation.value.upper(), extra, replaced), left_out
 
 
 def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMetadata:
@@ -144,34 +144,34 @@ def _since(earlier: WriteStat | None, stat: WriteStat) -> WriteStat:
     )
 
 
-def replaced_groups(batch: Batch, partitions: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Find the live file groups that a batch replaces, in the table as the batch sees it.
+def replaced_groups(plan: WritePlan, partitions: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Find the live file groups that a write replaces, in the table as it sees it.
 
     Parameters
     ----------
-    batch : Batch
-        The batch; nothing makes way for an operation that does not replace.
+    plan : WritePlan
+        The write; nothing makes way for an operation that does not replace.
     partitions : collection of str
-        Partition paths that the batch has rows of.
+        Partition paths that there are rows of.
 
     Returns
     -------
     dict of str to tuple of str
         File ids by partition path, as a replace commit names them.
     """
-    if not batch.operation.replaces or not batch.timeline.commits:
+    if not plan.operation.replaces or not plan.timeline.commits:
         return {}
-    groups = (replaced.group for replaced in _replaced_slices(batch, partitions))
+    groups = (replaced.group for replaced in _replaced_slices(plan, partitions))
     by_partition = groupby(groups, key=lambda group: group.partition_path)
     return {path: tuple(group.file_id for group in found) for path, found in by_partition}
 
 
-def _replaced_slices(batch: Batch, partitions: Collection[str]) -> Iterable[FileSlice]:
-    view, patterns = batch.view, batch.options.partitions_to_delete
-    if batch.operation is Operation.INSERT_OVERWRITE_TABLE:
+def _replaced_slices(plan: WritePlan, partitions: Collection[str]) -> Iterable[FileSlice]:
+    view, patterns = plan.view, plan.options.partitions_to_delete
+    if plan.operation is Operation.INSERT_OVERWRITE_TABLE:
         return view.slices_among(view.data_files())
-    if batch.operation is Operation.DELETE_PARTITION and patterns is not None:
-        if batch.options.exact_partitions:
+    if plan.operation is Operation.DELETE_PARTITION and patterns is not None:
+        if plan.options.exact_partitions:
             return view.slices_among(s for s in view.data_files() if s.folder in patterns)
         chosen = _any_of(patterns)
         return view.slices_among(s for s in view.data_files() if chosen.fullmatch(s.folder))

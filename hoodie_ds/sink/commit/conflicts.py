@@ -6,17 +6,20 @@ own: two writers may have stored the same new key, each in another one, so keys 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError, WriteConflictError
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
-from hoodie_ds.sink.overtaken import remedy
 from hoodie_ds.sink.replay_guard import PENDING_KEY
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
@@ -25,9 +28,41 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
+T = TypeVar("T")
+
+_log = logging.getLogger("hoodie_ds")
+
+
+def again_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
+    """Write a batch from its beginning, once more after each conflict as often as options say.
+
+    Parameters
+    ----------
+    options : WriteOptions
+        How to write; a single writer has nobody to go on beside.
+    write : callable
+        Begins, writes and commits the batch.
+
+    Returns
+    -------
+    object
+        What `write` returned.
+
+    Raises
+    ------
+    WriteConflictError
+        Another writer was faster each time.
+    """
+    retries = options.concurrency.conflict_retries if options.concurrency.is_shared else 0
+    for number in range(retries):
+        with suppress(WriteConflictError):
+            return write()
+        _log.info("%s: conflict %d, the batch is written again", options.base_path, number + 1)
+    return write()
+
 
 def check_groups(
-    batch: Batch,
+    plan: WritePlan,
     time: str,
     timeline: Timeline,
     statuses: Sequence[WriteStatus],
@@ -39,8 +74,8 @@ def check_groups(
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     time : str
         Its instant time.
     timeline : Timeline
@@ -58,29 +93,29 @@ def check_groups(
     """
     touched = {status.group for status in statuses}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
-    for instant, commit in _unseen(batch, timeline):
+    for instant, commit in _unseen(plan, timeline):
         others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
         others |= {FileGroupId(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
         common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
         if common:
-            raise _conflict(batch, instant, f"changed file group {common[0]}")
+            raise _conflict(plan, instant, f"changed file group {common[0]}")
         pending = commit.extra.get(PENDING_KEY)
         knows = pending is None or time in pending.split()
         if padded(time) < padded(instant.time) and not knows:
             # The replay guard is read from the newest commit and from those it names.
-            raise _conflict(batch, instant, f"is later than {time} and does not know of it")
-    _check_services(batch, timeline, touched, replaced)
+            raise _conflict(plan, instant, f"is later than {time} and does not know of it")
+    _check_services(plan, timeline, touched, replaced)
 
 
-def check_based(batch: Batch, timeline: Timeline) -> None:
+def check_based(plan: WritePlan, timeline: Timeline) -> None:
     """Refuse if what a batch was made from is not in the table any more.
 
     Other engines take commits back: by a restore to a savepoint, or by rolling back the newest.
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     timeline : Timeline
         As it is now.
 
@@ -91,47 +126,47 @@ def check_based(batch: Batch, timeline: Timeline) -> None:
     WriteConflictError
         A commit that the batch has seen is gone, or there was a restore.
     """
-    refuse_restore(batch.table.storage.root, timeline)
-    seen = {instant.time for instant in batch.timeline.completed}
+    refuse_restore(plan.table.storage.root, timeline)
+    seen = {instant.time for instant in plan.timeline.completed}
     for instant in timeline.completed:
         if instant.action is Action.RESTORE and instant.time not in seen:
-            raise _conflict(batch, instant, "restored the table to an earlier state", "restore")
-    for instant in batch.timeline.commits:
+            raise _conflict(plan, instant, "restored the table to an earlier state", "restore")
+    for instant in plan.timeline.commits:
         if not instant.num_batches and not timeline.is_committed(instant.time):
-            raise _conflict(batch, instant, "was taken back")
+            raise _conflict(plan, instant, "was taken back")
 
 
 def _check_services(
-    batch: Batch,
+    plan: WritePlan,
     timeline: Timeline,
     touched: set[FileGroupId],
     replaced: Mapping[str, Sequence[str]],
 ) -> None:
     # What was pending before is refused when a batch begins, or allowed; but a clustering may have
     # been planned between that look at the timeline and the one that the batch goes by.
-    before = {i.time for i in batch.timeline.pending if i.action is not Action.REPLACE_COMMIT}
+    before = {i.time for i in plan.timeline.pending if i.action is not Action.REPLACE_COMMIT}
     for instant in timeline.pending:
         if instant.time in before:
             continue
         what = "clustering" if instant.action is Action.REPLACE_COMMIT else instant.action.value
         try:
-            planned = planned_groups(batch.table.storage, instant)
+            planned = planned_groups(plan.table.storage, instant)
         except (CorruptFileError, UnsupportedTableError) as error:
             raise _conflict(
-                batch, instant, f"has a plan that tells nothing ({error})", what
+                plan, instant, f"has a plan that tells nothing ({error})", what
             ) from error
         common = sorted(touched & planned) or [g for g in planned if g.partition_path in replaced]
         if common:
-            raise _conflict(batch, instant, f"was planned for file group {common[0]}", what)
+            raise _conflict(plan, instant, f"was planned for file group {common[0]}", what)
 
 
-def check_new_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
+def check_new_keys(plan: WritePlan, prepared: Instant, timeline: Timeline) -> None:
     """Refuse if a commit that this batch did not see brought the same new keys.
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     prepared : Instant
         Its instant, whose manifest is there.
     timeline : Timeline
@@ -142,16 +177,16 @@ def check_new_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
     WriteConflictError
         A key was inserted by both; names it.
     """
-    if batch.index is None or batch.layout is not None or not batch.looks_up:
+    if plan.index is None or plan.layout is not None or not plan.looks_up:
         return
-    unseen = _unseen(batch, timeline)
+    unseen = _unseen(plan, timeline)
     theirs = {group: instant for instant, commit in unseen for group in _inserted_into(commit)}
-    ours = _inserted_into(read_commit(batch.table.storage, prepared)) if theirs else set()
-    after = replace(batch, timeline=timeline.with_prepared(prepared))
+    ours = _inserted_into(read_commit(plan.table.storage, prepared)) if theirs else set()
+    after = replace(plan, timeline=timeline.with_prepared(prepared))
     slices = _slices(after, {*theirs, *ours} if ours else set())
     lookup = key_lookup(after)
     for slice_ in (found for found in slices if found.group in ours):
-        near = [o for o in slices if o.group in theirs and _may_share_keys(batch, slice_, o)]
+        near = [o for o in slices if o.group in theirs and _may_share_keys(plan, slice_, o)]
         if not near:
             continue
         keys = stored_keys(after, slice_)
@@ -160,13 +195,13 @@ def check_new_keys(batch: Batch, prepared: Instant, timeline: Timeline) -> None:
         if len(found):
             row = int(found[0])
             other = theirs[near[places[row]].group]
-            raise _conflict(batch, other, f"inserted record key {keys[row].as_py()!r} too")
+            raise _conflict(plan, other, f"inserted record key {keys[row].as_py()!r} too")
 
 
-def _unseen(batch: Batch, timeline: Timeline) -> list[tuple[Instant, CommitMetadata]]:
+def _unseen(plan: WritePlan, timeline: Timeline) -> list[tuple[Instant, CommitMetadata]]:
     """Commits that were not there when a batch began."""
-    seen = batch.timeline.commit_times
-    storage = batch.table.storage
+    seen = plan.timeline.commit_times
+    storage = plan.table.storage
     return [(i, read_commit(storage, i)) for i in timeline.commits if i.time not in seen]
 
 
@@ -176,19 +211,19 @@ def _inserted_into(commit: CommitMetadata) -> set[FileGroupId]:
     }
 
 
-def _may_share_keys(batch: Batch, one: FileSlice, other: FileSlice) -> bool:
-    return batch.has_global_keys or one.group.partition_path == other.group.partition_path
+def _may_share_keys(plan: WritePlan, one: FileSlice, other: FileSlice) -> bool:
+    return plan.has_global_keys or one.group.partition_path == other.group.partition_path
 
 
-def _slices(batch: Batch, groups: set[FileGroupId]) -> list[FileSlice]:
+def _slices(plan: WritePlan, groups: set[FileGroupId]) -> list[FileSlice]:
     paths = sorted({group.partition_path for group in groups})
-    return [s for path in paths for s in batch.view.latest_slices(path) if s.group in groups]
+    return [s for path in paths for s in plan.view.latest_slices(path) if s.group in groups]
 
 
 def _conflict(
-    batch: Batch, instant: Instant, what: str, action: str = "commit"
+    plan: WritePlan, instant: Instant, what: str, action: str = "commit"
 ) -> WriteConflictError:
     return WriteConflictError(
-        f"{batch.table.storage.root}: {action} {instant.time} {what} while this batch was written; "
-        f"the batch is not committed and can be run again; {remedy(batch.options)}"
+        f"{plan.table.storage.root}: {action} {instant.time} {what} while this batch was written; "
+        f"the batch is not committed and can be run again; {plan.options.concurrency.remedy}"
     )

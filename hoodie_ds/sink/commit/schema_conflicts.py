@@ -12,19 +12,19 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import SchemaError, WriteConflictError
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, evolve
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.table_schema import schema_instant, table_schema
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def schema_beside(batch: Batch, time: str, timeline: Timeline) -> pa.Schema:
+def schema_beside(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
     """Return the table's user columns once a batch is committed beside what others did.
 
     Parameters
     ----------
-    batch : Batch
-        The batch; it knows the schema as it was when it began.
+    plan : WritePlan
+        The write; it knows the schema as it was when it began.
     time : str
         Its instant time.
     timeline : Timeline
@@ -41,21 +41,21 @@ def schema_beside(batch: Batch, time: str, timeline: Timeline) -> pa.Schema:
     WriteConflictError
         The two have no schema in common, or a commit later than the batch has to say it.
     """
-    stored = table_schema(batch.table, timeline)
-    if stored is None or stored == batch.schema:
-        return batch.schema
-    instant = schema_instant(batch.table, timeline)
+    stored = table_schema(plan.table, timeline)
+    if stored is None or stored == plan.schema:
+        return plan.schema
+    instant = schema_instant(plan.table, timeline)
     by = f"commit {instant.time}" if instant else "another writer"
     try:
-        check_case(stored, batch.schema)
-        _check_same_text(stored, batch.schema, batch.table.properties)
-        columns = evolve(stored, batch.schema, allow_missing=True)
+        check_case(stored, plan.schema)
+        _check_same_text(stored, plan.schema, plan.table.properties)
+        columns = evolve(stored, plan.schema, allow_missing=True)
     except SchemaError as error:
-        raise _conflict(batch, by, str(error)) from error
+        raise _conflict(plan, by, str(error)) from error
     if instant is not None and padded(instant.time) > padded(time):
         added = _first_difference(evolve(stored, stored, allow_missing=True), columns)
         if added is not None:
-            raise _conflict(batch, by, f"it is later than {time} and says {added}")
+            raise _conflict(plan, by, f"it is later than {time} and says {added}")
     return columns
 
 
@@ -81,8 +81,8 @@ def _first_difference(stored: pa.Schema, columns: pa.Schema) -> str | None:
     return None
 
 
-def _conflict(batch: Batch, by: str, what: str) -> WriteConflictError:
+def _conflict(plan: WritePlan, by: str, what: str) -> WriteConflictError:
     return WriteConflictError(
-        f"{batch.table.storage.root}: the columns of {by} and of this batch do not go together: "
+        f"{plan.table.storage.root}: the columns of {by} and of this batch do not go together: "
         f"{what}; the batch is not committed and can be run again"
     )

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import count
 from typing import Final
 
 from hoodie_ds.environment import SystemClock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
-from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.late_files import no_late_files
-from hoodie_ds.sink.messages import StagedRows, TaskId
+from hoodie_ds.sink.batch import Batch, write_context
+from hoodie_ds.sink.file_groups.base_files import commit_context, merge_staged
+from hoodie_ds.sink.file_groups.packing import merge_inserts
+from hoodie_ds.sink.file_groups.record_moves import write_placed
+from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.stage.key_partitions import UNPLACED
-from hoodie_ds.sink.stage.packing import merge_inserts
-from hoodie_ds.sink.stage.staging import commit_context, merge_staged
-from hoodie_ds.sink.task.global_writer import write_placed
-from hoodie_ds.sink.task_writer import write_context
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.transaction.overtaken import no_late_files
 
 _MERGE_THREADS: Final = 2
 
@@ -57,28 +56,28 @@ def merge_all_staged(
     """
     if not staged:
         return []
-    context = replace(write_context(batch, TaskId(), time), task_attempt=f"commit {attempt}")
-    with no_late_files(batch, context):
-        return _merge(batch, context, staged, written)
+    context = write_context(batch, time, 0, f"commit {attempt}")
+    with no_late_files(batch.pending, time, context.files):
+        return _merge(batch.plan, context, staged, written)
 
 
 def _merge(
-    batch: Batch,
+    plan: WritePlan,
     context: WriteContext,
     staged: Sequence[StagedRows],
     written: Sequence[WriteStatus],
 ) -> list[WriteStatus]:
     numbers = count()
-    statuses, staged = _place_staged(batch, commit_context(context, next(numbers)), staged)
+    statuses, staged = _place_staged(plan, commit_context(context, next(numbers)), staged)
     groups: dict[FileGroupId, list[StagedRows]] = {}
     for part in staged:
         groups.setdefault(part.group, []).append(part)
-    latest = _latest_slices(batch, groups)
+    latest = _latest_slices(plan, groups)
     taken = {status.group for status in [*written, *statuses]}
     free = [slice_ for slice_ in latest.values() if slice_.group not in taken]
     for group in [group for group in groups if not group.file_id]:
         inserts = merge_inserts(
-            batch, commit_context(context, next(numbers)), groups.pop(group), free
+            plan, commit_context(context, next(numbers)), groups.pop(group), free
         )
         statuses += inserts.statuses
         for part in inserts.staged:
@@ -86,7 +85,7 @@ def _merge(
     with ThreadPoolExecutor(_MERGE_THREADS, thread_name_prefix="hoodie-merge") as pool:
         merged = pool.map(
             lambda job: merge_staged(
-                batch,
+                plan,
                 commit_context(context, job[0]),
                 groups[job[1]],
                 latest.get(job[1]),
@@ -98,7 +97,7 @@ def _merge(
 
 
 def _place_staged(
-    batch: Batch, context: WriteContext, staged: Sequence[StagedRows]
+    plan: WritePlan, context: WriteContext, staged: Sequence[StagedRows]
 ) -> tuple[list[WriteStatus], list[StagedRows]]:
     """Write the rows that no task could place; what has a file group is left to be merged."""
     parts = [part for part in staged if part.group == UNPLACED]
@@ -106,14 +105,14 @@ def _place_staged(
     if not parts:
         return [], others
     parts.sort(key=lambda part: (part.task_partition, part.sequence))
-    statuses, more = write_placed(batch, context, parts, SystemClock(), WriteMetrics(), not others)
+    statuses, more = write_placed(plan, context, parts, SystemClock(), WriteMetrics(), not others)
     return statuses, [*others, *more]
 
 
 def _latest_slices(
-    batch: Batch, groups: dict[FileGroupId, list[StagedRows]]
+    plan: WritePlan, groups: dict[FileGroupId, list[StagedRows]]
 ) -> dict[FileGroupId, FileSlice]:
-    view = batch.view
+    view = plan.view
     partitions = {group.partition_path for group in groups}
     return {
         found.group: found

@@ -15,10 +15,10 @@ import pyarrow as pa
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task
-from hoodie_ds.record.meta_columns import RECORD_KEY
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import PLACE_COLUMN, TASK_COLUMN, encode_places
 from hoodie_ds.sink.locate.routers import IndexRouter
+from hoodie_ds.sink.write_plan import WritePlan
 
 _POSITION: Final = "_hoodie_ds_position"
 
@@ -28,17 +28,17 @@ class FileIdAssigner:
 
     Parameters
     ----------
-    batch : Batch
+    plan : WritePlan
         What the coordinator would decide, in a view that all assigners of the batch share.
     num_tasks : int
         Tasks that the shuffle spreads rows over.
     """
 
-    def __init__(self, batch: Batch, num_tasks: int) -> None:
-        self._batch = batch
+    def __init__(self, plan: WritePlan, num_tasks: int) -> None:
+        self._plan = plan
         self._num_tasks = num_tasks
-        self._router = IndexRouter(batch)
-        self._spread = key_spread(batch.table.properties.record_key_fields, num_tasks)
+        self._router = IndexRouter(plan)
+        self._spread = key_spread(plan.table.properties.record_key_fields, num_tasks)
 
     def assign(self, rows: pa.Table) -> pa.Table:
         """Add the hidden columns to rows.
@@ -48,7 +48,7 @@ class FileIdAssigner:
         rows : pyarrow.Table
             As they come from Spark.
         """
-        typed = conform(rows, self._batch.schema)
+        typed = conform(rows, self._plan.schema)
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
         tasks = np.zeros(rows.num_rows, dtype=np.int32)
         places = np.zeros(rows.num_rows, dtype=np.int64)
@@ -58,7 +58,7 @@ class FileIdAssigner:
             slots = np.where(numbers < 0, by_key, numbers)
             tasks[at] = (first_task(path, self._num_tasks) + slots) % self._num_tasks
             places[at] = np.where(numbers < 0, -self._num_tasks, numbers)
-        encoded = encode_places(self._batch.timeline.digest, places)
+        encoded = encode_places(self._plan.timeline.digest, places)
         return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(PLACE_COLUMN, encoded)
 
 

@@ -17,11 +17,10 @@ from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
 from hoodie_ds.index.key_lookup import KeyLookup, Numbers
 from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merge.rule import RecordSet
-from hoodie_ds.record.meta_columns import RECORD_KEY
-from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.memory_budget import MemoryBudget
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice
 
 _READ_WHOLE: Final = (IndexType.SIMPLE, IndexType.GLOBAL_SIMPLE)
@@ -33,15 +32,15 @@ class StoredPlaces:
 
     Parameters
     ----------
-    batch : Batch
+    plan : WritePlan
         The batch; its operation looks at what is stored, or nothing is found.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        self._lookup = key_lookup(batch)
-        self.view = batch.view
+    def __init__(self, plan: WritePlan) -> None:
+        self._lookup = key_lookup(plan)
+        self.view = plan.view
         self.slices: list[FileSlice] = []
-        if batch.looks_up and batch.timeline.commits:
+        if plan.looks_up and plan.timeline.commits:
             self.slices += self.view.slices_among(self.view.data_files())
 
     def find(self, keys: pa.Array) -> Numbers:
@@ -54,31 +53,31 @@ class StoredPlaces:
         return self._lookup.find(self.slices, keys, live_only=True)
 
 
-def key_lookup(batch: Batch) -> KeyLookup:
+def key_lookup(plan: WritePlan) -> KeyLookup:
     """Return what looks keys up in slices of the table as a batch sees it."""
     return KeyLookup(
-        batch.table.storage,
-        batch.index not in _READ_WHOLE,
-        lambda found: known_keys(batch, found),
-        _key_cache(batch),
-        f"{batch.timeline.latest_time} {batch.timeline.digest}",
+        plan.table.storage,
+        plan.index not in _READ_WHOLE,
+        lambda found: known_keys(plan, found),
+        _key_cache(plan),
+        f"{plan.timeline.latest_time} {plan.timeline.digest}",
     )
 
 
-def _key_cache(batch: Batch) -> KeyCache:
+def _key_cache(plan: WritePlan) -> KeyCache:
     """The state of the state index lives on from batch to batch; the others remember for one."""
-    if batch.index is IndexType.FLINK_STATE:
-        return shared_key_cache(batch.options.state_max_bytes)
-    return KeyCache(MemoryBudget.of(batch.options).lookup_bytes)
+    if plan.index is IndexType.FLINK_STATE:
+        return shared_key_cache(plan.options.state_max_bytes)
+    return KeyCache(plan.budget.lookup_bytes)
 
 
-def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> RecordSet:
+def apply_policy(plan: WritePlan, records: RecordSet, latest: FileSlice | None) -> RecordSet:
     """Treat rows of an insert whose key is in their file group already.
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     records : RecordSet
         The rows.
     latest : FileSlice or None
@@ -94,11 +93,11 @@ def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> 
     RecordKeyError
         The policy is ``fail`` and a key is stored; names the key.
     """
-    policy = batch.options.duplicate_policy
-    wanted = batch.operation is Operation.INSERT and policy is not DuplicatePolicy.NONE
+    policy = plan.options.duplicate_policy
+    wanted = plan.operation is Operation.INSERT and policy is not DuplicatePolicy.NONE
     if latest is None or not wanted:
         return records
-    stored = stored_keys(batch, latest)
+    stored = stored_keys(plan, latest)
     keys = records.rows.column(RECORD_KEY)
     known = pc.is_in(keys, value_set=stored).combine_chunks()
     if policy is DuplicatePolicy.FAIL and pc.any(known).as_py():
@@ -110,16 +109,16 @@ def apply_policy(batch: Batch, records: RecordSet, latest: FileSlice | None) -> 
     return records.take(np.flatnonzero(~known.to_numpy(zero_copy_only=False)))
 
 
-def stored_keys(batch: Batch, latest: FileSlice) -> pa.Array:
+def stored_keys(plan: WritePlan, latest: FileSlice) -> pa.Array:
     """Return the record keys (string) of the rows of a slice, its log files merged."""
-    view = batch.view
-    reader = FileSliceReader(view, batch.stored_schema, batch.stored_merger, batch.ordering_fields)
+    view = plan.view
+    reader = FileSliceReader(view, plan.stored_schema, plan.stored_merger, plan.ordering_fields)
     pieces = [rows.column(RECORD_KEY) for rows in reader.read(latest, [RECORD_KEY])]
     chunks = [chunk for piece in pieces for chunk in piece.chunks]
     return pa.chunked_array(chunks, pa.string()).combine_chunks()
 
 
-def known_keys(batch: Batch, latest: FileSlice) -> SliceKeys:
+def known_keys(plan: WritePlan, latest: FileSlice) -> SliceKeys:
     """Return the record keys that a slice is the place of, those that log files delete apart."""
-    live, base = stored_keys(batch, latest), stored_keys(batch, replace(latest, logs=()))
+    live, base = stored_keys(plan, latest), stored_keys(plan, replace(latest, logs=()))
     return SliceKeys.of(live, base.filter(pc.invert(pc.is_in(base, value_set=live))))

@@ -14,11 +14,11 @@ from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task, only_slice
 from hoodie_ds.index.key_lookup import Numbers
-from hoodie_ds.record.meta_columns import RECORD_KEY
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import PLACE_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
 from hoodie_ds.sink.records import BucketKey, split, split_by_bucket, split_by_partition
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PartitionFiles
@@ -63,16 +63,16 @@ class BucketRouter:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     layout : BucketLayout
         The table's buckets.
     """
 
-    def __init__(self, batch: Batch, layout: BucketLayout) -> None:
-        self._batch = batch
+    def __init__(self, plan: WritePlan, layout: BucketLayout) -> None:
+        self._plan = plan
         self._layout = layout
-        self._view = batch.view
+        self._view = plan.view
         self._files: dict[str, PartitionFiles] = {}
         self._targets: dict[BucketKey, Target] = {}
 
@@ -80,7 +80,7 @@ class BucketRouter:
         self, rows: pa.Table, places: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by bucket; see `Router`."""
-        for key, part in split_by_bucket(self._batch, self._layout, rows):
+        for key, part in split_by_bucket(self._plan, self._layout, rows):
             target = self._targets.get(key)
             if target is None:
                 target = self._targets[key] = self._target(key)
@@ -88,7 +88,7 @@ class BucketRouter:
 
     def _target(self, key: BucketKey) -> Target:
         latest = self._latest(key)
-        if latest is not None and not self._batch.operation.replaces:
+        if latest is not None and not self._plan.operation.replaces:
             return Target(latest.group, latest)
         # What this batch replaces is in use until its commit.
         live = {latest.group.file_id} if latest else set()
@@ -102,7 +102,7 @@ class BucketRouter:
             self._check_names(files)
         # A partition may have thousands of buckets, and a batch rows of a few.
         latest = only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
-        if latest is not None and self._batch.table.properties.num_buckets is None:
+        if latest is not None and self._plan.table.properties.num_buckets is None:
             self._check_hash(latest)
         return latest
 
@@ -119,7 +119,7 @@ class BucketRouter:
         if latest.base is None:
             return
         key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
-        with open_base_file(self._batch.table.storage, latest.base) as source:
+        with open_base_file(self._plan.table.storage, latest.base) as source:
             reader = BaseFileReader(
                 source, key_column, latest.base.path, trusted=latest.base.trusted
             )
@@ -136,19 +136,19 @@ class IndexRouter:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     task : int
         Number of the task.
     """
 
-    def __init__(self, batch: Batch, task: int = 0) -> None:
-        self._batch = batch
+    def __init__(self, plan: WritePlan, task: int = 0) -> None:
+        self._plan = plan
         self._task = task
         self._num_tasks = 0
-        self._view = batch.view
+        self._view = plan.view
         self._slices: dict[str, list[FileSlice]] = {}
-        self._lookup = key_lookup(batch)
+        self._lookup = key_lookup(plan)
 
     def route(
         self, rows: pa.Table, places: Numbers | None = None
@@ -159,7 +159,7 @@ class IndexRouter:
             for number, some in split(part, numbers):
                 if number >= 0:
                     yield Target(slices[number].group, slices[number]), some
-                elif self._batch.operation is not Operation.DELETE:
+                elif self._plan.operation is not Operation.DELETE:
                     yield Target(FileGroupId(path, ""), None), some
 
     def locate(
@@ -180,10 +180,10 @@ class IndexRouter:
             Partition path; rows, with ``_hoodie_record_key``; for each the position of its slice
             among the `latest_slices`, or a negative number if its key is in none.
         """
-        keyed = rows.append_column(RECORD_KEY, self._batch.key_generator.record_keys(rows))
+        keyed = rows.append_column(RECORD_KEY, self._plan.key_generator.record_keys(rows))
         if places is not None:
             keyed = keyed.append_column(PLACE_COLUMN, pa.array(places))
-        for path, part in split_by_partition(self._batch, keyed):
+        for path, part in split_by_partition(self._plan, keyed):
             if places is None:
                 yield path, part, self._find(self.latest_slices(path), part)
             else:
@@ -195,7 +195,7 @@ class IndexRouter:
         """Latest slices of a partition, by file id, in which keys are looked up."""
         known = self._slices.get(path)
         if known is None:
-            slices = [] if self._batch.operation.replaces else self._view.latest_slices(path)
+            slices = [] if self._plan.operation.replaces else self._view.latest_slices(path)
             known = self._slices[path] = slices
         return known
 
@@ -210,6 +210,6 @@ class IndexRouter:
                 yield position
 
     def _find(self, slices: list[FileSlice], rows: pa.Table) -> Numbers:
-        if not self._batch.looks_up or not slices:
+        if not self._plan.looks_up or not slices:
             return np.full(rows.num_rows, _NOWHERE, dtype=np.int64)
         return self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())

@@ -26,22 +26,23 @@ from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
 from hoodie_ds.sink.messages import TaskCommitMessage
-from hoodie_ds.sink.replay.input_digest import InputDigest
 from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
+from hoodie_ds.sink.write_plan import WritePlan
 
 _log = logging.getLogger("hoodie_ds")
 
 
-def digest_of(batch: Batch, batch_id: BatchId | None, rows: pa.Table) -> InputDigest:
+def digest_of(plan: WritePlan, batch_id: BatchId | None, rows: pa.Table) -> InputDigest:
     """Return the digest of rows: of their keys, or of their columns in a table without keys.
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     batch_id : BatchId or None
         Its identity; rows of a batch without one are only counted, as it cannot come again.
     rows : pyarrow.Table
@@ -49,13 +50,13 @@ def digest_of(batch: Batch, batch_id: BatchId | None, rows: pa.Table) -> InputDi
     """
     if batch_id is None:
         return InputDigest(rows.num_rows)
-    if batch.operation is Operation.DELETE_PARTITION:  # they need no more than partition columns
+    if plan.operation is Operation.DELETE_PARTITION:  # they need no more than partition columns
         rows = rows.drop_columns([n for n in rows.column_names if n in HIDDEN_COLUMNS])
         return InputDigest.of(conform(rows, normalise_schema(rows.schema)))
-    rows = conform(rows, batch.schema)
-    if batch.index is None:
+    rows = conform(rows, plan.schema)
+    if plan.index is None:
         return InputDigest.of_columns(rows)
-    fields = batch.table.properties.record_key_fields
+    fields = plan.table.properties.record_key_fields
     return InputDigest.of_keyed(rows, pa.table({field: resolve(rows, field) for field in fields}))
 
 
@@ -112,7 +113,7 @@ def check_none_missed(batch: Batch, batch_id: BatchId, guard: ReplayGuard) -> No
 
 def drain(batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]) -> TaskCommitMessage:
     """Read one task's rows of a batch that is committed, and write nothing."""
-    parts = (digest_of(batch, batch_id, pa.Table.from_batches([part])) for part in batches)
+    parts = (digest_of(batch.plan, batch_id, pa.Table.from_batches([part])) for part in batches)
     digest = reduce(add, parts, InputDigest())
     return TaskCommitMessage(batch, batch_id, digest=digest, already_committed=True)
 
@@ -121,21 +122,21 @@ def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
     """Return the digest of a whole batch, of the messages of all of its tasks."""
     batch = messages[0].batch
     total = reduce(add, (message.digest for message in messages), InputDigest())
-    if batch.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:
+    if batch.plan.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:
         names = InputDigest.of(pa.table({"partition": batch.options.partitions_to_delete}))
         total += replace(names, num_rows=0)
-    unusual = _unusual_operation(batch)
+    unusual = _unusual_operation(batch.plan)
     return total.of_operation(unusual.value) if unusual else total
 
 
-def _unusual_operation(batch: Batch) -> Operation | None:
+def _unusual_operation(plan: WritePlan) -> Operation | None:
     """What rows do where it is not what they do in most batches, whose digests do not say it."""
-    match batch.operation:
+    match plan.operation:
         case Operation.UPSERT | Operation.DELETE_PARTITION:
             return None
         case Operation.INSERT | Operation.BULK_INSERT:  # which put the same rows there
-            return Operation.INSERT if batch.index is not None else None
-    return batch.operation
+            return Operation.INSERT if plan.index is not None else None
+    return plan.operation
 
 
 def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:
@@ -158,7 +159,7 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
     batch, batch_id = messages[0].batch, messages[0].batch_id
     assert batch_id is not None
     then, now = guard.digest_of(batch_id), total_digest(messages)
-    empties = batch.operation is Operation.INSERT_OVERWRITE_TABLE
+    empties = batch.plan.operation is Operation.INSERT_OVERWRITE_TABLE
     if now == InputDigest() and not empties and then in (None, InputDigest()):
         return
     kept = guard.digests(batch_id)

@@ -11,7 +11,6 @@ import json
 from contextlib import suppress
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError, WriteConflictError
-from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
@@ -24,15 +23,17 @@ from hoodie_ds.transaction.manifest import newest_manifest
 from hoodie_ds.transaction.ownership import owner_of, takes_several_batches
 
 
-def check_held_by_no_other(batch: Batch, batch_id: BatchId, time: str, timeline: Timeline) -> None:
+def check_held_by_no_other(
+    storage: Storage, batch_id: BatchId, time: str, timeline: Timeline
+) -> None:
     """Refuse a batch that waits in another instant for further batches.
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    storage : Storage
+        Rooted at the table's base path.
     batch_id : BatchId
-        Its identity.
+        Identity of the batch.
     time : str
         Its instant.
     timeline : Timeline
@@ -43,7 +44,6 @@ def check_held_by_no_other(batch: Batch, batch_id: BatchId, time: str, timeline:
     WriteConflictError
         Another driver of the query has written the batch.
     """
-    storage = batch.table.storage
     for instant in timeline.pending:
         last = None if instant.time == time else _last(storage, instant)
         if last is not None and last.query_id == batch_id.query_id and last >= batch_id:

@@ -8,26 +8,21 @@ the survivors then pass through memory piece by piece.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.record.merge.rule import RecordSet
-from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
-from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import split, to_records
-from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.checksums import open_checked
+from hoodie_ds.sink.stage.staging import read_part
+from hoodie_ds.sink.write_plan import WritePlan
 
 POSITION: Final = "_hoodie_ds_position"
 """Column that says where a compared row is among all of them."""
-
-_REMEDY: Final = "run the batch again"
 
 
 class Incoming:
@@ -35,17 +30,17 @@ class Incoming:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     parts : sequence of StagedRows and pyarrow.Table
         Rows set aside, and rows in memory: user columns and ``_hoodie_record_key``.
     """
 
-    def __init__(self, batch: Batch, parts: Sequence[StagedRows | pa.Table]) -> None:
-        self._batch = batch
-        self._storage = batch.table.storage
-        self._parts = list(parts) or [_no_rows(batch)]
-        self._in_memory = batch.merger.needs_whole_rows
+    def __init__(self, plan: WritePlan, parts: Sequence[StagedRows | pa.Table]) -> None:
+        self._plan = plan
+        self._storage = plan.table.storage
+        self._parts = list(parts) or [_no_rows(plan)]
+        self._in_memory = plan.merger.needs_whole_rows
         self._num_rows = 0
 
     def records(self, also: Collection[str] = ()) -> RecordSet:
@@ -57,20 +52,20 @@ class Incoming:
             Columns that the caller needs beside those that merging compares.
         """
         if self._in_memory:
-            return to_records(self._batch, pa.concat_tables(self._pieces(None)))
-        fields = {path.partition(".")[0] for path in self._batch.ordering_fields}
-        names = self._batch.schema.names
+            return to_records(self._plan, pa.concat_tables(self._pieces(None)))
+        fields = {path.partition(".")[0] for path in self._plan.ordering_fields}
+        names = self._plan.schema.names
         wanted = {
             RECORD_KEY,
             IS_DELETED,
             *also,
             *fields,
-            *(set(self._batch.ordering_fields) & set(names)),
+            *(set(self._plan.ordering_fields) & set(names)),
         }
         rows = pa.concat_tables(self._pieces(wanted))
         self._num_rows = rows.num_rows
         position = pa.array(np.arange(rows.num_rows))
-        return to_records(self._batch, rows.append_column(POSITION, position))
+        return to_records(self._plan, rows.append_column(POSITION, position))
 
     def whole(self, chosen: pa.Table) -> Iterator[pa.Table]:
         """Yield the complete rows of some of the records, and forget them all.
@@ -88,7 +83,7 @@ class Incoming:
         wanted[chosen.column(POSITION).to_numpy()] = True
         start = 0
         while self._parts:
-            for rows in _read(self._storage, self._parts.pop(0), None):
+            for rows in read_part(self._storage, self._parts.pop(0), None):
                 here = wanted[start : start + rows.num_rows]
                 start += rows.num_rows
                 yield rows if here.all() else rows.filter(pa.array(here))
@@ -107,7 +102,7 @@ class Incoming:
         """
         start = 0
         while self._parts:
-            for rows in _read(self._storage, self._parts.pop(0), None):
+            for rows in read_part(self._storage, self._parts.pop(0), None):
                 step = max(1, rows.num_rows * piece_bytes // max(1, rows.nbytes))
                 for first in range(0, rows.num_rows, step):
                     piece = rows.slice(first, step)
@@ -117,47 +112,9 @@ class Incoming:
 
     def _pieces(self, wanted: set[str] | None) -> Iterator[pa.Table]:
         for part in self._parts:
-            yield from _read(self._storage, part, wanted)
+            yield from read_part(self._storage, part, wanted)
 
 
-def _no_rows(batch: Batch) -> pa.Table:
-    keyed = batch.schema.append(pa.field(RECORD_KEY, pa.string()))
+def _no_rows(plan: WritePlan) -> pa.Table:
+    keyed = plan.schema.append(pa.field(RECORD_KEY, pa.string()))
     return keyed.empty_table()
-
-
-def rows_of(batch: Batch, parts: Sequence[StagedRows | pa.Table]) -> Iterator[pa.Table]:
-    """Yield all rows of some parts, piece by piece, as they are."""
-    for part in parts:
-        yield from _read(batch.table.storage, part, None)
-
-
-def _read(
-    storage: Storage, part: StagedRows | pa.Table, wanted: set[str] | None
-) -> Iterator[pa.Table]:
-    """Yield the rows of a part, piece by piece; all columns if `wanted` is None."""
-    if isinstance(part, pa.Table):
-        yield part.select([n for n in part.column_names if wanted is None or n in wanted])
-        return
-    with open_checked(storage, part.path, part.checksum, _REMEDY) as source:
-        with _reading(part):
-            file = pa.ipc.open_file(source)
-            if wanted is not None:
-                fields = [n for n, name in enumerate(file.schema.names) if name in wanted]
-                options = pa.ipc.IpcReadOptions(included_fields=fields)
-                file = pa.ipc.open_file(source, options=options)
-        every = range(file.num_record_batches)
-        for number in every if part.batches is None else part.batches:
-            with _reading(part):
-                rows = pa.Table.from_batches([file.get_batch(number)])
-            yield rows
-
-
-@contextmanager
-def _reading(part: StagedRows) -> Iterator[None]:
-    """Say which file it is that cannot be read, though it was whole when it was compared."""
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptFileError(
-            f"{part.path} cannot be read as it was written ({str(error)[:200]}); {_REMEDY}"
-        ) from error

@@ -1,31 +1,25 @@
-"""Rows set aside by tasks, merged by the commit.
-
-Copy-on-write allows one new base file per file group and commit. Where rows of a group may sit in
-several tasks, each task stages its rows, and the commit merges them, once per group.
-"""
+"""Rows set aside by tasks, for the commit or for later in the same task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
 import pyarrow as pa
 import xxhash
 
-from hoodie_ds.config.enums import TableType
-from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
-from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
-from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.handles.data_file import HashingOutput
-from hoodie_ds.handles.merge_handle import merge_base_file
-from hoodie_ds.record.merge.rule import RecordSet
-from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.locate.key_locations import apply_policy
 from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.records import to_records
-from hoodie_ds.sink.stage.incoming import Incoming, rows_of
-from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.checksums import open_checked
+from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.paths import staged_path
+
+_REMEDY: Final = "run the batch again"
 
 
 def stage(
@@ -63,192 +57,39 @@ def stage(
     return StagedRows(group, path, context.task_partition, sequence, are_inserts, checksum)
 
 
-def merge_staged(
-    batch: Batch,
-    context: WriteContext,
-    staged: Sequence[StagedRows],
-    latest: FileSlice | None,
-    has_logs: bool = False,
-) -> list[WriteStatus]:
-    """Merge all staged rows of one file group into its next base file.
-
-    A new group of a merge-on-read table begins as it would if one task had all of its rows.
-
-    Parameters
-    ----------
-    batch : Batch
-        The batch.
-    context : WriteContext
-        Instant, and a write token of the commit's own.
-    staged : sequence of StagedRows
-        Of one file group, which has an id.
-    latest : FileSlice or None
-        The group's latest slice; None for a new group.
-    has_logs : bool
-        Whether tasks with more rows of a new group have begun it with log files.
-    """
-    ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
-    incoming = Incoming(batch, [part for part in ordered if not part.are_inserts])
-    inserts = [part for part in ordered if part.are_inserts]
-    group = staged[0].group
-    if latest is None and batch.table.properties.table_type is TableType.MERGE_ON_READ:
-        if not has_logs:
-            return begin_slice(batch, context, group, incoming)
-        target = LogTarget(group, context.instant_time, "", 1, is_new=True)
-        parts = (to_records(batch, rows) for rows in rows_of(batch, ordered))
-        return [_write_log(context, target, map(batch.merger.combine, parts))]
-    status = write_merged(batch, context, group, incoming, latest, inserts)
-    return [] if status is None else [status]
+def rows_of(plan: WritePlan, parts: Sequence[StagedRows | pa.Table]) -> Iterator[pa.Table]:
+    """Yield all rows of some parts, piece by piece, as they are."""
+    for part in parts:
+        yield from read_part(plan.table.storage, part, None)
 
 
-def begin_slice(
-    batch: Batch, context: WriteContext, group: FileGroupId, incoming: Incoming
-) -> list[WriteStatus]:
-    """Begin a merge-on-read group with a base file; deletes follow in a log, as tombstones.
-
-    Parameters
-    ----------
-    batch : Batch
-        The batch.
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group, of which there is nothing yet.
-    incoming : Incoming
-        Its rows.
-    """
-    combined = batch.merger.combine(incoming.records())
-    status = create_base_file(context, group, combined, incoming)
-    statuses = [] if status is None else [status]
-    if combined.deleted.any():
-        base_file = "" if status is None else status.stat.path.rpartition("/")[2]
-        tombstones = combined.take(combined.deleted.nonzero()[0])
-        target = LogTarget(group, context.instant_time, base_file, 1, is_new=status is None)
-        statuses.append(_write_log(context, target, [tombstones]))
-    return statuses
+def read_part(
+    storage: Storage, part: StagedRows | pa.Table, wanted: set[str] | None
+) -> Iterator[pa.Table]:
+    """Yield the rows of a part, piece by piece; all columns if `wanted` is None."""
+    if isinstance(part, pa.Table):
+        yield part.select([n for n in part.column_names if wanted is None or n in wanted])
+        return
+    with open_checked(storage, part.path, part.checksum, _REMEDY) as source:
+        with _reading(part):
+            file = pa.ipc.open_file(source)
+            if wanted is not None:
+                fields = [n for n, name in enumerate(file.schema.names) if name in wanted]
+                options = pa.ipc.IpcReadOptions(included_fields=fields)
+                file = pa.ipc.open_file(source, options=options)
+        every = range(file.num_record_batches)
+        for number in every if part.batches is None else part.batches:
+            with _reading(part):
+                rows = pa.Table.from_batches([file.get_batch(number)])
+            yield rows
 
 
-def _write_log(context: WriteContext, target: LogTarget, parts: Iterable[RecordSet]) -> WriteStatus:
-    handle = AppendHandle(context, target)
+@contextmanager
+def _reading(part: StagedRows) -> Iterator[None]:
+    """Say which file it is that cannot be read, though it was whole when it was compared."""
     try:
-        for records in parts:
-            handle.write(records)
-    except BaseException as error:
-        handle.discard(error)
-        raise
-    return handle.close()
-
-
-def write_merged(
-    batch: Batch,
-    context: WriteContext,
-    group: FileGroupId,
-    incoming: Incoming,
-    latest: FileSlice | None,
-    inserts: Sequence[StagedRows | pa.Table] = (),
-) -> WriteStatus | None:
-    """Write the next base file of a file group, or its first.
-
-    Parameters
-    ----------
-    batch : Batch
-        The batch.
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group.
-    incoming : Incoming
-        Rows to be merged.
-    latest : FileSlice or None
-        The group's latest slice; None for a new group.
-    inserts : sequence of StagedRows and pyarrow.Table
-        Folded rows of keys that the group, which has a base file, does not have.
-
-    Returns
-    -------
-    WriteStatus or None
-        None if there is nothing to write.
-    """
-    records = apply_policy(batch, incoming.records(), latest)
-    combined = batch.merger.combine(records)
-    if latest is not None and latest.base is not None:
-        return merge_base_file(
-            context,
-            latest.base,
-            combined,
-            batch.merger,
-            batch.ordering_fields,
-            incoming.whole,
-            rows_of(batch, inserts) if inserts else None,
-        )
-    assert not inserts, group
-    return create_base_file(context, group, combined, incoming)
-
-
-def create_base_file(
-    context: WriteContext, group: FileGroupId, combined: RecordSet, incoming: Incoming
-) -> WriteStatus | None:
-    """Write the first base file of a file group; None if there is no row for it.
-
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group.
-    combined : RecordSet
-        One record per key, of `incoming`.
-    incoming : Incoming
-        Has the rows.
-    """
-    live = combined.live_rows()
-    if not live.num_rows:
-        return None
-    handle = CreateHandle(context, group)
-    for rows in incoming.whole(live):
-        handle.write(rows)
-    return handle.close()
-
-
-def create_base_files(
-    batch: Batch, context: WriteContext, partition_path: str, pieces: Iterable[pa.Table]
-) -> list[WriteStatus]:
-    """Begin as many file groups as rows need, each up to the largest size of a base file.
-
-    Parameters
-    ----------
-    batch : Batch
-        The batch.
-    context : WriteContext
-        Task and instant.
-    partition_path : str
-        Partition of the groups.
-    pieces : iterable of pyarrow.Table
-        Rows to insert: user columns and ``_hoodie_record_key``.
-    """
-    statuses: list[WriteStatus] = []
-    handle: CreateHandle | None = None
-    largest = batch.options.parquet_max_file_bytes
-    for rows in (part for piece in pieces for part in _cut(piece, largest)):
-        if handle is None:
-            handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
-        handle.write(rows)
-        if handle.pending_bytes >= largest:
-            handle.flush()  # its size on storage is known only then
-        if handle.bytes_written >= largest:
-            statuses.append(handle.close())
-            handle = None
-    return statuses if handle is None else [*statuses, handle.close()]
-
-
-def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Cut rows into parts of about so many Arrow bytes."""
-    step = max(1, rows.num_rows * size // max(1, rows.nbytes))
-    for start in range(0, rows.num_rows, step):
-        yield rows.slice(start, step)
-
-
-def commit_context(context: WriteContext, number: int) -> WriteContext:
-    """Return a context with a write token of its own for one merge of the commit."""
-    # Beyond the numbers of tasks, so that row numbers differ too.
-    return replace(context, task_partition=1_000_000 + number)
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFileError(
+            f"{part.path} cannot be read as it was written ({str(error)[:200]}); {_REMEDY}"
+        ) from error

@@ -11,14 +11,13 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.write_profile import WriteProfile
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.file_groups.buffers import Flusher
+from hoodie_ds.sink.file_groups.packing import claimed
 from hoodie_ds.sink.hidden_columns import Numbers, Ownership
-from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import split_by_partition
-from hoodie_ds.sink.stage.packing import claimed
-from hoodie_ds.sink.task.buffers import Flusher
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice
 
 _QUEUE_CHUNKS: Final = 1
@@ -32,8 +31,8 @@ class AppendWriter:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     context : WriteContext
         Task and instant.
     clock : Clock
@@ -43,16 +42,16 @@ class AppendWriter:
     """
 
     def __init__(
-        self, batch: Batch, context: WriteContext, clock: Clock, metrics: WriteMetrics
+        self, plan: WritePlan, context: WriteContext, clock: Clock, metrics: WriteMetrics
     ) -> None:
-        self._batch = batch
+        self._plan = plan
         self._context = context
         self._handles: dict[str, CreateHandle] = {}
         self._num_files: dict[str, int] = {}
         self._statuses: list[WriteStatus] = []
-        self._profile = WriteProfile(batch.table, batch.timeline, batch.options)
+        self._profile = WriteProfile(plan.table, plan.timeline, plan.options)
         self._metrics = metrics
-        self._budget = MemoryBudget.of(batch.options)
+        self._budget = plan.budget
         self._flusher = Flusher(clock, metrics)
 
     def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
@@ -75,12 +74,12 @@ class AppendWriter:
             handle.discard(cause)
 
     def _encode(self, rows: pa.Table) -> None:
-        for partition_path, part in split_by_partition(self._batch, rows):
+        for partition_path, part in split_by_partition(self._plan, rows):
             handle = self._handles.get(partition_path)
             if handle is None:
                 handle = self._handles[partition_path] = self._begin_file(partition_path)
             handle.write(part)
-            if handle.bytes_written >= self._batch.options.parquet_max_file_bytes:
+            if handle.bytes_written >= self._plan.options.parquet_max_file_bytes:
                 self._statuses.append(self._handles.pop(partition_path).close())
             self._make_room()
 
@@ -106,8 +105,8 @@ class AppendWriter:
     def _small_file(self, partition_path: str) -> FileSlice | None:
         """A file group to go on with, if small ones are to be filled and one is left."""
         profile = self._profile
-        if not profile.limit_bytes or not self._batch.operation.fills_small_files:
+        if not profile.limit_bytes or not self._plan.operation.fills_small_files:
             return None
-        view = self._batch.view
+        view = self._plan.view
         small_files = profile.small_files(view.latest_slices(partition_path))
         return next((small.slice for small in claimed(self._context, small_files)), None)

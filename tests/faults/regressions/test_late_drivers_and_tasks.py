@@ -146,7 +146,8 @@ def _commit(
     before: Callable[[Operation], None],
 ) -> None:
     storage = cast(Storage, FaultyStorage(drivers.storage, before_each=before))
-    batch = replace(message.batch, table=replace(message.batch.table, storage=storage))
+    table = replace(message.batch.table, storage=storage)
+    batch = replace(message.batch, plan=replace(message.batch.plan, table=table))
     with pytest.raises(TimelineError, match="killed"):
         driver.commit([replace(message, batch=batch)])
 

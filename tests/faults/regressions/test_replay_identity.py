@@ -22,8 +22,8 @@ from hoodie_ds.errors import (
     ReplayMismatchError,
 )
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.replay.input_digest import InputDigest
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage

@@ -80,7 +80,9 @@ def test_a_clustering_planned_while_a_batch_began_is_a_conflict_too(mode: str) -
     batch = place.begin(MINE)
     time = following(batch.batch.proposed_time)
     foreign.plan_clustering(place.storage, time, foreign.slices(place.storage, "x"))
-    batch.batch = replace(batch.batch, timeline=load_timeline(place.storage))
+    begun = batch.batch
+    plan = replace(begun.plan, timeline=load_timeline(place.storage))
+    batch.batch = replace(begun, plan=plan)
     message = batch.write()
     with pytest.raises(WriteConflictError, match="planned for file group x/"):
         batch.writer.commit([message])

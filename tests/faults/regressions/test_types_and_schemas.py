@@ -257,7 +257,7 @@ def test_a_batch_of_more_text_than_an_array_holds_was_refused(tmp_path: Path) ->
     )
     coordinator = limited(tmp_path, options_of(), Limits(chunk_bytes=1, part_bytes=1000))
     batch = coordinator.begin(rows.schema)
-    seen = in_chunks(batch, rows.to_batches())
+    seen = in_chunks(batch.plan, rows.to_batches())
     lengths = [sum(map(len, part.column("large").to_pylist())) for part in seen]
     assert sum(lengths) == sum(map(len, texts))
     assert max(lengths) <= 1000

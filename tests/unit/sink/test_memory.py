@@ -13,9 +13,9 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import StorageError
+from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY
-from hoodie_ds.sink.task.bucket_writer import BucketWriter
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.timeline.timeline import read_commit
 from tests.tables import TYPE, TYPES, coordinator, trips

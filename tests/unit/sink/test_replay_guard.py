@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.sink.replay.input_digest import InputDigest
+from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.replay_guard import PENDING_KEY, BatchId, ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage

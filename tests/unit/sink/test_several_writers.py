@@ -448,7 +448,7 @@ def test_a_rollback_shares_no_time_with_a_commit(town: Town) -> None:
             FaultyStorage(town.storage, before_each=others),
             open_table(town.storage).properties,
         ),
-        Instant(dead.time, dead.batch.action, State.INFLIGHT),
+        Instant(dead.time, dead.batch.plan.action, State.INFLIGHT),
         town.clock,
     )
     assert taken

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from hoodie_ds.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
+from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.java_properties import format_properties, parse_properties
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
@@ -413,8 +414,8 @@ _AGREEING: dict[str, object] = {
 def test_the_options_that_made_a_table_agree_with_it() -> None:
     make: Callable[..., WriteOptions] = WriteOptions
     options = make(base_path="/t", **_AGREEING)
-    TableProperties.create(options).check_agrees(options)
-    TableProperties.create(options).check_agrees(WriteOptions(base_path="/t"))
+    check_agreement(options, TableProperties.create(options))
+    check_agreement(WriteOptions(base_path="/t"), TableProperties.create(options))
 
 
 @pytest.mark.parametrize(
@@ -440,7 +441,7 @@ def test_a_contradicting_option_is_refused(field: str, value: object, shown: str
     make: Callable[..., WriteOptions] = WriteOptions
     table = TableProperties.create(make(base_path="/t", **_AGREEING))
     with pytest.raises(OptionError) as caught:
-        table.check_agrees(make(base_path="/t", **{field: value}))
+        check_agreement(make(base_path="/t", **{field: value}), table)
     assert shown in str(caught.value)
     assert "'trips'" in str(caught.value)
 
@@ -453,14 +454,14 @@ def test_an_ordering_field_agrees_with_a_table_by_commit_time() -> None:
         ordering_fields=("ts",),
         merge_mode=MergeMode.COMMIT_TIME_ORDERING,
     )
-    TableProperties.create(options).check_agrees(options)
+    check_agreement(options, TableProperties.create(options))
 
 
 def test_partition_types_are_compared_where_both_name_them() -> None:
     table = _parse(
         {"hoodie.table.partition.fields": "a:SIMPLE", "hoodie.table.keygenerator.type": "CUSTOM"}
     )
-    table.check_agrees(WriteOptions(base_path="/t", partition_fields=("a:simple",)))
-    table.check_agrees(WriteOptions(base_path="/t", partition_fields=("a",)))
+    check_agreement(WriteOptions(base_path="/t", partition_fields=("a:simple",)), table)
+    check_agreement(WriteOptions(base_path="/t", partition_fields=("a",)), table)
     with pytest.raises(OptionError, match="a:TIMESTAMP"):
-        table.check_agrees(WriteOptions(base_path="/t", partition_fields=("a:TIMESTAMP",)))
+        check_agreement(WriteOptions(base_path="/t", partition_fields=("a:TIMESTAMP",)), table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.pinned_view import pin_view
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from tests.tables import BUCKETS, TRIPS, coordinator, found, trips
 
 BLOOM = {k: v for k, v in TRIPS.items() if k != BUCKETS} | {"hoodie.index.type": "BLOOM"}
@@ -130,7 +131,7 @@ def test_rows_assigned_by_different_views_are_refused(tmp_path: Path) -> None:
 
 def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
-    look, number = writer(tmp_path).view, BatchId("q", 0)
+    look, number = partial(load_timeline, writer(tmp_path).storage), BatchId("q", 0)
     storage = writer(tmp_path).storage
     first = pin_view(storage, number, look)
     table = HoodieTable(str(tmp_path), BLOOM)
@@ -155,7 +156,8 @@ def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> N
 
 def test_a_damaged_view_is_named(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
-    storage, look = writer(tmp_path).storage, writer(tmp_path).view
+    storage = writer(tmp_path).storage
+    look = partial(load_timeline, storage)
     pin_view(storage, BatchId("q", 1), look)
     (tmp_path / ".hoodie/.temp/views/q_1").write_bytes(b'["2026')
     with pytest.raises(CorruptFileError, match="views/q_1"):
@@ -164,7 +166,9 @@ def test_a_damaged_view_is_named(tmp_path: Path) -> None:
 
 def test_nothing_is_pinned_before_there_is_a_table(tmp_path: Path) -> None:
     begun = writer(tmp_path / "t")
-    assert not pin_view(begun.storage, BatchId("q", 0), begun.view).commits
+    assert not pin_view(
+        begun.storage, BatchId("q", 0), partial(load_timeline, begun.storage)
+    ).commits
     assert not (tmp_path / "t").exists()
 
 
@@ -183,9 +187,9 @@ def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> N
     first: list[Timeline] = []
 
     def look() -> Timeline:
-        first.append(pin_view(storage, number, writer(tmp_path).view))
+        first.append(pin_view(storage, number, partial(load_timeline, storage)))
         HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
-        return writer(tmp_path).view()
+        return load_timeline(storage)
 
     assert pin_view(storage, number, look) == first[0]
     assert len(first[0].commits) == 1

@@ -14,10 +14,11 @@ import pyarrow as pa
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.write_profile import SmallFile, WriteProfile
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.file_groups.base_files import create_base_files
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.stage.incoming import Incoming
-from hoodie_ds.sink.stage.staging import create_base_files, stage
+from hoodie_ds.sink.stage.staging import stage
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.paths import fill_claim_path
 
@@ -26,7 +27,7 @@ Fill = Callable[[SmallFile, pa.Table], None]
 
 
 def pack(
-    batch: Batch,
+    plan: WritePlan,
     context: WriteContext,
     partition_path: str,
     incoming: Incoming,
@@ -37,8 +38,8 @@ def pack(
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     context : WriteContext
         Task and instant.
     partition_path : str
@@ -55,10 +56,10 @@ def pack(
     list of WriteStatus
         Of the new file groups.
     """
-    combined = batch.merger.combine(incoming.records())
+    combined = plan.merger.combine(incoming.records())
     pieces = (rows for rows in incoming.whole(combined.live_rows()) if rows.num_rows)
     rest = _after_filling(pieces, small_files, fill)
-    return create_base_files(batch, context, partition_path, rest)
+    return create_base_files(plan, context, partition_path, rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class MergedInserts:
 
 
 def merge_inserts(
-    batch: Batch,
+    plan: WritePlan,
     context: WriteContext,
     staged: Sequence[StagedRows],
     free: Sequence[FileSlice],
@@ -79,8 +80,8 @@ def merge_inserts(
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     context : WriteContext
         Instant, and a write token of the commit's own.
     staged : sequence of StagedRows
@@ -97,11 +98,11 @@ def merge_inserts(
         filled.append(part)
 
     small_files: list[SmallFile] = []
-    if batch.operation.fills_small_files:
+    if plan.operation.fills_small_files:
         here = [slice_ for slice_ in free if slice_.group.partition_path == path]
-        profile = WriteProfile(batch.table, batch.timeline, batch.options)
+        profile = WriteProfile(plan.table, plan.timeline, plan.options)
         small_files = profile.small_files(here)
-    statuses = pack(batch, context, path, Incoming(batch, ordered), small_files, fill)
+    statuses = pack(plan, context, path, Incoming(plan, ordered), small_files, fill)
     return MergedInserts(statuses, filled)
 
 

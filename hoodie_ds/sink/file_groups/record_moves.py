@@ -11,22 +11,29 @@ Invariant: all rows of a key are here, and each key has one place in the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import as_numpy, one_chunk
+from hoodie_ds.environment import Clock
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merge.rule import RecordSet
-from hoodie_ds.record.meta_columns import IS_DELETED, RECORD_KEY
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
+from hoodie_ds.sink.hidden_columns import Ownership
 from hoodie_ds.sink.locate.key_locations import StoredPlaces
 from hoodie_ds.sink.locate.routers import Target
-from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import partitions_of, split
 from hoodie_ds.sink.stage.incoming import POSITION, Incoming
+from hoodie_ds.sink.stage.key_partitions import by_shares
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 
 Mask = npt.NDArray[np.bool_]
@@ -38,8 +45,8 @@ class Placement:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     parts : sequence of StagedRows and pyarrow.Table
         All rows of some keys, in order of arrival: user columns and ``_hoodie_record_key``.
     stored : StoredPlaces
@@ -47,10 +54,10 @@ class Placement:
     """
 
     def __init__(
-        self, batch: Batch, parts: Sequence[StagedRows | pa.Table], stored: StoredPlaces
+        self, plan: WritePlan, parts: Sequence[StagedRows | pa.Table], stored: StoredPlaces
     ) -> None:
-        self._batch = batch
-        self._incoming = Incoming(batch, parts)
+        self._plan = plan
+        self._incoming = Incoming(plan, parts)
         self._stored = stored
         self._numbers: dict[str, int] = {}
         self._homes = self._numbered(s.group.partition_path for s in self._stored.slices)
@@ -60,43 +67,43 @@ class Placement:
 
         Rows for new file groups are one for each key, and merged.
         """
-        batch = self._batch
-        records = self._incoming.records(_partition_columns(batch))
-        combined = batch.merger.combine(records)
-        keys = _one_chunk(combined.rows.column(RECORD_KEY))
+        plan = self._plan
+        records = self._incoming.records(_partition_columns(plan))
+        combined = plan.merger.combine(records)
+        keys = one_chunk(combined.rows.column(RECORD_KEY))
         stored = self._stored.find(keys)
         merged = self._merged(combined, keys, stored)
-        at = _numpy(pc.index_in(_one_chunk(merged.column(RECORD_KEY)), value_set=keys))
+        at = as_numpy(pc.index_in(one_chunk(merged.column(RECORD_KEY)), value_set=keys))
         paths = self._partitions(merged)
         moves = (stored[at] >= 0) & (paths != self._homes_of(stored[at]))
         inserted = moves | (stored[at] < 0)
         codes = self._codes(records, keys, stored, at[moves])
         yield from self._tombstones(records.rows, keys.take(pa.array(at[moves])), stored[at[moves]])
         new, new_paths = merged.filter(pa.array(inserted)), paths[inserted]
-        if batch.merger.needs_whole_rows:
-            whole = self._marked(new.select([*batch.schema.names, RECORD_KEY]))
+        if plan.merger.needs_whole_rows:
+            whole = self._marked(new.select([*plan.schema.names, RECORD_KEY]))
             yield from self._targeted(split(whole, len(self._homes) + new_paths))
         else:
             codes[new.column(POSITION).to_numpy()] = len(self._homes) + new_paths
-        pieces = self._incoming.parted(codes, MemoryBudget.of(batch.options).chunk_bytes)
+        pieces = self._incoming.parted(codes, plan.budget.chunk_bytes)
         yield from self._targeted((code, self._marked(rows)) for code, rows in pieces)
 
     def _merged(self, combined: RecordSet, keys: pa.Array, stored: Numbers) -> pa.Table:
         """What becomes of records that are new, or that say another partition than the stored."""
-        batch = self._batch
+        plan = self._plan
         elsewhere = np.zeros(combined.num_rows, dtype=np.bool_)
-        if batch.moves_records and batch.operation.merges:
+        if plan.moves_records and plan.operation.merges:
             paths = self._partitions(combined.rows)
             elsewhere = (stored >= 0) & ~combined.deleted & (paths != self._homes_of(stored))
-        merge = batch.merger.over(combined.take(np.flatnonzero((stored < 0) | elsewhere)))
+        merge = plan.merger.over(combined.take(np.flatnonzero((stored < 0) | elsewhere)))
         reader = FileSliceReader(
-            self._stored.view, batch.stored_schema, batch.stored_merger, batch.ordering_fields
+            self._stored.view, plan.stored_schema, plan.stored_merger, plan.ordering_fields
         )
         for number in np.unique(stored[elsewhere]).tolist():
             wanted = keys.filter(pa.array(elsewhere & (stored == number)))
-            for rows in reader.read(self._stored.slices[number], _compared_columns(batch)):
+            for rows in reader.read(self._stored.slices[number], _compared_columns(plan)):
                 met = rows.filter(pc.is_in(rows.column(RECORD_KEY), value_set=wanted))
-                merge.keep(RecordSet.of_rows(met, batch.ordering_fields))
+                merge.keep(RecordSet.of_rows(met, plan.ordering_fields))
         return merge.new_rows()
 
     def _codes(
@@ -106,10 +113,10 @@ class Placement:
         stays = stored >= 0
         stays[moved] = False
         at = pc.index_in(
-            _one_chunk(records.rows.column(RECORD_KEY)), value_set=keys.filter(pa.array(stays))
+            one_chunk(records.rows.column(RECORD_KEY)), value_set=keys.filter(pa.array(stays))
         )
         codes = np.full(records.num_rows, -1, dtype=np.int64)
-        codes[_numpy(pc.is_valid(at))] = stored[stays][_numpy(at.drop_null())]
+        codes[as_numpy(pc.is_valid(at))] = stored[stays][as_numpy(at.drop_null())]
         return codes
 
     def _tombstones(
@@ -119,7 +126,7 @@ class Placement:
 
         Hudi deletes there in the same way.
         """
-        schema = self._marked(self._batch.schema.empty_table()).schema
+        schema = self._marked(self._plan.schema.empty_table()).schema
         columns = {field.name: pa.nulls(len(keys), field.type) for field in schema}
         columns[IS_DELETED] = pa.array(np.ones(len(keys), dtype=np.bool_))
         deletes = pa.table(columns, schema=schema).append_column(
@@ -129,10 +136,10 @@ class Placement:
 
     def _marked(self, rows: pa.Table) -> pa.Table:
         """Rows with a mark of deletes, so that all rows of a file group have the same columns."""
-        if IS_DELETED in rows.column_names or not self._batch.operation.merges:
+        if IS_DELETED in rows.column_names or not self._plan.operation.merges:
             return rows
         unmarked = pa.array(np.zeros(rows.num_rows, dtype=np.bool_))
-        return rows.add_column(len(self._batch.schema), IS_DELETED, unmarked)
+        return rows.add_column(len(self._plan.schema), IS_DELETED, unmarked)
 
     def _targeted(
         self, pieces: Iterator[tuple[int, pa.Table]]
@@ -147,8 +154,9 @@ class Placement:
 
     def _partitions(self, rows: pa.Table) -> Numbers:
         """A number for the partition path of each row."""
-        paths = partitions_of(self._batch, rows)
-        return self._numbered(paths.dictionary.to_pylist())[_numpy(paths.indices)]
+        paths = partitions_of(self._plan, rows)
+        numbers: Numbers = self._numbered(paths.dictionary.to_pylist())[as_numpy(paths.indices)]
+        return numbers
 
     def _numbered(self, paths: Iterable[str]) -> Numbers:
         known = self._numbers
@@ -160,25 +168,55 @@ class Placement:
         return np.append(self._homes, -1)[stored]
 
 
-def _partition_columns(batch: Batch) -> set[str]:
-    fields = batch.table.properties.partition_fields
+def write_placed(
+    plan: WritePlan,
+    context: WriteContext,
+    parts: Sequence[StagedRows] | Sequence[pa.Table],
+    clock: Clock,
+    metrics: WriteMetrics,
+    is_alone: bool,
+) -> tuple[list[WriteStatus], list[StagedRows]]:
+    """Place rows and write them.
+
+    Parameters
+    ----------
+    plan : WritePlan
+        The write.
+    context : WriteContext
+        Task and instant.
+    parts : sequence of StagedRows or pyarrow.Table
+        All rows of their keys, in order of arrival: set aside, or in memory if they are few.
+    clock, metrics
+        As for a `GlobalWriter`.
+    is_alone : bool
+        Whether nobody else writes to the same file groups in this batch; updates of base files are
+        staged otherwise.
+    """
+    # What merging made for new file groups must not be merged a second time.
+    writer = KeyedWriter(plan, context, clock, metrics, replace(plan, rows_are_merged=True))
+    stored = StoredPlaces(plan)
+    staged = [part for part in parts if isinstance(part, StagedRows)]
+    few = by_shares(staged, plan.budget.placing_bytes) if staged else [parts]
+    try:
+        for some in few:
+            for target, rows in Placement(plan, some, stored).placed():
+                writer.take([(target, rows)], rows.nbytes)
+        return writer.close(Ownership(groups=is_alone, keys=True))
+    except BaseException as error:
+        writer.discard(error)
+        raise
+
+
+def _partition_columns(plan: WritePlan) -> set[str]:
+    fields = plan.table.properties.partition_fields
     return {*fields, *(path.partition(".")[0] for path in fields)}
 
 
-def _compared_columns(batch: Batch) -> list[str]:
+def _compared_columns(plan: WritePlan) -> list[str]:
     """Columns of stored rows that merging needs."""
-    names = batch.stored_schema.names
-    if batch.merger.needs_whole_rows:
+    names = plan.stored_schema.names
+    if plan.merger.needs_whole_rows:
         return list(names)
-    fields = {path.partition(".")[0] for path in batch.ordering_fields}
-    wanted = {RECORD_KEY, *fields, *batch.ordering_fields}
+    fields = {path.partition(".")[0] for path in plan.ordering_fields}
+    wanted = {RECORD_KEY, *fields, *plan.ordering_fields}
     return [name for name in names if name in wanted]
-
-
-def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _numpy(values: pa.Array) -> npt.NDArray[np.int64]:
-    result: npt.NDArray[np.int64] = values.to_numpy(zero_copy_only=False)
-    return result

@@ -10,16 +10,15 @@ import pyarrow as pa
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.write_profile import SmallFile, WriteProfile
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
+from hoodie_ds.sink.file_groups.buffers import Flusher
+from hoodie_ds.sink.file_groups.insert_writer import InsertWriter
+from hoodie_ds.sink.file_groups.packing import claimed
 from hoodie_ds.sink.hidden_columns import Numbers, Ownership
 from hoodie_ds.sink.locate.routers import BucketRouter, IndexRouter, Router, Target
-from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
-from hoodie_ds.sink.stage.packing import claimed
-from hoodie_ds.sink.task.bucket_writer import BucketWriter
-from hoodie_ds.sink.task.buffers import Flusher
-from hoodie_ds.sink.task.insert_writer import InsertWriter
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 
 
@@ -28,34 +27,34 @@ class KeyedWriter:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     context : WriteContext
         Task and instant.
     clock : Clock
         For the time that flushes take.
     metrics : WriteMetrics
         Where flushes and buffers are counted.
-    inserting : Batch, optional
-        The batch as writers of new file groups are to see it; `batch` if None.
+    inserting : WritePlan, optional
+        The batch as writers of new file groups are to see it; `plan` if None.
     """
 
     def __init__(
         self,
-        batch: Batch,
+        plan: WritePlan,
         context: WriteContext,
         clock: Clock,
         metrics: WriteMetrics,
-        inserting: Batch | None = None,
+        inserting: WritePlan | None = None,
     ) -> None:
-        self._batch = batch
-        self._inserting = inserting or batch
+        self._plan = plan
+        self._inserting = inserting or plan
         self._context = context
         self._metrics = metrics
-        self._budget = MemoryBudget.of(batch.options)
+        self._budget = plan.budget
         self._flusher = Flusher(clock, metrics)
-        self._router = _router(batch, context.task_partition)
-        self._profile = WriteProfile(batch.table, batch.timeline, batch.options)
+        self._router = _router(plan, context.task_partition)
+        self._profile = WriteProfile(plan.table, plan.timeline, plan.options)
         self._filled_bytes = 0
         self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
 
@@ -124,13 +123,13 @@ class KeyedWriter:
     def _small_files(self, partition_path: str, owns: Ownership) -> list[SmallFile]:
         """File groups that no other task fills or updates in this batch."""
         assert isinstance(self._router, IndexRouter)
-        if not self._batch.operation.fills_small_files:
+        if not self._plan.operation.fills_small_files:
             return []
         slices = self._router.latest_slices(partition_path)
         if owns.groups:
             free = [slices[i] for i in self._router.own_slices(partition_path)]
             return self._profile.small_files([s for s in free if not self._has_log(s.group)])
-        if self._batch.looks_up:
+        if self._plan.looks_up:
             return []  # other tasks may have found keys there
         return claimed(self._context, self._profile.small_files(slices))
 
@@ -151,11 +150,11 @@ class KeyedWriter:
             writer = (
                 InsertWriter(self._inserting, self._context, target.group.partition_path)
                 if target.begins_groups
-                else BucketWriter(self._batch, self._context, target.group, target.latest)
+                else BucketWriter(self._plan, self._context, target.group, target.latest)
             )
             self._writers[target.group] = writer
         return writer
 
 
-def _router(batch: Batch, task: int) -> Router:
-    return IndexRouter(batch, task) if batch.layout is None else BucketRouter(batch, batch.layout)
+def _router(plan: WritePlan, task: int) -> Router:
+    return IndexRouter(plan, task) if plan.layout is None else BucketRouter(plan, plan.layout)

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.write_profile import SmallFile
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.file_groups.buffers import RowBuffer
+from hoodie_ds.sink.file_groups.packing import Fill, pack
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.stage.incoming import Incoming
-from hoodie_ds.sink.stage.packing import Fill, pack
 from hoodie_ds.sink.stage.staging import stage
-from hoodie_ds.sink.task.buffers import RowBuffer
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 
 
@@ -26,16 +26,16 @@ class InsertWriter:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     context : WriteContext
         Task and instant.
     partition_path : str
         The partition.
     """
 
-    def __init__(self, batch: Batch, context: WriteContext, partition_path: str) -> None:
-        self._batch = batch
+    def __init__(self, plan: WritePlan, context: WriteContext, partition_path: str) -> None:
+        self._plan = plan
         self._context = context
         self._partition_path = partition_path
         self.buffer = RowBuffer()
@@ -68,15 +68,14 @@ class InsertWriter:
         small_files, fill
             File groups to fill, and what takes their rows; see `pack`.
         """
-        batch = self._batch
-        folds = batch.operation.merges or batch.options.combine_before_insert
-        if folds and not owns_keys:
+        plan = self._plan
+        if plan.combines and not owns_keys:
             for rows in self.buffer.take():
                 self.flush(rows)
             return [], self._staged
-        incoming = Incoming(batch, [*self._staged, *self.buffer.take()])
+        incoming = Incoming(plan, [*self._staged, *self.buffer.take()])
         context = self._context
-        return pack(batch, context, self._partition_path, incoming, small_files, fill), []
+        return pack(plan, context, self._partition_path, incoming, small_files, fill), []
 
     def discard(self, cause: BaseException) -> None:
         """Do nothing: there is no open file."""

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoodie_ds.sink.replay.input_digest import InputDigest
-from hoodie_ds.sink.replay.row_hash import row_hashes
+from hoodie_ds.sink.digest.input_digest import InputDigest
+from hoodie_ds.sink.digest.row_hash import row_hashes
 
 SCHEMA = pa.schema(
     {

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.sink.replay.column_sums import column_sums
+from hoodie_ds.sink.digest.column_sums import column_sums
 
 KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int": (pa.int32(), [-5, 0, 7]),

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoodie_ds.sink.replay.input_digest import InputDigest
-from hoodie_ds.sink.replay.row_sums import row_sums
-from tests.unit.sink.replay.test_row_hash import ROW, canonical, table
+from hoodie_ds.sink.digest.input_digest import InputDigest
+from hoodie_ds.sink.digest.row_sums import row_sums
+from tests.unit.sink.digest.test_row_hash import ROW, canonical, table
 
 KEYED = st.lists(ROW, max_size=5)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from hoodie_ds.sink.replay.column_sums import column_sums
-from hoodie_ds.sink.replay.row_hash import row_hashes
-from hoodie_ds.sink.replay.row_sums import row_sums
+from hoodie_ds.sink.digest.column_sums import column_sums
+from hoodie_ds.sink.digest.row_hash import row_hashes
+from hoodie_ds.sink.digest.row_sums import row_sums
 
 _TEXT: Final = re.compile(r"([0-9]{1,19})([-+])([0-9a-f]{16})")
 _PIECE_ROWS: Final = 1 << 15

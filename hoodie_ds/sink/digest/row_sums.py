@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from hoodie_ds.sink.replay.row_hash import fixed_width_words, is_nested, value_hashes
+from hoodie_ds.sink.digest.row_hash import fixed_width_words, is_nested, value_hashes
 
 Words = npt.NDArray[np.uint64]
 

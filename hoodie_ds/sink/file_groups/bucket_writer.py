@@ -10,13 +10,14 @@ from hoodie_ds.config.enums import TableType
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.record.merge.rule import RecordSet
-from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.file_groups.base_files import begin_slice, write_merged
+from hoodie_ds.sink.file_groups.buffers import RowBuffer
 from hoodie_ds.sink.locate.key_locations import apply_policy
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import to_records
 from hoodie_ds.sink.stage.incoming import Incoming
-from hoodie_ds.sink.stage.staging import begin_slice, stage, write_merged
-from hoodie_ds.sink.task.buffers import RowBuffer
+from hoodie_ds.sink.stage.staging import stage
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 
@@ -25,8 +26,8 @@ class BucketWriter:
 
     Parameters
     ----------
-    batch : Batch
-        The batch.
+    plan : WritePlan
+        The write.
     context : WriteContext
         Task and instant.
     group : FileGroupId
@@ -36,13 +37,13 @@ class BucketWriter:
     """
 
     def __init__(
-        self, batch: Batch, context: WriteContext, group: FileGroupId, latest: FileSlice | None
+        self, plan: WritePlan, context: WriteContext, group: FileGroupId, latest: FileSlice | None
     ) -> None:
-        self._batch = batch
+        self._plan = plan
         self._context = context
         self._group = group
         self._latest = latest
-        self._rewrites = batch.table.properties.table_type is TableType.COPY_ON_WRITE
+        self._rewrites = plan.table.properties.table_type is TableType.COPY_ON_WRITE
         self.buffer = RowBuffer()
         self._log: AppendHandle | None = None
         self._statuses: list[WriteStatus] = []
@@ -92,8 +93,8 @@ class BucketWriter:
         if self._rewrites:
             self._stage(rows)
         else:
-            records = apply_policy(self._batch, to_records(self._batch, rows), self._latest)
-            self._append(self._batch.merger.combine(records))
+            records = apply_policy(self._plan, to_records(self._plan, rows), self._latest)
+            self._append(self._plan.merger.combine(records))
 
     def close(self, owns_group: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Write what is left and finish the files.
@@ -112,7 +113,7 @@ class BucketWriter:
             self._write_base(self._rest())
         elif self._latest is None and self._log is None and owns_group:
             rest = self._rest()
-            self._statuses += begin_slice(self._batch, self._context, self._group, rest)
+            self._statuses += begin_slice(self._plan, self._context, self._group, rest)
         elif self._latest is None and self._log is None and self._is_little():
             # One base file for the rows of all tasks, rather than a log file for those of each.
             self._stage_rest()
@@ -135,7 +136,7 @@ class BucketWriter:
 
     def _is_little(self) -> bool:
         """Whether the rest is left to the commit, which puts it beside that of other tasks."""
-        return self.buffer.nbytes <= self._batch.options.limits.gathered_bytes
+        return self.buffer.nbytes <= self._plan.options.limits.gathered_bytes
 
     def _stage_rest(self) -> None:
         for rows in self.buffer.take():
@@ -145,11 +146,11 @@ class BucketWriter:
         self._staged.append(stage(self._context, self._group, rows, len(self._staged)))
 
     def _rest(self) -> Incoming:
-        return Incoming(self._batch, [*self._staged, *self.buffer.take()])
+        return Incoming(self._plan, [*self._staged, *self.buffer.take()])
 
     def _write_base(self, incoming: Incoming) -> None:
         status = write_merged(
-            self._batch, self._context, self._group, incoming, self._latest, self._inserts
+            self._plan, self._context, self._group, incoming, self._latest, self._inserts
         )
         if status is not None:
             self._statuses.append(status)
@@ -158,7 +159,7 @@ class BucketWriter:
         if self._log is None:
             self._log = AppendHandle(self._context, self._next_log())
         self._log.write(combined)
-        if self._log.bytes_written >= self._batch.options.logfile_max_bytes:
+        if self._log.bytes_written >= self._plan.options.logfile_max_bytes:
             target = self._log.target
             self._statuses.append(self._log.close())
             self._log = AppendHandle(self._context, replace(target, version=target.version + 1))

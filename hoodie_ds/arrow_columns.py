@@ -1,0 +1,19 @@
+"""Columns of Arrow tables, as what NumPy and Arrow's kernels take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+
+def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def as_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return the values of a column without nulls, copied where they are not numbers."""
+    values: npt.NDArray[Any] = one_chunk(column).to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,217 @@
+"""The next base file of a file group, or its first: of incoming rows and rows set aside.
+
+Copy-on-write allows one new base file per file group and commit. Where rows of a group may sit in
+several tasks, each task stages its rows, and the commit merges them, once per group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
+from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
+from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.handles.merge_handle import merge_base_file
+from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.sink.locate.key_locations import apply_policy
+from hoodie_ds.sink.messages import StagedRows
+from hoodie_ds.sink.records import to_records
+from hoodie_ds.sink.stage.incoming import Incoming
+from hoodie_ds.sink.stage.staging import rows_of
+from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+
+
+def merge_staged(
+    plan: WritePlan,
+    context: WriteContext,
+    staged: Sequence[StagedRows],
+    latest: FileSlice | None,
+    has_logs: bool = False,
+) -> list[WriteStatus]:
+    """Merge all staged rows of one file group into its next base file.
+
+    A new group of a merge-on-read table begins as it would if one task had all of its rows.
+
+    Parameters
+    ----------
+    plan : WritePlan
+        The write.
+    context : WriteContext
+        Instant, and a write token of the commit's own.
+    staged : sequence of StagedRows
+        Of one file group, which has an id.
+    latest : FileSlice or None
+        The group's latest slice; None for a new group.
+    has_logs : bool
+        Whether tasks with more rows of a new group have begun it with log files.
+    """
+    ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
+    incoming = Incoming(plan, [part for part in ordered if not part.are_inserts])
+    inserts = [part for part in ordered if part.are_inserts]
+    group = staged[0].group
+    if latest is None and plan.table.properties.table_type is TableType.MERGE_ON_READ:
+        if not has_logs:
+            return begin_slice(plan, context, group, incoming)
+        target = LogTarget(group, context.instant_time, "", 1, is_new=True)
+        parts = (to_records(plan, rows) for rows in rows_of(plan, ordered))
+        return [_write_log(context, target, map(plan.merger.combine, parts))]
+    status = write_merged(plan, context, group, incoming, latest, inserts)
+    return [] if status is None else [status]
+
+
+def begin_slice(
+    plan: WritePlan, context: WriteContext, group: FileGroupId, incoming: Incoming
+) -> list[WriteStatus]:
+    """Begin a merge-on-read group with a base file; deletes follow in a log, as tombstones.
+
+    Parameters
+    ----------
+    plan : WritePlan
+        The write.
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The file group, of which there is nothing yet.
+    incoming : Incoming
+        Its rows.
+    """
+    combined = plan.merger.combine(incoming.records())
+    status = create_base_file(context, group, combined, incoming)
+    statuses = [] if status is None else [status]
+    if combined.deleted.any():
+        base_file = "" if status is None else status.stat.path.rpartition("/")[2]
+        tombstones = combined.take(combined.deleted.nonzero()[0])
+        target = LogTarget(group, context.instant_time, base_file, 1, is_new=status is None)
+        statuses.append(_write_log(context, target, [tombstones]))
+    return statuses
+
+
+def _write_log(context: WriteContext, target: LogTarget, parts: Iterable[RecordSet]) -> WriteStatus:
+    handle = AppendHandle(context, target)
+    try:
+        for records in parts:
+            handle.write(records)
+    except BaseException as error:
+        handle.discard(error)
+        raise
+    return handle.close()
+
+
+def write_merged(
+    plan: WritePlan,
+    context: WriteContext,
+    group: FileGroupId,
+    incoming: Incoming,
+    latest: FileSlice | None,
+    inserts: Sequence[StagedRows | pa.Table] = (),
+) -> WriteStatus | None:
+    """Write the next base file of a file group, or its first.
+
+    Parameters
+    ----------
+    plan : WritePlan
+        The write.
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The file group.
+    incoming : Incoming
+        Rows to be merged.
+    latest : FileSlice or None
+        The group's latest slice; None for a new group.
+    inserts : sequence of StagedRows and pyarrow.Table
+        Folded rows of keys that the group, which has a base file, does not have.
+
+    Returns
+    -------
+    WriteStatus or None
+        None if there is nothing to write.
+    """
+    records = apply_policy(plan, incoming.records(), latest)
+    combined = plan.merger.combine(records)
+    if latest is not None and latest.base is not None:
+        return merge_base_file(
+            context,
+            latest.base,
+            combined,
+            plan.merger,
+            plan.ordering_fields,
+            incoming.whole,
+            rows_of(plan, inserts) if inserts else None,
+        )
+    assert not inserts, group
+    return create_base_file(context, group, combined, incoming)
+
+
+def create_base_file(
+    context: WriteContext, group: FileGroupId, combined: RecordSet, incoming: Incoming
+) -> WriteStatus | None:
+    """Write the first base file of a file group; None if there is no row for it.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Task and instant.
+    group : FileGroupId
+        The file group.
+    combined : RecordSet
+        One record per key, of `incoming`.
+    incoming : Incoming
+        Has the rows.
+    """
+    live = combined.live_rows()
+    if not live.num_rows:
+        return None
+    handle = CreateHandle(context, group)
+    for rows in incoming.whole(live):
+        handle.write(rows)
+    return handle.close()
+
+
+def create_base_files(
+    plan: WritePlan, context: WriteContext, partition_path: str, pieces: Iterable[pa.Table]
+) -> list[WriteStatus]:
+    """Begin as many file groups as rows need, each up to the largest size of a base file.
+
+    Parameters
+    ----------
+    plan : WritePlan
+        The write.
+    context : WriteContext
+        Task and instant.
+    partition_path : str
+        Partition of the groups.
+    pieces : iterable of pyarrow.Table
+        Rows to insert: user columns and ``_hoodie_record_key``.
+    """
+    statuses: list[WriteStatus] = []
+    handle: CreateHandle | None = None
+    largest = plan.options.parquet_max_file_bytes
+    for rows in (part for piece in pieces for part in _cut(piece, largest)):
+        if handle is None:
+            handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
+        handle.write(rows)
+        if handle.pending_bytes >= largest:
+            handle.flush()  # its size on storage is known only then
+        if handle.bytes_written >= largest:
+            statuses.append(handle.close())
+            handle = None
+    return statuses if handle is None else [*statuses, handle.close()]
+
+
+def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Cut rows into parts of about so many Arrow bytes."""
+    step = max(1, rows.num_rows * size // max(1, rows.nbytes))
+    for start in range(0, rows.num_rows, step):
+        yield rows.slice(start, step)
+
+
+def commit_context(context: WriteContext, number: int) -> WriteContext:
+    """Return a context with a write token of its own for one merge of the commit."""
+    # Beyond the numbers of tasks, so that row numbers differ too.
+    return replace(context, task_partition=1_000_000 + number)

@@ -1,0 +1,201 @@
+"""What a write is to do, and to which table.
+
+A `WritePlan` is all that the phases need which locate, stage, merge and write rows: it knows of no
+instant. Upstream of the shuffle it is made by reading alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import (
+    DuplicatePolicy,
+    IndexType,
+    LogBlockFormat,
+    MergeMode,
+    Operation,
+)
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.choice import keys_are_global
+from hoodie_ds.meta_columns import with_meta_columns
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
+from hoodie_ds.record.merge.concat import Concat
+from hoodie_ds.record.merge.hook_rule import HookMerger, merger_of
+from hoodie_ds.record.merge.rule import Merger
+from hoodie_ds.sink.memory_budget import MemoryBudget
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.pending_action import write_action
+
+
+@dataclass(frozen=True)
+class WritePlan:
+    """What a write does, and to which table; all that locating, staging and merging rows need.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        The table as the write sees it.
+    options : WriteOptions
+        How to write.
+    operation : Operation
+        What to do with the rows.
+    index : IndexType or None
+        How the file group of a key is found; None in a table without record keys.
+    layout : BucketLayout or None
+        The buckets of a bucket index.
+    schema : pyarrow.Schema
+        The table's user columns once the rows are in.
+    rows_are_merged : bool
+        Whether there is one row for each key, merged with what is stored of it.
+    """
+
+    table: Table
+    timeline: Timeline
+    options: WriteOptions
+    operation: Operation
+    index: IndexType | None
+    layout: BucketLayout | None
+    schema: pa.Schema
+    rows_are_merged: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a merge hook that cannot be had, before anything is written."""
+        _ = self.merger
+
+    @property
+    def view(self) -> FileSystemView:
+        """The files of the table as the write sees it."""
+        return FileSystemView(self.table.storage, self.timeline, self.options.verify_checksums)
+
+    @property
+    def action(self) -> Action:
+        """The action of the write's instant."""
+        return write_action(self.table.properties, replaces=self.operation.replaces)
+
+    @cached_property
+    def budget(self) -> MemoryBudget:
+        """How the memory of a task is shared out."""
+        return MemoryBudget.of(self.options)
+
+    @property
+    def has_global_keys(self) -> bool:
+        """Whether a record key is unique in the whole table rather than in its partition."""
+        index = self.index
+        return index is not None and keys_are_global(index, self.table.properties, self.options)
+
+    @property
+    def moves_records(self) -> bool:
+        """Whether a record moves when a row says another partition than the one it is in."""
+        match self.index:
+            case IndexType.GLOBAL_BLOOM:
+                return self.options.bloom_moves_records
+            case IndexType.GLOBAL_SIMPLE:
+                return self.options.simple_moves_records
+        return self.has_global_keys
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether it matters which keys are stored."""
+        checked = self.options.duplicate_policy is not DuplicatePolicy.NONE
+        return self.operation.merges or (self.operation is Operation.INSERT and checked)
+
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The schema of data files: meta columns, then user columns."""
+        return with_meta_columns(self.schema)
+
+    @cached_property
+    def avro_schema(self) -> str:
+        """Avro schema of the user columns, as commits carry it."""
+        return arrow_to_avro(self.schema, self.table.properties.name)
+
+    @cached_property
+    def stored_avro_schema(self) -> str:
+        """Avro schema of data files."""
+        return arrow_to_avro(self.stored_schema, self.table.properties.name)
+
+    @cached_property
+    def key_generator(self) -> KeyGenerator:
+        """Makes record keys and partition paths."""
+        return KeyGenerator.of(key_spec(self.table.properties, self.options))
+
+    @property
+    def stored_merger(self) -> Merger | HookMerger:
+        """Merges what is stored in base and log files."""
+        return merger_of(self.table.properties, self.options.merge_hook)
+
+    @property
+    def merger(self) -> Merger | HookMerger | Concat:
+        """Merges incoming records into what is stored; an insert puts them beside it."""
+        if self.operation.merges and not self.rows_are_merged:
+            return self.stored_merger
+        return Concat(self.stored_merger if self.combines else None)
+
+    @property
+    def combines(self) -> bool:
+        """Whether several incoming rows of a key become one."""
+        wanted = self.operation.merges or self.options.combine_before_insert
+        return wanted and not self.rows_are_merged
+
+    @property
+    def log_block_format(self) -> LogBlockFormat:
+        """How rows are encoded in log files.
+
+        Hudi 1.2 on the JVM compares text from parquet blocks wrongly with text from elsewhere.
+        """
+        if self.options.log_block_format is not None:
+            return self.options.log_block_format
+        empty = self.schema.empty_table()
+        kinds = [resolve(empty, path).type for path in self.ordering_fields]
+        by_text = any(pa.types.is_string(kind) for kind in kinds)
+        return LogBlockFormat.AVRO if by_text else LogBlockFormat.PARQUET
+
+    @property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """Fields that the merger compares; none where the commit order decides."""
+        properties = self.table.properties
+        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
+        return properties.ordering_fields if by_event_time else ()
+
+
+def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:
+    """Describe a table's key generator.
+
+    The encoding of a COMPLEX key with one field is the table's own where it records one, else the
+    option's, else Hudi's for version 6 (``field:value``).
+    """
+    prefixed = properties.complex_key_prefixed
+    if prefixed is None:
+        prefixed = not options.complex_keygen_new_encoding
+    return KeySpec(
+        kind=properties.key_generator,
+        record_key_fields=properties.record_key_fields,
+        partition_fields=_partition_fields(properties, options),
+        hive_style=properties.hive_style,
+        url_encode=properties.url_encode,
+        timestamp_options={**properties.key_generator_options, **options.key_generator_options},
+        consistent_logical_timestamp=bool(options.consistent_logical_timestamp),
+        complex_key_prefixed=prefixed,
+    )
+
+
+def _partition_fields(properties: TableProperties, options: WriteOptions) -> tuple[str, ...]:
+    """The table's partition fields, with the types that CUSTOM needs: its own, else the option's.
+
+    In tables of version 6 Hudi itself records plain names.
+    """
+    given = options.partition_fields or ()
+    typed = given if any(":" in field for field in given) else ()
+    return properties.partition_field_specs or typed or properties.partition_fields

@@ -1,0 +1,200 @@
+"""The end of an action: decided in order with all other decisions, completed, cleaned up.
+
+Every commit appends to the decision log, also that of a single writer: an old driver that was
+thought dead may stand in the middle of a commit while the new one begins. The lock is for several
+writers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from hoodie_ds.environment import Clock, Pauses
+from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError, TimelineError
+from hoodie_ds.storage.decisive_put import put_decisively
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
+from hoodie_ds.timeline.rollbacks import is_undone
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction import heartbeat
+from hoodie_ds.transaction.decision_log import Decision, Turn, following_turn, take_turn
+from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
+from hoodie_ds.transaction.lock import held
+from hoodie_ds.transaction.ownership import owner_of
+from hoodie_ds.transaction.pending_action import PendingAction
+from hoodie_ds.transaction.resolution import settle
+
+_log = logging.getLogger("hoodie_ds")
+
+
+@dataclass
+class Exclusion:
+    """Held from the check for conflicts to the end of a commit.
+
+    Parameters
+    ----------
+    pending : PendingAction
+        The action.
+    clock : Clock
+        For rollbacks of others' instants that were decided and not carried out.
+    """
+
+    pending: PendingAction
+    clock: Clock
+    _before: Turn | None = None
+
+    @property
+    def number(self) -> int:
+        """The turn that `settle` found; 0 before the first."""
+        return self._before.number if self._before else 0
+
+    def settle(self, timeline: Timeline) -> Timeline:
+        """Carry out the newest decision, and return the timeline with all that was decided.
+
+        It may be the one given. Not beside other writers: those of other engines take no turns.
+        """
+        known = None if self.pending.is_shared else timeline
+        self._before, timeline = settle(self.pending.table, self.clock, known)
+        return timeline
+
+    def decide(
+        self, decision: Decision, instant: Instant, carried: Mapping[str, str] | None = None
+    ) -> bool:
+        """Decide about the action's instant: take the next turn.
+
+        Parameters
+        ----------
+        decision : Decision
+            To complete the instant, or that it waits for further batches.
+        instant : Instant
+            The action's, whose manifest is there.
+        carried : mapping of str to str, optional
+            Entries of the replay guard, which the turn keeps where others archive the commit;
+            by default those of the turn before.
+
+        Returns
+        -------
+        bool
+            False if others decided something since `settle`.
+        """
+        turn = following_turn(self._before, decision, instant, self.pending.attempt)
+        if carried is not None:
+            turn = replace(turn, carried=carried)
+        return take_turn(self.pending.storage, turn)
+
+
+@contextmanager
+def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[Exclusion]:
+    """Exclude others until the block is left.
+
+    Raises
+    ------
+    LockTimeoutError
+        They held the lock all the time.
+    """
+    if not pending.is_shared:
+        yield Exclusion(pending, clock)
+        return
+    with held(pending.storage, pending.concurrency, pending.attempt, clock, pauses):
+        yield Exclusion(pending, clock)
+
+
+@contextmanager
+def alive(pending: PendingAction, time: str) -> Iterator[None]:
+    """Let others know that an action is at work, where there may be any."""
+    if not pending.is_shared:
+        yield
+        return
+    with heartbeat.beating(pending.storage, time, pending.concurrency.heartbeat_interval_ms):
+        yield
+
+
+def check_not_undone(pending: PendingAction, timeline: Timeline, instant: Instant) -> None:
+    """Refuse if the instant was rolled back, also if a late task has opened it again since.
+
+    Raises
+    ------
+    TimelineError
+        The instant is not the action's any more.
+    """
+    is_anothers = owner_of(pending.storage, instant) != pending.owner
+    if is_anothers or is_undone(pending.storage, timeline, instant.time):
+        raise pending.undone(instant.time)
+
+
+def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
+    """Delete the files of an action's own lost task attempts, before readers that list see them.
+
+    Those of other attempts wait until the instant is complete: another driver of the same query
+    may be about to complete it with them.
+
+    Parameters
+    ----------
+    pending : PendingAction
+        The action.
+    time : str
+        Its instant's.
+    manifest : bytes
+        Names the files that are to be committed.
+    """
+    for path, marker in sorted(_lost_files(pending.storage, time, manifest).items()):
+        if marked_by(pending.storage, marker) == pending.attempt:
+            pending.storage.delete(path)
+
+
+def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
+    """Complete an instant that was decided to be completed, and clean up.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    instant : Instant
+        The instant.
+    manifest : bytes
+        The bytes of its completed file.
+
+    Raises
+    ------
+    CommitOutcomeUnknownError
+        The completed file could not be put; others will.
+    TimelineError
+        Another writer completed the instant with other files.
+    """
+    try:
+        _put_completed(storage, instant.at(State.COMPLETED), manifest)
+    except StorageError as error:
+        raise CommitOutcomeUnknownError(
+            f"{storage.root}: it is decided that instant {instant.time} is committed, but that "
+            f"could not be written down ({error}); the next batch of any writer does so"
+        ) from error
+    try:
+        # Listed anew: a late task looks for the completed file once its own is there.
+        lost = _lost_files(storage, instant.time, manifest)
+        delete_left(storage, instant.time, lost, is_complete=True)
+        storage.delete(temp_folder(instant.time))
+    except StorageError as error:
+        # The batch is in the table: to report a failure would have it written twice.
+        _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
+
+
+def _lost_files(storage: Storage, time: str, manifest: bytes) -> dict[str, str]:
+    """Files that an instant's markers announce and its manifest does not name, each by marker."""
+    named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
+    listed = storage.list(temp_folder(time), recursive=True)
+    found = announced(time, [status.path for status in listed])
+    return {path: marker for path, marker in found.items() if path not in named}
+
+
+def _put_completed(storage: Storage, completed: Instant, body: bytes) -> None:
+    path = instant_path(completed)
+    if not put_decisively(storage, path, body):
+        raise TimelineError(
+            f"{storage.root}/{path} exists and is not this batch's: a second writer completed "
+            "the instant"
+        )

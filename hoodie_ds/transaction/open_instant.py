@@ -1,0 +1,224 @@
+"""Opening the instant of an action, once, by whichever of its tasks is first."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from hoodie_ds.config.properties.keys import CREATE_SCHEMA
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.hashing_config import put_hashing_config
+from hoodie_ds.table.table import check_unchanged, create_table
+from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.paths import instant_path, start_path
+from hoodie_ds.timeline.replace_plan import empty_plan
+from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.heartbeat import beat
+from hoodie_ds.transaction.ownership import claim, owner_of
+from hoodie_ds.transaction.pending_action import PendingAction, write_action
+
+
+def open_instant(pending: PendingAction) -> str:
+    """Put the instant of an action on the timeline, or join it where another task already has.
+
+    Names on the timeline never change once taken, so all tasks of an action, starting from the
+    same proposed time, end at the same one.
+
+    Returns
+    -------
+    str
+        The instant's time.
+
+    Raises
+    ------
+    UnsupportedTableError
+        The table was upgraded since the action began.
+    WriteConflictError
+        The instant holds earlier micro-batches, and is not to be had any more; or the table's
+        properties were changed.
+    """
+    ensure_table(pending)
+    if pending.creation_ms is None:
+        check_unchanged(pending.table)
+    time = _start_after_others(pending) if pending.is_shared else pending.proposed_time
+    while True:
+        if pending.is_shared:
+            beat(pending.storage, time)  # first: nobody is to take the instant for a dead writer's
+        if owner_of(pending.storage, pending.inflight(time)) == pending.owner:
+            return time  # another task was first
+        later = _not_past(pending, time)
+        if later != time:
+            time = later
+        elif _take(pending, time):
+            return time
+        else:
+            time = _next(pending, time)
+
+
+def _take(pending: PendingAction, time: str) -> bool:
+    """Put the instant at a time, unless the time is another action's."""
+    storage, inflight = pending.storage, pending.inflight(time)
+    requested = inflight.at(State.REQUESTED)
+    # A claim is let go once its instant is on the timeline, so look there after it.
+    if not claim(storage, time, pending.owner) or _is_anothers(pending, requested):
+        return False
+    plan = empty_plan() if pending.action is Action.REPLACE_COMMIT else b""
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(instant_path(requested), plan)
+    entries = {OWNER_KEY: pending.owner}
+    body = CommitMetadata(operation_type=pending.operation_type, extra=entries).to_bytes()
+    try:
+        storage.put_if_absent(instant_path(inflight), body)
+    except AlreadyExistsError:
+        return owner_of(storage, inflight) == pending.owner
+    return True
+
+
+def _not_past(pending: PendingAction, time: str) -> str:
+    """Return a time, or a later one where it counts as that of an archived instant.
+
+    A late task may bring the time of its own batch, which others completed and another engine
+    archived. Put on the timeline again, it would hide what the batch has committed.
+    """
+    storage = pending.storage
+    if not pending.is_shared and _holds_last_known(pending):
+        return time
+    timeline = load_timeline(storage)
+    if timeline.commit_at(time) is not None:  # all that archiving may have left of it by now
+        return _next(pending, time)
+    past = timeline.starts_after(time) and not timeline.is_pending(time)
+    return _later(pending, time) if past else time
+
+
+def _holds_last_known(pending: PendingAction) -> bool:
+    """Whether a commit before the batch's instant is still there, as the oldest are archived first.
+
+    Asked for by name, as the timeline grows. A savepoint says nothing: archiving passes it over.
+    """
+    timeline = pending.timeline
+    kept = {savepoint.time for savepoint in timeline.savepoints}
+    known = (i for i in reversed(timeline.commits) if not i.num_batches and i.time not in kept)
+    last = next(known, None)
+    if last is None:
+        return False
+    with suppress(NotFoundError):
+        pending.storage.read(instant_path(last.at(State.REQUESTED)))
+        return True
+    return False
+
+
+def _later(pending: PendingAction, time: str) -> str:
+    """Return a later time for a batch that began before the table had commits.
+
+    Raises
+    ------
+    WriteConflictError
+        The time was the batch's already, or others went on for long since the batch began.
+    """
+    later = time if pending.timeline.commits else _start_after_others(pending)
+    if later <= time:
+        raise WriteConflictError(
+            f"{pending.storage.root}: instant {time} of this batch lies before the start of "
+            "the active timeline, so it was completed and archived, or others went on without "
+            f"it; nothing is written under it; {pending.concurrency.remedy}"
+        )
+    return later
+
+
+def _next(pending: PendingAction, time: str) -> str:
+    """Return the time to try after one that is taken."""
+    if pending.timeline.prepared is not None:
+        raise WriteConflictError(
+            f"{pending.storage.root}: instant {time}, which holds earlier micro-batches of "
+            "this query, is another writer's now; run the batch again"
+        )
+    return following(time)
+
+
+def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
+    """Whether another action has the time of an instant.
+
+    Beside other engines it may be any. Of writers like ours that know of no other, an old driver
+    among them, it is a rollback or the other one of the two that write; asked for by name, as the
+    timeline grows.
+    """
+    storage = pending.storage
+    if pending.is_shared:
+        return load_timeline(storage).has_other(instant)
+    usual = write_action(pending.table.properties)
+    write = usual if pending.action is Action.REPLACE_COMMIT else Action.REPLACE_COMMIT
+    for other in (write, Action.ROLLBACK):  # of a recovery that saw the same timeline
+        with suppress(NotFoundError):
+            storage.read(instant_path(replace(instant, action=other)))
+            return True
+    return False
+
+
+def owner_to_join(storage: Storage, joined: Instant) -> str:
+    """Return the owner entry of an instant that earlier micro-batches have opened.
+
+    Raises
+    ------
+    WriteConflictError
+        The instant is gone.
+    """
+    owner = owner_of(storage, joined.at(State.INFLIGHT))
+    if owner is None:
+        raise WriteConflictError(
+            f"{storage.root}: another writer finished or undid instant {joined.time} while this "
+            "batch began; run the batch again"
+        )
+    return owner
+
+
+def _start_after_others(pending: PendingAction) -> str:
+    """Choose a time later than what other writers opened since the batch began.
+
+    All tasks have to choose the same: the first one to come writes its choice down for the rest.
+    """
+    storage, proposed = pending.storage, pending.proposed_time
+    timeline = load_timeline(storage)
+    for instant in (*timeline.completed, *timeline.pending):
+        candidate = instant.time >= proposed and instant.action is pending.action
+        if candidate and owner_of(storage, instant.at(State.INFLIGHT)) == pending.owner:
+            return instant.time
+    path = start_path(proposed, pending.attempt)
+    latest = timeline.latest_time
+    start = proposed if latest is None or latest < proposed else following(latest)
+    try:
+        storage.put_if_absent(path, start.encode())
+    except AlreadyExistsError:
+        start = storage.read(path).decode()
+    return start
+
+
+def ensure_table(pending: PendingAction, create_schema: str | None = None) -> None:
+    """Create the table of an action that found none.
+
+    Parameters
+    ----------
+    pending : PendingAction
+        The action.
+    create_schema : str, optional
+        Avro schema that the table is to record, where no commit of the action will.
+
+    Raises
+    ------
+    WriteConflictError
+        Another writer created another table at the same time.
+    """
+    if pending.creation_ms is None:
+        return
+    properties = pending.table.properties
+    if create_schema is not None:
+        properties = properties.with_changes({CREATE_SCHEMA: create_schema})
+    created = create_table(pending.storage, properties, pending.creation_ms)
+    if not created.properties.same_table(properties):
+        raise WriteConflictError(
+            f"{pending.storage.root}: another writer has just created table "
+            f"{created.properties.name!r} here with other properties; run the write again"
+        )
+    put_hashing_config(created)

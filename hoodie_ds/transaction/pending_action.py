@@ -1,0 +1,98 @@
+"""An action on its way to the timeline: what opening, deciding, completing and undoing it need.
+
+Writes of the sink are such actions, and table services may be: nothing here knows of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.config.concurrency import Concurrency
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingAction:
+    """One action of one process, or of several that work on it together.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        The table as the action sees it. An instant that it joins counts as committed there.
+    action : Action
+        What is done to the table.
+    operation_type : str
+        The operation as the inflight file names it, such as ``UPSERT``.
+    proposed_time : str
+        Instant time to open, if it is still free.
+    attempt : str
+        A text that no other attempt has.
+    owner : str
+        The owner entry of the instant; see `owner_text`.
+    concurrency : Concurrency
+        How the writer lives beside others.
+    creation_ms : int or None
+        Time, in milliseconds since the Unix epoch, at which the action creates its table; None for
+        a table that is there.
+    """
+
+    table: Table
+    timeline: Timeline
+    action: Action
+    operation_type: str
+    proposed_time: str
+    attempt: str
+    owner: str
+    concurrency: Concurrency
+    creation_ms: int | None = None
+
+    @property
+    def storage(self) -> Storage:
+        """The table's storage."""
+        return self.table.storage
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other writers may be at work on the table at the same time."""
+        return self.concurrency.is_shared
+
+    @property
+    def batches_before(self) -> int:
+        """How many micro-batches the instant holds already."""
+        joined = self.timeline.prepared
+        return joined.num_batches if joined else 0
+
+    def inflight(self, time: str) -> Instant:
+        """Return the action's instant at a time, as it stands on the timeline while it is open."""
+        return Instant(time, self.action, State.INFLIGHT)
+
+    def undone(self, time: str) -> TimelineError:
+        """Return the error of an action whose instant another writer has rolled back."""
+        return TimelineError(
+            f"{self.storage.root}: instant {time} was rolled back by another writer while this "
+            f"batch was written under it, so the batch is not committed; {self.concurrency.remedy}"
+        )
+
+
+def write_action(properties: TableProperties, *, replaces: bool = False) -> Action:
+    """Return the action of a write to a table.
+
+    Parameters
+    ----------
+    properties : TableProperties
+        Of the table.
+    replaces : bool
+        Whether file groups make way for those that the write begins.
+    """
+    if replaces:
+        return Action.REPLACE_COMMIT
+    cow = properties.table_type is TableType.COPY_ON_WRITE
+    return Action.COMMIT if cow else Action.DELTA_COMMIT
