@@ -112,3 +112,13 @@ def test_public_functions_and_classes_have_docstrings(tree: ast.Module) -> None:
     kinds = (ast.FunctionDef, ast.ClassDef)
     public = [node for node in tree.body if isinstance(node, kinds) and node.name[0] != "_"]
     assert [node.name for node in public if not ast.get_docstring(node)] == []
+
+
+def test_unit_tests_mirror_the_package() -> None:
+    """Those of several modules together are in `tests/integration`."""
+    unit = Path(__file__).with_name("unit")
+    tested = {t.relative_to(unit): t.stem.removeprefix("test_") for t in unit.rglob("test_*.py")}
+    modules = {module.relative_to(PACKAGE).with_suffix("") for module in MODULES}
+    assert {
+        str(test) for test, name in tested.items() if test.with_name(name) not in modules
+    } == set()

@@ -218,10 +218,11 @@ def test_every_path_that_is_named_exists(name: str) -> None:
 
 def test_every_test_that_the_traceability_names_exists() -> None:
     text = (PROJECT / "tests" / "traceability.md").read_text()
-    named = re.findall(r"`((?:unit|spark|interop|golden)/[\w/.]+\.py)(?:::(\w+))?`", text)
+    suites = "unit|integration|spark|interop|golden"
+    named = re.findall(rf"`((?:{suites})/[\w/.]+\.py)(?:::(\w+))?`", text)
     assert len(named) > 25
     for path, name in named:
         source = (PROJECT / "tests" / path).read_text()
         assert not name or f"def {name}(" in source, f"{path}::{name}"
-    for module in re.findall(r"`((?!unit|spark|interop|golden)\w+/(?:\w+\.py)?)`", text):
+    for module in re.findall(rf"`((?!{suites})\w+/(?:\w+\.py)?)`", text):
         assert (PROJECT / "hoodie_ds" / module).exists(), module

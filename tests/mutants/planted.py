@@ -48,11 +48,11 @@ DELETIONS = "tests/faults/regressions/test_names_and_deletions.py"
 STOPPED = "tests/faults/test_stopped.py"
 RECOVERY = "tests/unit/transaction/test_recovery.py"
 ROLLBACK = "tests/unit/transaction/test_rollback.py"
-SPANS = "tests/unit/sink/test_several_batches.py"
-TASKS = "tests/unit/sink/test_tasks.py"
+SPANS = "tests/integration/test_several_batches.py"
+TASKS = "tests/integration/test_tasks.py"
 LISTS = "tests/faults/regressions/test_texts_and_lists.py"
 CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
-USUAL = "tests/unit/config/test_usual_options.py"
+USUAL = "tests/integration/test_usual_options.py"
 IN_THE_HAND = "tests/faults/regressions/test_library_in_the_hand.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
 OVERTAKEN = "tests/faults/regressions/test_overtaken.py"
@@ -179,7 +179,7 @@ NAMES_AND_DELETIONS = [
     Mutant(
         "all log files of an attempt have one token",
         instead("WriteContext.log_token", lambda token, context, _: token(context, 0)),
-        "tests/unit/handles/test_handles.py::test_no_other_attempt_has_a_name",
+        "tests/integration/test_handles.py::test_no_other_attempt_has_a_name",
         "P3: Hudi on the JVM gives its next log file the name of one that is rolled back",
     ),
     Mutant(
@@ -276,7 +276,7 @@ TIMES_AND_NAMES = [
     Mutant(
         "a rollback takes its time without a claim",
         within("rollback._request", claim=returns(True)),
-        "tests/unit/sink/test_several_writers.py::test_a_rollback_shares_no_time_with_a_commit",
+        "tests/integration/test_several_writers.py::test_a_rollback_shares_no_time_with_a_commit",
         "P5: a rollback and a commit at one time",
     ),
     Mutant(
@@ -355,7 +355,7 @@ TIMES_AND_NAMES = [
             "BucketRouter._target",
             unused_file_id=Around(lambda unused, bucket, _: unused(bucket, set())),
         ),
-        "tests/unit/test_operations.py::test_an_overwrite_of_partitions_leaves_the_others",
+        "tests/integration/test_operations.py::test_an_overwrite_of_partitions_leaves_the_others",
         "new rows are hidden with the group that they replace (Hudi #19793)",
     ),
     Mutant(
@@ -466,7 +466,7 @@ COMMITS = [
     Mutant(
         "a failed flush is not waited for",
         instead("Flusher.wait_for_one", not_waiting),
-        "tests/unit/sink/test_memory.py"
+        "tests/integration/test_memory.py"
         "::test_a_buffer_is_held_until_its_flush_succeeded_and_a_failure_fails_the_task",
         "P1: a commit before its data",
     ),
@@ -540,7 +540,7 @@ REPLAYS = [
     Mutant(
         "an instant of several batches forgets the earlier ones",
         within("commit._record", joined=lambda before, record, path: record),
-        "tests/unit/sink/test_several_batches.py::test_rows_appear_with_the_last_batch",
+        "tests/integration/test_several_batches.py::test_rows_appear_with_the_last_batch",
         "P3: rows of earlier micro-batches are gone",
     ),
     Mutant(
@@ -835,7 +835,7 @@ MERGES = [
     Mutant(
         "the second ordering field is not looked at",
         instead("order_codes", lambda codes, columns, rows: codes(columns[:1], rows)),
-        "tests/unit/test_several_ordering_fields.py"
+        "tests/integration/test_several_ordering_fields.py"
         "::test_the_first_field_decides_and_the_next_where_it_ties",
         "an older row wins",
     ),
@@ -869,7 +869,7 @@ MERGES = [
             "delete_block._fill",
             zigzag=Around(lambda zigzag, numbers: zigzag(np.zeros_like(numbers))),
         ),
-        "tests/unit/test_several_ordering_fields.py"
+        "tests/integration/test_several_ordering_fields.py"
         "::test_a_null_beside_integers_is_lower_than_they_are",
         "a delete takes a newer row away once it is in a log file",
     ),
@@ -979,7 +979,7 @@ STORAGE = [
     ),
 ]
 
-WRITERS = "tests/unit/sink/test_several_writers.py"
+WRITERS = "tests/integration/test_several_writers.py"
 LOCKS_AND_TURNS = [
     Mutant(
         "a batch that waits for further ones takes no turn",
@@ -1089,7 +1089,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "a commit takes no turn",
         within("Exclusion.decide", take_turn=returns(True)),
-        "tests/unit/sink/test_several_writers.py::test_a_writer_that_stood_still_longer_than_its_lock",
+        "tests/integration/test_several_writers.py::test_a_writer_that_stood_still_longer_than_its_lock",
         "P3: safety hangs on a lock alone, and its lease ends",
     ),
     Mutant(
@@ -1101,13 +1101,13 @@ LOCKS_AND_TURNS = [
     Mutant(
         "what was decided is left to whoever decided it",
         within("settle", _carry_out=nothing),
-        "tests/unit/sink/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",
+        "tests/integration/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",
         "P3: a decided commit is rolled back",
     ),
     Mutant(
         "keys are not compared",
         within("commit._decided", check_new_keys=nothing),
-        "tests/unit/sink/test_several_writers.py::test_one_new_key_in_two_file_groups_is_a_conflict",
+        "tests/integration/test_several_writers.py::test_one_new_key_in_two_file_groups_is_a_conflict",
         "P8: one new key in two file groups",
     ),
     Mutant(
