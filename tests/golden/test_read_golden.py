@@ -41,7 +41,10 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
 }
 """Tables that take no upsert, with what it is refused with."""
 
-WRITABLE = sorted({*VERSION_6} - {*REFUSED})
+UNFOLLOWED = {"v6_mor_consistent_buckets_split"}
+"""Tables that take rows here which Hudi's writers do not find again: we know no hash ring."""
+
+WRITABLE = sorted({*VERSION_6} - {*REFUSED} - UNFOLLOWED)
 BUCKETED = {
     *("v6_mor_bucket", "v6_mor_bucket_rules", "v6_mor_history"),
     *("v6_mor_failed_open", "v6_mor_failed_rolled_back"),

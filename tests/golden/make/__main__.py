@@ -62,6 +62,8 @@ def main() -> int:
     if arguments.list:
         print("\n".join(f"{name}: {text}" for name, text in about.items()))
         return 0
+    if WORK.exists():
+        parser.error(f"{WORK} is there: remove it, unless goldens are being made")
     differing = 0
     WORK.mkdir()
     try:
