@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 
 import fsspec
@@ -10,7 +12,6 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import AccessDeniedError, StorageError
-from hoodie_ds.storage import connections
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.fsspec_storage import FsspecStorage
 from tests.s3_server import S3Server
@@ -37,14 +38,15 @@ class _Vault(fsspec.AbstractFileSystem):  # type: ignore[misc]
         return b"gold"
 
 
+_tests = count()
+
+
 @pytest.fixture
 def vault(monkeypatch: pytest.MonkeyPatch) -> FsspecStorage:
     fsspec.register_implementation("vault", _Vault, clobber=True)
     monkeypatch.setattr(_Vault, "made", 0)
     monkeypatch.delenv("VAULT_PASSWORD", raising=False)
-    monkeypatch.setattr(connections, "_open", {})
-    monkeypatch.setattr(connections, "_proven", set())
-    return FsspecStorage("vault://bank/t")
+    return FsspecStorage("vault://bank/t", {"test": f"{next(_tests)}"})  # no other's connection
 
 
 def test_credentials_that_came_after_a_failed_try_were_ignored(
@@ -84,9 +86,16 @@ def test_a_connection_that_has_answered_outlives_a_failure(
 
 def test_few_connections_are_kept(vault: FsspecStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULT_PASSWORD", "right")
-    for number in range(40):
-        assert FsspecStorage("vault://bank/t", {"user": f"user{number}"}).read("f") == b"gold"
-    assert len(connections._open) == len(connections._proven) == 16
+
+    def opened(users: Iterable[int]) -> int:
+        before = _Vault.made
+        for number in users:
+            assert FsspecStorage("vault://bank/t", {"user": f"user{number}"}).read("f") == b"gold"
+        return _Vault.made - before
+
+    assert opened(range(40)) == 40
+    assert opened(range(24, 40)) == 0
+    assert opened([23]) == 1
 
 
 def test_credentials_of_s3_may_come_late(
