@@ -16,6 +16,9 @@ pytest_plugins = ["tests.tally"]
 _ON_ONE_WORKER = ("tests/spark/", "tests/interop/")
 """Folders whose tests share a JVM, which takes seconds to start."""
 
+_ON_ANY_WORKER = "tests/mutants/"
+"""A folder whose tests share nothing, and take minutes together."""
+
 for variable, value in quick_start.environment().items():
     os.environ.setdefault(variable, value)
 
@@ -39,6 +42,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     by_file = scheduler._split_scope
 
     def by_folder(nodeid: str) -> str:
+        if nodeid.startswith(_ON_ANY_WORKER):
+            return nodeid
         shared = (folder for folder in _ON_ONE_WORKER if nodeid.startswith(folder))
         return next(shared, None) or by_file(nodeid)
 
