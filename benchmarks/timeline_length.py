@@ -19,7 +19,8 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from multiprocessing.connection import Connection
@@ -40,7 +41,9 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
@@ -51,6 +54,9 @@ TABLE = {
     "hoodie.datasource.write.precombine.field": "ts",
 }
 ROWS = 1_000
+BETWEEN = timedelta(seconds=10)
+TIME = "%Y%m%d%H%M%S%f"
+AT_ONCE = 64
 WARM_UP = 2
 GOAL = 1.3
 PAGE = 1_000
@@ -69,7 +75,7 @@ class Counting:
         self.requests = 0
         for name in ("read", "open_input", "open_output", "put_if_absent", "replace", "delete"):
             setattr(self, name, self._counted(getattr(inner, name)))
-        self._list = inner.list
+        self._inner = inner
         self.root = inner.root
 
     def _counted(self, operation: Callable[..., object]) -> Callable[..., object]:
@@ -81,7 +87,13 @@ class Counting:
 
     def list(self, path: str, recursive: bool = False, *, folders: bool = False) -> list[Any]:
         """Return the files in a folder, a page for each request."""
-        found = self._list(path, recursive, folders=folders)
+        found = self._inner.list(path, recursive, folders=folders)
+        self.requests += 1 + len(found) // PAGE
+        return found
+
+    def names_since(self, path: str, start: str) -> list[str]:
+        """Return the names of a folder's files after one, a page for each request."""
+        found = [name for name in names_in(self._inner, path) if name > start]
         self.requests += 1 + len(found) // PAGE
         return found
 
@@ -93,9 +105,28 @@ def rows_of(number: int) -> pa.RecordBatch:
     return pa.record_batch({"id": keys, "ts": np.full(ROWS, number), "fare": values})
 
 
-def write(options: dict[str, str], storage: Storage, number: int) -> None:
+@dataclass(frozen=True)
+class SlowClock(SystemClock):
+    """A clock that is behind.
+
+    Parameters
+    ----------
+    behind : timedelta
+        How far.
+    """
+
+    behind: timedelta = timedelta()
+
+    def now_ms(self) -> int:
+        """Return the time in milliseconds since the Unix epoch."""
+        return super().now_ms() - self.behind // timedelta(milliseconds=1)
+
+
+def write(
+    options: dict[str, str], storage: Storage, number: int, behind: timedelta = timedelta()
+) -> None:
     """Write a micro-batch."""
-    coordinator = Coordinator(WriteOptions.parse(options), storage, SystemClock(), RandomIds())
+    coordinator = Coordinator(WriteOptions.parse(options), storage, SlowClock(behind), RandomIds())
     rows = rows_of(number)
     batch = coordinator.begin(rows.schema, "bench")
     message = write_task(batch, TaskId(), BatchId("bench", number), [rows], sole_writer=True)
@@ -107,13 +138,19 @@ def read(storage: Storage) -> None:
     assert Snapshot.latest(storage).read().num_rows == ROWS
 
 
+def later(time: str, number: int) -> str:
+    """Return the instant time of a batch so many batches later."""
+    began = datetime.strptime(f"{time}000", TIME) + number * BETWEEN
+    return began.strftime(TIME)[:17]
+
+
 def grow(path: Path, storage: Storage, length: int) -> None:
     """Let a table with one commit look as if its file groups had been rewritten so often."""
     (first,) = load_timeline(storage).commits
     commit = read_commit(storage, first)
     action = Action.DELTA_COMMIT if first.action is Action.DELTA_COMMIT else Action.COMMIT
     for number in range(1, length + 1):
-        newest = str(int(first.time) + number)
+        newest = later(first.time, number)
         renamed = {
             stat.path: stat.path.replace(f"_{first.time}", f"_{newest}") for stat in commit.stats
         }
@@ -139,9 +176,12 @@ def load(table_type: str, path: Path, length: int) -> dict[str, str]:
     """Make a table with so many commits; returns the options of its writes."""
     options = {**TABLE, "path": str(path), "hoodie.datasource.write.table.type": table_type}
     with patch.object(os, "fsync"):
-        write(options, LocalStorage(str(path)), 0)
+        write(options, LocalStorage(str(path)), 0, behind=length * BETWEEN)
         grow(path, LocalStorage(str(path)), length - 2)
-        write(options, LocalStorage(str(path)), 1)
+        local = LocalStorage(str(path))
+        for _ in range(2 + length // AT_ONCE):  # as commits of this library leave a table
+            save_live_files(local, load_timeline(local))
+        write(options, local, 1)
     return options
 
 
@@ -208,7 +248,7 @@ def main() -> None:
     chosen = parser.parse_args()
     for table_type, kind in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
         shutil.rmtree(chosen.work, ignore_errors=True)
-        tables = {n: load(table_type, chosen.work / str(n), n) for n in chosen.commits}
+        tables = {n: load(table_type, chosen.work / kind / str(n), n) for n in chosen.commits}
         os.sync()
         known = {n: Worker(options) for n, options in tables.items()}
         numbers = count(2, 2)

@@ -9,6 +9,7 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -86,7 +87,7 @@ class CommitListener(StreamingQueryListener):
 
 def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | None:
     """Read the metrics of a micro-batch's commit; None if it was none, or is long past."""
-    for instant in reversed(load_timeline(storage).commits[-_LOOK_BACK:]):
+    for instant in islice(load_timeline(storage).commits_backwards(), _LOOK_BACK):
         extra = read_commit(storage, instant).extra
         if extra.get(BATCH_KEY) == batch.to_json():
             metrics = json.loads(extra.get(METRICS_KEY, "{}"))

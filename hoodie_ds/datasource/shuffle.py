@@ -94,7 +94,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         return _by_bucket(df, spread, spec, num_tasks, by_key=True)
     operation = resolve_operation(options, properties)
     looked_up = operation.merges or operation.fills_small_files
-    if not looked_up or not (df.isStreaming or view.commits):
+    if not looked_up or not (df.isStreaming or view.first_commit):
         return _by_bucket(df, spread, spec, num_tasks)
     mapper = assigning_mapper(
         options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view

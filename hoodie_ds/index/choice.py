@@ -103,7 +103,7 @@ def _are_buckets(groups: Sequence[FileGroupId]) -> bool:
 
 def _newest_groups(table: Table, timeline: Timeline) -> list[FileGroupId]:
     """File groups of the newest commit that wrote any."""
-    for instant in reversed(timeline.commits):
+    for instant in timeline.commits_backwards():
         stats = read_commit(table.storage, instant).stats
         if stats:
             return [FileGroupId(stat.partition_path, stat.file_id) for stat in stats]

@@ -66,7 +66,7 @@ class WriteProfile:
     def record_bytes(self) -> float:
         """Average size of a stored record, by the newest commit that was large enough to tell."""
         enough = self.options.record_size_threshold * self.limit_bytes
-        for instant in reversed(self.timeline.commits):
+        for instant in self.timeline.commits_backwards():
             stats = read_commit(self.table.storage, instant).stats
             size = sum(stat.total_write_bytes for stat in stats)
             rows = sum(stat.num_writes for stat in stats)

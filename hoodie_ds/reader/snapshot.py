@@ -21,7 +21,7 @@ from hoodie_ds.record.merge.rule import Merger
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.named_files import check_nothing_is_missing
+from hoodie_ds.table.live_files import check_nothing_is_missing
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.timeline import Timeline, load_timeline

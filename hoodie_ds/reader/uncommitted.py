@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from hoodie_ds.table.commit_files import newest_commit_naming
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.instant import Action
+from hoodie_ds.table.live_files import newest_commit_of
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline
 
 
 def is_uncommitted(view: FileSystemView, log: LogFile) -> bool:
     """Whether no commit names a log file, the commits of its slice all being active."""
-    return not _may_be_archived(view, log) and not _is_named(view, log)
+    if _may_be_archived(view, log):
+        return False
+    return newest_commit_of(view.storage, view.timeline, log) is None
 
 
 def was_never_committed(view: FileSystemView, log: LogFile) -> bool:
@@ -28,17 +29,12 @@ def was_never_committed(view: FileSystemView, log: LogFile) -> bool:
     log : LogFile
         A file that was listed and is gone.
     """
-    if _is_named(view, log):
+    if newest_commit_of(view.storage, view.timeline, log) is not None:
         return False
     if not _may_be_archived(view, log):
         return True
-    since = {*load_timeline(view.storage).completed} - {*view.timeline.completed}
-    return not any(instant.action in (Action.CLEAN, Action.RESTORE) for instant in since)
-
-
-def _is_named(view: FileSystemView, log: LogFile) -> bool:
-    base_instant = log.name.base_instant
-    return newest_commit_naming(view.storage, view.timeline, log.path, base_instant) is not None
+    since = set(load_timeline(view.storage).deletions).difference(view.timeline.deletions)
+    return not any(since)
 
 
 def _may_be_archived(view: FileSystemView, log: LogFile) -> bool:

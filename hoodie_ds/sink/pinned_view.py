@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -18,11 +20,20 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import TEMP
+from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.timeline import Timeline
 
 _VIEWS: Final = f"{TEMP}/views"
 _ABANDONED_MS: Final = 7 * 24 * 3600 * 1000
 _FORGOTTEN_AT_ONCE: Final = 100
+_DAMAGED: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    zlib.error,
+)
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -49,9 +60,15 @@ def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) 
     with suppress(NotFoundError):
         return _parse(storage.read(path), path)
     timeline = look()
-    if not timeline.commits:
+    if timeline.first_commit is None:
         return timeline
-    body = json.dumps([[i.file_name, i.num_batches] for i in timeline.instants]).encode()
+    young = (*timeline.recent, *timeline.pending, *timeline.savepoints)
+    content = {
+        "instants": [[i.file_name, i.num_batches] for i in young],
+        "settled": b64encode(timeline.settled.packed).decode(),
+        "digest": timeline.settled.digest,
+    }
+    body = json.dumps(content).encode()
     with suppress(AlreadyExistsError):
         storage.put_if_absent(path, body)
         return timeline
@@ -85,12 +102,14 @@ def forget_views(storage: Storage, guard: ReplayGuard) -> None:
 
 def _parse(body: bytes, path: str) -> Timeline:
     try:
-        found = [_instant(*entry) for entry in json.loads(body)]
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        content = json.loads(body)
+        found = [_instant(*entry) for entry in content["instants"]]
+        settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
+    except _DAMAGED as error:
         raise CorruptFileError(
             f"{path}: a pinned view is damaged ({error}); delete it and start the query again"
         ) from error
-    return Timeline.of(instant for instant in found if instant is not None)
+    return Timeline.of((instant for instant in found if instant is not None), settled)
 
 
 def _instant(name: object, num_batches: object) -> Instant | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -104,11 +104,10 @@ class ReplayGuard:
             The commit's entry is not what a streaming sink writes.
         """
         guard = cls()
-        waiting = list(timeline.commits)
+        waiting: Iterator[Instant] = timeline.commits_backwards()
         seen: set[Instant] = set()
         found_ours = False
-        while waiting:
-            instant = waiting.pop()
+        while (instant := next(waiting, None)) is not None:
             if instant in seen:
                 continue
             seen.add(instant)
@@ -116,7 +115,7 @@ class ReplayGuard:
             guard = guard.merged(cls.parse(extra, commit_path(instant)))
             if PENDING_KEY in extra:
                 times = extra[PENDING_KEY].split()
-                waiting = [found for time in times if (found := timeline.commit_at(time))]
+                waiting = filter(None, map(timeline.commit_at, reversed(times)))
                 found_ours = True
         if not found_ours and (turn := newest_turn(storage)) is not None:
             guard = guard.merged(cls.parse(turn.carried, numbered_path(TURNS, turn.number)))

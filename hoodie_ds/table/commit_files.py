@@ -85,28 +85,6 @@ def newest_commit_naming(
     return _of_table(storage).newest_naming(timeline, path, since)
 
 
-def replaced_ids(storage: Storage, replacing: tuple[Instant, ...]) -> Mapping[str, frozenset[str]]:
-    """Return the file ids that replace commits have hidden, by partition path.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    replacing : tuple of Instant
-        See `Timeline.replace_commits`.
-    """
-    return _replaced_ids(storage, replacing) if replacing else {}
-
-
-@lru_cache(maxsize=_TABLES)
-def _replaced_ids(storage: Storage, replacing: tuple[Instant, ...]) -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for instant in replacing:
-        for partition, ids in commit_files(storage, instant).replaced.items():
-            found.setdefault(partition, set()).update(ids)
-    return {partition: frozenset(ids) for partition, ids in found.items()}
-
-
 class _TableFiles:
     """The commits of one table.
 
@@ -153,7 +131,7 @@ class _TableFiles:
         walked = self._walked
         if walked is not None and walked[0] is timeline and walked[1] <= since:
             return
-        for instant in reversed(timeline.commits):
+        for instant in timeline.commits_backwards():
             if padded(instant.time) < since:
                 break
             if instant not in self._indexed:

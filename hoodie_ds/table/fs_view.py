@@ -23,11 +23,10 @@ from hoodie_ds.table.checksums import check_log_bytes, check_size
 from hoodie_ds.table.commit_files import (
     CommitFiles,
     commit_files,
-    newest_commit_naming,
-    replaced_ids,
 )
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
+from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.rollbacks import is_undone
@@ -74,7 +73,7 @@ class FileSystemView:
     def _listed(self) -> list[FileStatus]:
         """All files of the table; those of the timeline only where that takes fewer requests."""
         folders = [f.path for f in self.storage.list("", folders=True) if f.path != HOODIE]
-        timeline_pages = _FILES_OF_AN_INSTANT * len(self.timeline.completed) // _LISTED_AT_ONCE
+        timeline_pages = _FILES_OF_AN_INSTANT * self.timeline.num_completed // _LISTED_AT_ONCE
         if len(folders) > _FOLDERS + timeline_pages and not isinstance(self.storage, NamesFiles):
             return self.storage.list("", recursive=True)
         below = (self.storage.list(folder, recursive=True) for folder in folders)
@@ -175,13 +174,11 @@ class FileSystemView:
             commit = commit_files(self.storage, instant)
             if log.path in commit.checksums:
                 return commit
-        return newest_commit_naming(self.storage, self.timeline, log.path, log.name.base_instant)
+        return newest_commit_of(self.storage, self.timeline, log)
 
     def replaced_ids(self, partition_path: str) -> frozenset[str]:
         """File ids of a partition that replace commits of the active timeline have hidden."""
-        return replaced_ids(self.storage, self.timeline.replace_commits).get(
-            partition_path, frozenset()
-        )
+        return replaced_ids(self.storage, self.timeline).get(partition_path, frozenset())
 
     def _latest_slice(
         self, group: FileGroupId, files: list[BaseFile | LogFile]

@@ -43,7 +43,7 @@ def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
     Where all commits of writes have been archived, it is that of the newest rewrite.
     """
     rewrite = None
-    for instant in reversed(timeline.commits):
+    for instant in timeline.commits_backwards():
         commit = read_commit(table.storage, instant)
         if not commit.extra.get(SCHEMA_KEY):
             continue

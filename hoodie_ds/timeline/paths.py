@@ -25,6 +25,7 @@ LOCKS: Final = f"{HOODIE}/.locks"
 LEASES: Final = f"{LOCKS}/leases"
 TURNS: Final = f"{LOCKS}/turns"
 WRITERS: Final = f"{LOCKS}/writers"
+SUMMARIES: Final = f"{LOCKS}/summaries"
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
 _MARKER = ".marker."

@@ -1,197 +1,120 @@
-"""A timeline as it was at one moment: which instants are complete, which are pending."""
+"""Loading the active timeline, and what its instants did; what is known is not read again."""
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain
-from typing import Final
-
-import xxhash
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
 
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.storage.names import names_in
+from hoodie_ds.storage.names import names_in, names_since
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
-from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.paths import HOODIE, commit_path
+from hoodie_ds.timeline.settled import Settled
+from hoodie_ds.timeline.summaries import newest_summary, read_summary, write_summary
+
+__all__ = ["Timeline", "load_timeline", "read_commit", "save_timeline"]
 
 _TABLES: Final = 8
 """Tables of which a process remembers the last timeline."""
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """Instants of a table, one per time, each in the furthest state it had reached.
-
-    Parameters
-    ----------
-    completed : tuple of Instant
-        Completed instants, by time.
-    pending : tuple of Instant
-        Requested or inflight instants, by time.
-    savepoints : tuple of Instant
-        Savepoints, by time: each has the time of the commit that it keeps.
-    """
-
-    completed: tuple[Instant, ...] = ()
-    pending: tuple[Instant, ...] = ()
-    savepoints: tuple[Instant, ...] = ()
-
-    def __repr__(self) -> str:
-        numbers = f"{len(self.completed)} completed, {len(self.pending)} pending"
-        return f"<Timeline: {numbers}, latest {self.latest_time}>"
-
-    @classmethod
-    def of(cls, instants: Iterable[Instant]) -> Timeline:
-        """Fold the steps found on storage into one instant per time."""
-        furthest: dict[tuple[str, bool], Instant] = {}
-        rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
-        for instant in instants:
-            one = (instant.time, instant.action is Action.SAVEPOINT)
-            known = furthest.get(one)
-            if known is None or rank[instant.state] > rank[known.state]:
-                furthest[one] = instant
-        ordered = sorted(furthest.values(), key=lambda instant: padded(instant.time))
-        others = [i for i in ordered if i.action is not Action.SAVEPOINT]
-        return cls(
-            tuple(i for i in others if i.state is State.COMPLETED),
-            tuple(i for i in others if i.state is not State.COMPLETED),
-            tuple(i for i in ordered if i.action is Action.SAVEPOINT),
-        )
-
-    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[list[_Packed]]]:
-        """Pickle to what takes little room and time: timelines travel with tasks."""
-        return _unpacked, (
-            [_packed(part) for part in (self.completed, self.pending, self.savepoints)],
-        )
-
-    @cached_property
-    def commits(self) -> tuple[Instant, ...]:
-        """Completed instants that brought data files, by time."""
-        return tuple(i for i in self.completed if i.action in WRITE_ACTIONS)
-
-    @cached_property
-    def replace_commits(self) -> tuple[Instant, ...]:
-        """Those of `commits` that take file groups away too."""
-        return tuple(i for i in self.commits if i.action is Action.REPLACE_COMMIT)
-
-    @cached_property
-    def rollbacks(self) -> tuple[Instant, ...]:
-        """Rollbacks, completed and pending."""
-        found = (*self.completed, *self.pending)
-        return tuple(i for i in found if i.action is Action.ROLLBACK)
-
-    @property
-    def prepared(self) -> Instant | None:
-        """The instant that takes further micro-batches, if there is one; see `with_prepared`."""
-        return next((instant for instant in self.commits if instant.num_batches), None)
-
-    def with_prepared(self, prepared: Instant | None) -> Timeline:
-        """Return the timeline as it looks to the writer that goes on with a pending instant."""
-        if prepared is None:
-            return self
-        rest = (i for i in self.instants if i.time != prepared.time)
-        return Timeline.of([*rest, prepared])
-
-    @property
-    def instants(self) -> tuple[Instant, ...]:
-        """All instants; what `of` makes the same timeline of."""
-        return (*self.completed, *self.pending, *self.savepoints)
-
-    @property
-    def latest_time(self) -> str | None:
-        """The greatest time of any instant, pending ones included."""
-        last = [instants[-1] for instants in (self.completed, self.pending) if instants]
-        return max((i.time for i in last), key=padded, default=None)
-
-    @property
-    def pending_compactions(self) -> tuple[Instant, ...]:
-        """Compactions that were scheduled and have not completed."""
-        return tuple(i for i in self.pending if i.action is Action.COMPACTION)
-
-    @property
-    def pending_restores(self) -> tuple[Instant, ...]:
-        """Restores to a savepoint that another engine has begun and not completed."""
-        return tuple(i for i in self.pending if i.action is Action.RESTORE)
-
-    @cached_property
-    def digest(self) -> int:
-        """32 bits by which timelines that show the same file slices are known (xxh32, signed)."""
-        seen = (*self.commits, *self.pending_compactions, *self.savepoints)
-        names = list(chain.from_iterable((i.time, i.action) for i in seen))
-        names += [f"{i.time} {i.num_batches}" for i in seen if i.num_batches]
-        return xxhash.xxh32_intdigest("\n".join(names).encode()) - (1 << 31)
-
-    @cached_property
-    def _commit_times(self) -> dict[str, Instant]:
-        return {instant.time: instant for instant in self.commits}
-
-    @cached_property
-    def commit_times(self) -> frozenset[str]:
-        """Times of `commits`."""
-        return frozenset(self._commit_times)
-
-    def commit_at(self, time: str) -> Instant | None:
-        """Return the completed write instant with this time, if it is on the active timeline."""
-        return self._commit_times.get(time)
-
-    def is_pending(self, time: str) -> bool:
-        """Whether the instant with this time was requested and has not completed."""
-        return any(instant.time == time for instant in self.pending)
-
-    def starts_after(self, time: str) -> bool:
-        """Whether a time lies before the active timeline, as those of archived instants do."""
-        return bool(self.commits) and padded(time) < self._start
-
-    def has_other(self, instant: Instant) -> bool:
-        """Whether another action has an instant's time."""
-        found = (*self.completed, *self.pending)
-        return any(i.time == instant.time and i.action is not instant.action for i in found)
-
-    def is_committed(self, time: str) -> bool:
-        """Whether data written under an instant time is part of the table.
-
-        As in Hudi, a time before the start of the active timeline counts as committed: its instant
-        has been archived. A pending instant never does.
-        """
-        if time in self._commit_times:
-            return True
-        return not self.is_pending(time) and self.starts_after(time)
-
-    @cached_property
-    def _start(self) -> str:
-        """Time of the first commit that no savepoint keeps, as archiving passes over those.
-
-        Where savepoints keep all of them, whatever is missing between them has been archived too.
-        """
-        kept = {savepoint.time for savepoint in self.savepoints}
-        first = next((i for i in self.commits if i.time not in kept), self.commits[-1])
-        return padded(first.time)
+_UNSETTLED: Final = 150
+"""Completed instants that are never settled: more than Hudi keeps of an active timeline."""
+_SUMMARY: Final = "timeline"
 
 
 def load_timeline(storage: Storage) -> Timeline:
     """Read the active timeline (layout 1: the direct files of ``.hoodie``).
 
-    All names are listed each time, and what is new or gone since the last time is taken in. So the
-    answer is exact, and a long timeline is not taken apart anew.
+    What is new or gone since the last time is taken in, so that a long timeline is not taken apart
+    anew. A storage that lists all names at once is asked for all of them, and the answer is exact.
+    One that lists a thousand at a time is asked for those that are not settled, and for all where
+    one of these is gone or the table was restored; see `hoodie_ds.timeline.settled`.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+
+    Raises
+    ------
+    StorageError
+        The folder cannot be listed.
     """
     memory = _memory(storage)
     known = memory.known
-    names = set(names_in(storage, HOODIE))
-    timeline = _of_names(names) if known is None else _changed(*known, names)
-    memory.known = names, timeline
-    return timeline
+    if known is None and not memory.is_misled:
+        known = read_summary(storage, _SUMMARY, _summed_up)
+        memory.saved = "" if known is None else known.start
+    found = None if known is None else _with_changes(storage, known)
+    memory.known = _with_more_settled(found or _of_all(storage))
+    return memory.known.timeline
+
+
+def save_timeline(storage: Storage) -> None:
+    """Write down the settled instants that this process knows, where more are since the last time.
+
+    Raises
+    ------
+    StorageError
+        They cannot be written, which nothing else depends on.
+    """
+    memory = _memory(storage)
+    known = memory.known
+    if known is None or known.start <= memory.saved:
+        return
+    memory.saved = newest_summary(storage, _SUMMARY).up_to
+    if known.start <= memory.saved:
+        return
+    content = {
+        "settled": b64encode(known.timeline.settled.packed).decode(),
+        "digest": known.timeline.settled.digest,
+        "savepoints": [i.file_name for i in known.timeline.savepoints],
+        "names": [name for name in known.names if Instant.parse(name)],
+        "earlier": known.earlier[0],
+    }
+    write_summary(storage, _SUMMARY, known.start, content)
+    memory.saved = known.start
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A timeline and the names that it was made of.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        What they made.
+    names : set of str
+        Those from `start` on.
+    start : str
+        Second at which what is not settled begins, 14 digits; empty if nothing is.
+    earlier : tuple of int and (int or None)
+        How many names come before, and a sum of their hashes in this process, if known.
+    """
+
+    timeline: Timeline
+    names: set[str]
+    start: str = ""
+    earlier: tuple[int, int | None] = (0, 0)
 
 
 @dataclass(slots=True)
 class _Memory:
-    """The names that were listed last, and the timeline that they made."""
+    """What this process knows of a table's timeline."""
 
-    known: tuple[set[str], Timeline] | None = None
+    known: _Known | None = None
+    saved: str = ""
+    is_misled: bool = False
+
+    def forget(self) -> None:
+        """Have all names looked at next time, as one that should be there is not."""
+        self.known, self.is_misled = None, True
 
 
 @lru_cache(maxsize=_TABLES)
@@ -199,48 +122,88 @@ def _memory(_: Storage) -> _Memory:
     return _Memory()
 
 
+def _of_all(storage: Storage) -> _Known:
+    names = set(names_in(storage, HOODIE))
+    return _Known(_of_names(names), names)
+
+
+def _summed_up(content: Mapping[str, Any]) -> _Known:
+    """What a summary says; see `save_timeline`."""
+    settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
+    names = set(content["names"])
+    timeline = replace(_of_names({*names, *content["savepoints"]}), settled=settled)
+    return _Known(timeline, names, content["up_to"], (content["earlier"], None))
+
+
+def _with_changes(storage: Storage, known: _Known) -> _Known | None:
+    """What is known, with what changed since; None if all names are to be looked at."""
+    listed = names_since(storage, HOODIE, known.start) if known.start else None
+    if listed is not None:
+        names = set(listed)
+        lost = any(Instant.parse(name) for name in known.names - names)
+        if lost or any(".restore" in name for name in names - known.names):
+            return None
+        return replace(known, timeline=_changed(known, names), names=names)
+    every = names_in(storage, HOODIE)
+    names = {name for name in every if name >= known.start}
+    earlier = _counted(name for name in every if name < known.start)
+    if earlier[0] != known.earlier[0] or known.earlier[1] not in (None, earlier[1]):
+        return None
+    return replace(known, timeline=_changed(known, names), names=names, earlier=earlier)
+
+
+def _counted(names: Iterable[str]) -> tuple[int, int]:
+    """Count names and sum up their hashes, unfinished files and folders of other kinds left out."""
+    kept = [name for name in names if name[:1] != "."]
+    return len(kept), sum(map(hash, kept))
+
+
+def _with_more_settled(known: _Known) -> _Known:
+    """Settle what is older than many completed instants, and than all pending ones."""
+    timeline = known.timeline
+    if len(timeline.recent) < 2 * _UNSETTLED:
+        return known
+    ends = (timeline.recent[-_UNSETTLED], *timeline.pending[:1])
+    start = min(instant.time[:14] for instant in ends)
+    older = _before(timeline.recent, start)
+    settled = timeline.settled.extended(older)
+    if not older or settled is None:
+        return known
+    recent = timeline.recent[len(older) :]
+    count, total = _counted(name for name in known.names if name < start)
+    before, hashes = known.earlier
+    return _Known(
+        replace(timeline, recent=recent, settled=settled),
+        {name for name in known.names if name >= start},
+        start,
+        (before + count, None if hashes is None else hashes + total),
+    )
+
+
 def _of_names(names: Iterable[str]) -> Timeline:
     found = (Instant.parse(name) for name in sorted(names))
     return Timeline.of(instant for instant in found if instant is not None)
 
 
-def _changed(known: set[str], timeline: Timeline, names: set[str]) -> Timeline:
+def _changed(known: _Known, names: set[str]) -> Timeline:
     """Return the timeline of some names, given that of others which are mostly the same."""
-    changed = [instant.time for name in known ^ names if (instant := Instant.parse(name))]
+    timeline = known.timeline
+    changed = [instant.time for name in known.names ^ names if (instant := Instant.parse(name))]
     if not changed:
         return timeline
     since = min(changed)[:14]
     later = _of_names(name for name in names if name >= since)
-    return Timeline(
-        _before(timeline.completed, since) + later.completed,
-        _before(timeline.pending, since) + later.pending,
-        _before(timeline.savepoints, since) + later.savepoints,
+    return replace(
+        timeline,
+        recent=_before(timeline.recent, since) + later.recent,
+        pending=_before(timeline.pending, since) + later.pending,
+        savepoints=_before(timeline.savepoints, since) + later.savepoints,
     )
 
 
 def _before(instants: tuple[Instant, ...], second: str) -> tuple[Instant, ...]:
     """Instants of earlier seconds: 14 digits compare alike with times of 14 and of 17."""
     return instants[: bisect_left(instants, second, key=lambda instant: instant.time)]
-
-
-_KINDS: Final = [(action, state) for action in Action for state in State]
-_KIND_CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
-_Packed = tuple[str, bytes, dict[int, int]]
-
-
-def _packed(instants: tuple[Instant, ...]) -> _Packed:
-    batches = {number: i.num_batches for number, i in enumerate(instants) if i.num_batches}
-    kinds = bytes([_KIND_CODES[i.action, i.state] for i in instants])
-    return ",".join([i.time for i in instants]), kinds, batches
-
-
-def _unpacked(parts: Iterable[_Packed]) -> Timeline:
-    return Timeline(*(tuple(_instants(*packed)) for packed in parts))
-
-
-def _instants(times: str, kinds: bytes, batches: Mapping[int, int]) -> Iterator[Instant]:
-    for number, (time, kind) in enumerate(zip(times.split(","), kinds, strict=False)):
-        yield Instant(time, *_KINDS[kind], batches.get(number, 0))
 
 
 @lru_cache(maxsize=512)
@@ -258,6 +221,7 @@ def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
     try:
         data = storage.read(path)
     except NotFoundError as error:
+        _memory(storage).forget()
         raise TimelineError(
             f"{path} is gone: the instant was archived or rolled back while it was being read; "
             "load the table again"

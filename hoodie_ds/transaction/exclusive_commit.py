@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hoodie_ds.environment import Clock, Pauses
-from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError, TimelineError
+from hoodie_ds.errors import CommitOutcomeUnknownError, HoodieError, StorageError, TimelineError
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, save_timeline
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.decision_log import Decision, Turn, following_turn, take_turn
 from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
@@ -181,6 +182,23 @@ def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
     except StorageError as error:
         # The batch is in the table: to report a failure would have it written twice.
         _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
+
+
+def sum_up(storage: Storage, timeline: Timeline) -> None:
+    """Write down what spares later processes the reading of all commits; nothing depends on it.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        With the commit that was made.
+    """
+    try:
+        save_timeline(storage)
+        save_live_files(storage, timeline)
+    except HoodieError as error:
+        _log.debug("%s: what commits say is not summed up: %s", storage.root, error)
 
 
 def _lost_files(storage: Storage, time: str, manifest: bytes) -> dict[str, str]:

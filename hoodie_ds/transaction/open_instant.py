@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
@@ -100,7 +101,7 @@ def _holds_last_known(pending: PendingAction) -> bool:
     """
     timeline = pending.timeline
     kept = {savepoint.time for savepoint in timeline.savepoints}
-    known = (i for i in reversed(timeline.commits) if not i.num_batches and i.time not in kept)
+    known = (i for i in timeline.commits_backwards() if not i.num_batches and i.time not in kept)
     last = next(known, None)
     if last is None:
         return False
@@ -118,7 +119,7 @@ def _later(pending: PendingAction, time: str) -> str:
     WriteConflictError
         The time was the batch's already, or others went on for long since the batch began.
     """
-    later = time if pending.timeline.commits else _start_after_others(pending)
+    later = time if pending.timeline.first_commit else _start_after_others(pending)
     if later <= time:
         raise WriteConflictError(
             f"{pending.storage.root}: instant {time} of this batch lies before the start of "
@@ -181,7 +182,8 @@ def _start_after_others(pending: PendingAction) -> str:
     """
     storage, proposed = pending.storage, pending.proposed_time
     timeline = load_timeline(storage)
-    for instant in (*timeline.completed, *timeline.pending):
+    since = takewhile(lambda found: found.time >= proposed, timeline.commits_backwards())
+    for instant in (*since, *timeline.pending):
         candidate = instant.time >= proposed and instant.action is pending.action
         if candidate and owner_of(storage, instant.at(State.INFLIGHT)) == pending.owner:
             return instant.time

@@ -7,6 +7,7 @@ most the newest one is still to be carried out, and everybody can.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final
 
 from hoodie_ds.environment import Clock
@@ -139,7 +140,9 @@ def _foreign_later(table: Table, timeline: Timeline, instant: Instant) -> bool:
 
     It may have rewritten the same file groups or changed the schema since the manifest was put.
     """
-    later = (i for i in timeline.commits if padded(i.time) > padded(instant.time))
+    later = takewhile(
+        lambda found: padded(found.time) > padded(instant.time), timeline.commits_backwards()
+    )
     return any(TURN_KEY not in read_commit(table.storage, i).extra for i in later)
 
 

@@ -99,14 +99,14 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
         table.storage.delete(instant_path(rollback.at(State.REQUESTED)))
         return
     timeline = load_timeline(table.storage)
-    known = {found.time: found for found in (*timeline.pending, *timeline.completed)}
-    instant = known.get(time) or _gone(table, time)
+    known = timeline.at(time)
+    instant = known[0] if known else _gone(table, time)
     if instant.state is State.COMPLETED or instant.action not in UNDONE_ACTIONS:
         raise TimelineError(
             f"{table.storage.root}: rollback {rollback.time} of {instant} is pending; finish it "
             "with the engine that began it"
         )
-    found = files_of(table, timeline, instant) if time in known else {}
+    found = files_of(table, timeline, instant) if known else {}
     _execute(table, rollback, instant, found, clock)
 
 

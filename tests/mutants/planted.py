@@ -678,7 +678,7 @@ RECOVERIES = [
         instead(
             "sweep",
             lambda sweep, table, timeline, found: sweep(
-                table, Changed(timeline, pending=()), found
+                table, Changed(timeline, at=returns(())), found
             ),
         ),
         "tests/unit/transaction/test_sweep.py::test_files_of_a_pending_instant_stay",
@@ -753,22 +753,50 @@ READS = [
         "P11: a deleted row is back by an older one",
     ),
     Mutant(
+        "a young instant that is gone is not missed where the old ones are not listed",
+        within("_with_changes", any=returns(False)),
+        "tests/unit/timeline/test_settled.py"
+        "::test_what_others_do_is_seen_though_the_settled_instants_are_not_listed",
+        "P13: commits of an archived or restored table are taken for its own",
+    ),
+    Mutant(
+        "instants are settled that are younger than a pending one",
+        within("_with_more_settled", min=max),
+        "tests/unit/timeline/test_settled.py"
+        "::test_nothing_is_settled_that_is_younger_than_a_pending_instant",
+        "P13: an instant that completes late is not seen",
+    ),
+    Mutant(
+        "old names are not counted where all are listed",
+        always("timeline._counted", (0, 0)),
+        "tests/unit/timeline/test_settled.py"
+        "::test_a_disk_lists_all_names_so_that_any_change_is_seen",
+        "P13: what changes among old instants is not seen",
+    ),
+    Mutant(
+        "a process goes on by a summary of which a commit is gone",
+        skipped("_Memory.forget"),
+        "tests/unit/timeline/test_settled.py"
+        "::test_a_settled_commit_that_is_gone_has_all_names_looked_at",
+        "P13: a read never succeeds again",
+    ),
+    Mutant(
         "what a process knows of commits outlives their rollback",
-        within("_grown", any=returns(False)),
-        "tests/unit/table/test_named_files.py"
+        within("LiveFiles.grow", any=returns(False)),
+        "tests/unit/table/test_live_files.py"
         "::test_what_was_rolled_back_or_archived_meanwhile_is_not_asked_for",
         "P14: a healthy table is refused",
     ),
     Mutant(
         "a replacement hides file groups after it was archived",
-        within("_LiveFiles.named", any=lambda found: bool(list(found))),
-        "tests/unit/table/test_named_files.py"
+        within("LiveFiles.named", any=lambda found: bool(list(found))),
+        "tests/unit/table/test_live_files.py"
         "::test_a_file_group_whose_replacement_was_archived_may_begin_anew",
         "P14: a lost file is not missed",
     ),
     Mutant(
         "a log file whose blocks name no commit is not compared",
-        within("FileSystemView._commit_of", newest_commit_naming=nothing),
+        within("FileSystemView._commit_of", newest_commit_of=nothing),
         "tests/faults/regressions/test_growth.py"
         "::test_a_damaged_log_file_is_looked_for_in_all_commits",
         "P13: damage is told as something else, or passes",

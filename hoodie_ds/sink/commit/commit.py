@@ -52,6 +52,7 @@ from hoodie_ds.transaction.exclusive_commit import (
     delete_own_lost,
     excluding,
     finish,
+    sum_up,
 )
 from hoodie_ds.transaction.overtaken import check_table, told_if_undone
 
@@ -194,6 +195,7 @@ def _decided(
     if not exclusion.decide(Decision.COMPLETE, instant, record.guard_entries):
         return False
     finish(pending.storage, instant, body)
+    sum_up(pending.storage, timeline.with_prepared(instant.at(State.COMPLETED)))
     return True
 
 

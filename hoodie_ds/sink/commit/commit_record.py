@@ -159,7 +159,7 @@ def replaced_groups(plan: WritePlan, partitions: Collection[str]) -> dict[str, t
     dict of str to tuple of str
         File ids by partition path, as a replace commit names them.
     """
-    if not plan.operation.replaces or not plan.timeline.commits:
+    if not plan.operation.replaces or plan.timeline.first_commit is None:
         return {}
     groups = (replaced.group for replaced in _replaced_slices(plan, partitions))
     by_partition = groupby(groups, key=lambda group: group.partition_path)

@@ -127,11 +127,10 @@ def check_based(plan: WritePlan, timeline: Timeline) -> None:
         A commit that the batch has seen is gone, or there was a restore.
     """
     refuse_restore(plan.table.storage.root, timeline)
-    seen = {instant.time for instant in plan.timeline.completed}
-    for instant in timeline.completed:
-        if instant.action is Action.RESTORE and instant.time not in seen:
+    for instant in timeline.restores:
+        if instant not in plan.timeline.restores:
             raise _conflict(plan, instant, "restored the table to an earlier state", "restore")
-    for instant in plan.timeline.commits:
+    for instant in plan.timeline.commits_beyond(timeline):
         if not instant.num_batches and not timeline.is_committed(instant.time):
             raise _conflict(plan, instant, "was taken back")
 
@@ -200,9 +199,8 @@ def check_new_keys(plan: WritePlan, prepared: Instant, timeline: Timeline) -> No
 
 def _unseen(plan: WritePlan, timeline: Timeline) -> list[tuple[Instant, CommitMetadata]]:
     """Commits that were not there when a batch began."""
-    seen = plan.timeline.commit_times
-    storage = plan.table.storage
-    return [(i, read_commit(storage, i)) for i in timeline.commits if i.time not in seen]
+    unseen = timeline.commits_beyond(plan.timeline)
+    return [(i, read_commit(plan.table.storage, i)) for i in unseen]
 
 
 def _inserted_into(commit: CommitMetadata) -> set[FileGroupId]:

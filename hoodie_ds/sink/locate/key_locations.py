@@ -40,7 +40,7 @@ class StoredPlaces:
         self._lookup = key_lookup(plan)
         self.view = plan.view
         self.slices: list[FileSlice] = []
-        if plan.looks_up and plan.timeline.commits:
+        if plan.looks_up and plan.timeline.first_commit:
             self.slices += self.view.slices_among(self.view.data_files())
 
     def find(self, keys: pa.Array) -> Numbers:

@@ -8,7 +8,10 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.table.named_files import check_nothing_is_missing
+from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.file_slice import LogFile
+from hoodie_ds.table.live_files import check_nothing_is_missing, newest_commit_of
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
@@ -148,3 +151,28 @@ def test_a_late_file_of_an_older_slice_is_not_asked_for(table: Timeline) -> None
     missing(table, base(3))
     with pytest.raises(CorruptFileError, match=base(3)):
         missing(table, base(1), log(1, 1))
+
+
+def test_of_a_slice_the_files_of_archived_commits_are_not_asked_for(table: Timeline) -> None:
+    table.commit(1, base(1)).commit(2, log(1, 1)).commit(3, log(1, 2))
+    missing(table, base(1), log(1, 1), log(1, 2))
+    table.storage.delete(instant_path(Instant(T[1], Action.COMMIT, State.COMPLETED)))
+    missing(table, log(1, 1), log(1, 2))  # whose base file was lost since
+    with pytest.raises(CorruptFileError, match=log(1, 1)):
+        missing(table, log(1, 2))
+
+
+def test_the_newest_commit_of_a_log_file_is_known_of_old_slices_too(table: Timeline) -> None:
+    """A commit that is taken in late names a file again."""
+    table.commit(1, base(1)).commit(2, log(1, 1)).commit(3, log(1, 1)).commit(4, base(4))
+    table.commit(5, log(4, 1)).commit(6, log(4, 1))
+    timeline = table.view().timeline
+    check_nothing_is_missing(table.storage, timeline, [base(4), log(4, 1)])
+    for path, time in ((log(1, 1), 3), (log(4, 1), 6)):
+        name = LogFileName.parse(path.rpartition("/")[2])
+        assert name is not None
+        file = LogFile(path.rpartition("/")[0], name, path.rpartition("/")[2], 1)
+        commit = newest_commit_of(table.storage, timeline, file)
+        assert commit == commit_files(
+            table.storage, Instant(T[time], Action.COMMIT, State.COMPLETED)
+        )

@@ -1,0 +1,239 @@
+"""The instants of a table as they were at one moment: which are complete, which are pending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Final
+
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.settled import Settled, instants_digest
+
+_NOTHING_SETTLED: Final = Settled()
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Instants of a table, one per time, each in the furthest state it had reached.
+
+    Parameters
+    ----------
+    recent : tuple of Instant
+        Completed instants, by time; those that are settled come before.
+    pending : tuple of Instant
+        Requested or inflight instants, by time.
+    savepoints : tuple of Instant
+        Savepoints, by time: each has the time of the commit that it keeps.
+    settled : Settled
+        Completed instants that do not change any more.
+    """
+
+    recent: tuple[Instant, ...] = ()
+    pending: tuple[Instant, ...] = ()
+    savepoints: tuple[Instant, ...] = ()
+    settled: Settled = _NOTHING_SETTLED
+
+    def __repr__(self) -> str:
+        numbers = f"{self.num_completed} completed, {len(self.pending)} pending"
+        return f"<Timeline: {numbers}, latest {self.latest_time}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timeline) and self.instants == other.instants
+
+    def __hash__(self) -> int:
+        return self.digest
+
+    @classmethod
+    def of(cls, instants: Iterable[Instant], settled: Settled = _NOTHING_SETTLED) -> Timeline:
+        """Fold the steps found on storage into one instant per time, later than the settled."""
+        furthest: dict[tuple[str, bool], Instant] = {}
+        rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
+        for instant in instants:
+            one = (instant.time, instant.action is Action.SAVEPOINT)
+            known = furthest.get(one)
+            if known is None or rank[instant.state] > rank[known.state]:
+                furthest[one] = instant
+        ordered = sorted(furthest.values(), key=lambda instant: padded(instant.time))
+        others = [i for i in ordered if i.action is not Action.SAVEPOINT]
+        return cls(
+            tuple(i for i in others if i.state is State.COMPLETED),
+            tuple(i for i in others if i.state is not State.COMPLETED),
+            tuple(i for i in ordered if i.action is Action.SAVEPOINT),
+            settled,
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[list[_Packed], bytes, int]]:
+        """Pickle to what takes little room and time: timelines travel with tasks."""
+        parts = [_packed(part) for part in (self.recent, self.pending, self.savepoints)]
+        return _unpacked, (parts, self.settled.packed, self.settled.digest)
+
+    @property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants, by time; to list all of a long timeline takes time."""
+        return self.settled.instants + self.recent
+
+    @property
+    def num_completed(self) -> int:
+        """How many instants are completed."""
+        return len(self.settled) + len(self.recent)
+
+    @cached_property
+    def commits(self) -> tuple[Instant, ...]:
+        """Completed instants that brought data files, by time; all, as in `completed`."""
+        return (*self.settled.writes(), *self._recent_commits)
+
+    @cached_property
+    def _recent_commits(self) -> tuple[Instant, ...]:
+        return tuple(i for i in self.recent if i.action in WRITE_ACTIONS)
+
+    def commits_backwards(self) -> Iterator[Instant]:
+        """Yield `commits`, the newest first."""
+        return chain(reversed(self._recent_commits), self.settled.writes_backwards())
+
+    @cached_property
+    def first_commit(self) -> Instant | None:
+        """The oldest of `commits`; None if there is none."""
+        return next(chain(self.settled.writes(), self._recent_commits), None)
+
+    def commits_beyond(self, other: Timeline) -> Iterator[Instant]:
+        """Yield `commits` that another timeline lacks, by time."""
+        mine = chain(self.settled.writes_beyond(other.settled), self._recent_commits)
+        return (i for i in mine if other.commit_at(i.time) is None)
+
+    @cached_property
+    def replace_commits(self) -> tuple[Instant, ...]:
+        """Those of `commits` that take file groups away too."""
+        return self._completed_of(Action.REPLACE_COMMIT)
+
+    @cached_property
+    def rollbacks(self) -> tuple[Instant, ...]:
+        """Rollbacks, completed and pending."""
+        pending = (i for i in self.pending if i.action is Action.ROLLBACK)
+        return (*self._completed_of(Action.ROLLBACK), *pending)
+
+    @cached_property
+    def restores(self) -> tuple[Instant, ...]:
+        """Completed restores, by time."""
+        return self._completed_of(Action.RESTORE)
+
+    @cached_property
+    def deletions(self) -> tuple[Instant, ...]:
+        """Completed instants by which committed files go: cleanings, then restores."""
+        return (*self._completed_of(Action.CLEAN), *self.restores)
+
+    def _completed_of(self, action: Action) -> tuple[Instant, ...]:
+        recent = (i for i in self.recent if i.action is action)
+        return (*self.settled.of_action(action), *recent)
+
+    @property
+    def prepared(self) -> Instant | None:
+        """The instant that takes further micro-batches, if there is one; see `with_prepared`."""
+        return next((instant for instant in self._recent_commits if instant.num_batches), None)
+
+    def with_prepared(self, prepared: Instant | None) -> Timeline:
+        """Return the timeline as it looks to the writer that goes on with a pending instant."""
+        if prepared is None:
+            return self
+        young = (*self.recent, *self.pending, *self.savepoints)
+        rest = (i for i in young if i.time != prepared.time)
+        return Timeline.of([*rest, prepared], self.settled)
+
+    @property
+    def instants(self) -> tuple[Instant, ...]:
+        """All instants; what `of` makes the same timeline of."""
+        return (*self.completed, *self.pending, *self.savepoints)
+
+    @property
+    def latest_time(self) -> str | None:
+        """The greatest time of any instant, pending ones included."""
+        last = [instants[-1] for instants in (self.recent, self.pending) if instants]
+        if not self.recent and len(self.settled):
+            last.append(self.completed[-1])
+        return max((i.time for i in last), key=padded, default=None)
+
+    @property
+    def pending_compactions(self) -> tuple[Instant, ...]:
+        """Compactions that were scheduled and have not completed."""
+        return tuple(i for i in self.pending if i.action is Action.COMPACTION)
+
+    @property
+    def pending_restores(self) -> tuple[Instant, ...]:
+        """Restores to a savepoint that another engine has begun and not completed."""
+        return tuple(i for i in self.pending if i.action is Action.RESTORE)
+
+    @cached_property
+    def digest(self) -> int:
+        """32 bits by which timelines that show the same file slices are known (signed)."""
+        young = (*self._recent_commits, *self.pending_compactions, *self.savepoints)
+        total = (self.settled.digest + instants_digest(young)) & ((1 << 64) - 1)
+        return (total & ((1 << 32) - 1)) - (1 << 31)
+
+    @cached_property
+    def _commit_times(self) -> dict[str, Instant]:
+        return {instant.time: instant for instant in self._recent_commits}
+
+    def commit_at(self, time: str) -> Instant | None:
+        """Return the completed write instant with this time, if it is on the active timeline."""
+        return self._commit_times.get(time) or self.settled.write_at(time)
+
+    def is_pending(self, time: str) -> bool:
+        """Whether the instant with this time was requested and has not completed."""
+        return any(instant.time == time for instant in self.pending)
+
+    def at(self, time: str) -> tuple[Instant, ...]:
+        """Return the instants with this time, savepoints left out."""
+        young = tuple(i for i in (*self.recent, *self.pending) if i.time == time)
+        return young or self.settled.at(time)
+
+    def starts_after(self, time: str) -> bool:
+        """Whether a time lies before the active timeline, as those of archived instants do."""
+        return self.first_commit is not None and padded(time) < self._start
+
+    def has_other(self, instant: Instant) -> bool:
+        """Whether another action has an instant's time."""
+        return any(i.action is not instant.action for i in self.at(instant.time))
+
+    def is_committed(self, time: str) -> bool:
+        """Whether data written under an instant time is part of the table.
+
+        As in Hudi, a time before the start of the active timeline counts as committed: its instant
+        has been archived. A pending instant never does.
+        """
+        if self.commit_at(time) is not None:
+            return True
+        return not self.is_pending(time) and self.starts_after(time)
+
+    @cached_property
+    def _start(self) -> str:
+        """Time of the first commit that no savepoint keeps, as archiving passes over those.
+
+        Where savepoints keep all of them, whatever is missing between them has been archived too.
+        """
+        kept = {savepoint.time for savepoint in self.savepoints}
+        commits = chain(self.settled.writes(), self._recent_commits)
+        first = next((i for i in commits if i.time not in kept), None)
+        return padded((first or next(self.commits_backwards())).time)
+
+
+_KINDS: Final = [(action, state) for action in Action for state in State]
+_KIND_CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
+_Packed = tuple[str, bytes, dict[int, int]]
+
+
+def _packed(instants: tuple[Instant, ...]) -> _Packed:
+    batches = {number: i.num_batches for number, i in enumerate(instants) if i.num_batches}
+    kinds = bytes([_KIND_CODES[i.action, i.state] for i in instants])
+    return ",".join([i.time for i in instants]), kinds, batches
+
+
+def _unpacked(parts: Iterable[_Packed], settled: bytes, digest: int) -> Timeline:
+    recent, pending, savepoints = (tuple(_instants(*packed)) for packed in parts)
+    return Timeline(recent, pending, savepoints, Settled.unpacked(settled, digest))
+
+
+def _instants(times: str, kinds: bytes, batches: Mapping[int, int]) -> Iterator[Instant]:
+    for number, (time, kind) in enumerate(zip(times.split(","), kinds, strict=False)):
+        yield Instant(time, *_KINDS[kind], batches.get(number, 0))

@@ -1,0 +1,139 @@
+"""Summaries of what many commits say, so that a new process need not read each of them.
+
+A summary is no part of the table: it may be missing, late or damaged, and whoever takes it checks
+it against the timeline. Its name holds the instant time up to which it goes, so that writers see
+whether another one is due without reading it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import xxhash
+
+from hoodie_ds.errors import StorageError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.paths import SUMMARIES
+
+_VERSION: Final = 1
+_KEPT: Final = 2
+_LARGEST: Final = 1 << 30
+_TIME: Final = re.compile(r"[0-9]{14,17}")
+_CHECKSUM_BYTES: Final = 16
+
+_UNUSABLE: Final = (
+    StorageError,
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    zlib.error,
+)
+
+T = TypeVar("T")
+
+_log = logging.getLogger("hoodie_ds")
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryFile:
+    """A stored summary.
+
+    Parameters
+    ----------
+    up_to : str
+        The instant time up to which it goes.
+    size : int
+        Length in bytes.
+    """
+
+    up_to: str = ""
+    size: int = 0
+
+
+def newest_summary(storage: Storage, kind: str) -> SummaryFile:
+    """Return the newest summary of a kind; an empty one if there is none.
+
+    Raises
+    ------
+    StorageError
+        The folder cannot be listed.
+    """
+    return max(_stored(storage, kind), key=lambda found: found.up_to, default=SummaryFile())
+
+
+def read_summary(storage: Storage, kind: str, make: Callable[[Mapping[str, Any]], T]) -> T | None:
+    """Read the newest summary of a kind.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    kind : str
+        What it sums up.
+    make : callable
+        Makes something of its content.
+
+    Returns
+    -------
+    object or None
+        None if there is none that can be used.
+    """
+    try:
+        newest = newest_summary(storage, kind)
+        return make(_parse(storage.read(_path(kind, newest.up_to)))) if newest.up_to else None
+    except _UNUSABLE as error:
+        _log.debug("%s: no summary of %s: %s", storage.root, kind, error)
+        return None
+
+
+def write_summary(storage: Storage, kind: str, time: str, content: Mapping[str, object]) -> None:
+    """Write a summary, and delete older ones of its kind.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    kind : str
+        What it sums up: a folder of its own.
+    time : str
+        Up to which instant time it goes.
+    content : mapping of str to object
+        What JSON can hold.
+
+    Raises
+    ------
+    StorageError
+        It cannot be written; nothing else depends on it.
+    """
+    body = zlib.compress(json.dumps({"version": _VERSION, "up_to": time, **content}).encode(), 1)
+    storage.replace(_path(kind, time), xxhash.xxh64_hexdigest(body).encode() + body)
+    for old in sorted(found.up_to for found in _stored(storage, kind))[:-_KEPT]:
+        storage.delete(_path(kind, old))
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    checksum, body = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
+    if xxhash.xxh64_hexdigest(body).encode() != checksum:
+        raise ValueError("its checksum does not fit")
+    content = json.loads(zlib.decompressobj().decompress(body, _LARGEST))
+    if not isinstance(content, dict) or content.get("version") != _VERSION:
+        raise ValueError("it is of another release")
+    return content
+
+
+def _path(kind: str, time: str) -> str:
+    return f"{SUMMARIES}/{kind}/{time}"
+
+
+def _stored(storage: Storage, kind: str) -> list[SummaryFile]:
+    listed = storage.list(f"{SUMMARIES}/{kind}")
+    found = (SummaryFile(status.path.rpartition("/")[2], status.size) for status in listed)
+    return [one for one in found if _TIME.fullmatch(one.up_to)]

@@ -1,0 +1,119 @@
+"""What is summed up of the commits: it spares reading them, and never changes an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hoodie_ds.errors import CorruptFileError, StorageError
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.live_files import LiveFiles, replaced_ids
+from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.paths import SUMMARIES, instant_path
+from hoodie_ds.timeline.summaries import read_summary
+from hoodie_ds.timeline.timeline import load_timeline
+from tests.faults.regressions.test_growth import Table, commits_parsed
+
+KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
+
+
+def summed_up(kind: str, writes: int = 22, **more: str) -> Table:
+    table = Table(kind, **more)
+    for _ in range(writes):
+        table.write()
+    assert read_summary(table.storage, "files", LiveFiles.from_json) is not None
+    return table
+
+
+def newest_files(storage: MemoryStorage) -> Iterator[str]:
+    for found in Snapshot.latest(storage).slices():
+        yield from (file.path for file in (found.base, *found.logs) if file is not None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_process_misses_any_file_of_a_summed_up_table(kind: str) -> None:
+    table = summed_up(kind)
+    paths = list(newest_files(table.storage))
+    assert len(paths) >= 2
+    for path in paths:
+        damaged = table.storage.copy()
+        damaged.delete(path)
+        with pytest.raises(CorruptFileError, match="is missing"):
+            Snapshot.latest(damaged).read()
+
+
+def test_a_commit_that_was_taken_back_does_not_count() -> None:
+    """As another engine does: the newest commits go, with their files."""
+    table = summed_up("COPY_ON_WRITE", 20)
+    for number in range(19, 15, -1):
+        assert table.reread() == [number] * 3
+        newest = load_timeline(table.storage).commits[-1]
+        for path in table.storage.files:
+            if newest.time in path and not path.startswith(".hoodie"):
+                table.storage.delete(path)
+        table.storage.delete(instant_path(newest.at(State.COMPLETED)))
+    assert table.reread() == [15] * 3
+
+
+def test_a_new_process_knows_what_was_replaced() -> None:
+    table = Table("COPY_ON_WRITE")
+    table.write()
+    table.options["hoodie.datasource.write.operation"] = "insert_overwrite_table"
+    for _ in range(25):
+        table.write()
+    timeline = load_timeline(table.storage)
+    expected = replaced_ids(table.storage.copy(), timeline)
+    assert sum(map(len, expected.values())) == 25 * 2
+    bare = table.storage.copy()
+    bare.delete(SUMMARIES)
+    assert replaced_ids(bare, timeline) == expected
+    parsed = commits_parsed(lambda: replaced_ids(table.storage.copy(), timeline))
+    assert len(parsed) < 10
+    older = Timeline.of(timeline.instants[:10])
+    assert sum(map(len, replaced_ids(table.storage.copy(), older).values())) == 9 * 2
+    assert table.reread() == [25] * 3
+
+
+def test_another_table_at_the_same_place_is_not_taken_for_the_one_before() -> None:
+    table = summed_up("COPY_ON_WRITE")
+    assert table.read() == [21] * 3
+    for path in table.storage.files:
+        table.storage.delete(path)
+    table.clock.advance(60_000)
+    for _ in range(3):
+        table.write()
+    assert table.read() == [24] * 3
+    path = next(newest_files(table.storage))
+    table.storage.delete(path)
+    with pytest.raises(CorruptFileError, match="is missing"):
+        table.read()
+
+
+def test_a_commit_succeeds_where_nothing_can_be_summed_up() -> None:
+    class Full(MemoryStorage):
+        def replace(self, path: str, data: bytes) -> None:
+            if path.startswith(SUMMARIES):
+                raise StorageError("no room")
+            super().replace(path, data)
+
+    table = Table("COPY_ON_WRITE")
+    table.storage = Full()
+    for _ in range(22):
+        table.write()
+    assert table.read() == [21] * 3
+    assert not [path for path in table.storage.files if path.startswith(SUMMARIES)]
+
+
+def test_a_damaged_summary_is_read_past() -> None:
+    table = summed_up("MERGE_ON_READ")
+    storage: Storage = table.storage
+    (path,) = (path for path in table.storage.files if path.startswith(f"{SUMMARIES}/files"))
+    storage.replace(path, b"x" + storage.read(path)[1:])
+    assert table.reread() == [21] * 3
+    for _ in range(20):
+        table.write()
+    assert read_summary(table.storage, "files", LiveFiles.from_json) is not None
