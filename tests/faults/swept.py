@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hoodie_ds.testing import MemoryStorage
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.stream import Model, assert_well, begin, found, run
 
 LATER = 90
@@ -15,8 +15,8 @@ LATER = 90
 class Sweep:
     """A scenario, run by processes that fail, and the checks of what they leave."""
 
-    def __init__(self, name: str) -> None:
-        scenario = SCENARIOS[name]
+    def __init__(self, name: str, scenario: Scenario | None = None) -> None:
+        scenario = scenario or SCENARIOS[name]
         self.scenario = scenario
         self.opts = scenario.opts
         self.first = len(scenario.before)

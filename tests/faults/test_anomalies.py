@@ -6,6 +6,8 @@ Readers give the right rows or an error of ours; writers too, and leave nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -98,15 +100,15 @@ def test_a_writer_leaves_nothing_wrong(name: str) -> None:
         tally("odd answers, nightly")
 
 
-def test_large_staged_rows_that_cannot_be_read_again_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_large_staged_rows_that_cannot_be_read_again_are_named() -> None:
     """They are compared with their checksum when they are first opened."""
-    monkeypatch.setattr("hoodie_ds.table.checksums._SMALL_BYTES", 0)
-    swept = Sweep("bloom, small files, cow")
+    draw = Random(0)
+    rows = trips(*((draw.randbytes(6_000).hex(), "xy"[n % 2], n, 1.0) for n in range(200)))
+    scenario = replace(SCENARIOS["bloom, small files, cow"], steps=(Step(rows, tasks=2),))
+    swept = Sweep("large rows", scenario)
     left = swept.start.copy()
     opened = frozenset({Kind.OPEN})
-    fault = Fault(Effect.SHORT, kinds=opened, path="*/staged/*", skip=2, keep=100)
+    fault = Fault(Effect.SHORT, kinds=opened, path="*/staged/*", skip=2, keep=1_100_000)
     with pytest.raises(CorruptFileError, match=r"staged/.* cannot be read as it was") as raised:
         swept.play(FaultyStorage(left, [fault]))
     swept.check(left, raised.value)
