@@ -20,7 +20,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.timeline.timeline import read_commit
 from tests.tables import TYPE, TYPES, coordinator, trips
 
-BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "peak_memory.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "peak_memory.py"
 ROWS = trips(*((f"k{i}", f"c{i % 2}", 1, float(i)) for i in range(20_000)))
 
 

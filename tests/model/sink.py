@@ -10,11 +10,11 @@ a batch or nothing, once, and all of it from when Spark has logged it.
 | begin: sweep | `sweep.sweep` |
 | begin | `Coordinator.begin`: guard and proposed time |
 | task: open, look, write | `write_task`: `open_instant`, then a file under a name of its own |
-| commit | `commit._decided`: `_is_done`, `_check_not_undone`, of `check_groups` the replay guard |
+| commit | `commit._decided`: `_is_done`, `check_not_undone`, of `check_groups` the replay guard |
 | manifest | `_put_manifest` |
-| drop | `_delete_own_lost` |
+| drop | `delete_own_lost` |
 | complete | `_put_completed` |
-| finish | the rest of `_finish`; then Spark logs the batch |
+| finish | the rest of `exclusive_commit.finish`; then Spark logs the batch |
 | abort | `Coordinator.abort` |
 
 The other writer commits rows of its own; `begin` and `complete` are those of the coordinator too.
