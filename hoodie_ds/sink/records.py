@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -45,15 +46,45 @@ def to_records(plan: WritePlan, rows: pa.Table) -> RecordSet:
     return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in plan.ordering_fields))
 
 
-def check_keys(plan: WritePlan, rows: pa.Table) -> None:
-    """Refuse rows without key or with an impossible partition before anything is written.
+class KeyedRows:
+    """Rows of the table's user columns, whose keys and partition paths are made once.
 
-    Only a task's first rows can be looked at that early; later ones fail the batch as well, whose
-    instant is then rolled back.
+    Parameters
+    ----------
+    plan : WritePlan
+        The write.
+    rows : pyarrow.Table
+        The rows; further columns stay.
     """
-    if plan.index is not None:
-        plan.key_generator.record_keys(rows)
-    partitions_of(plan, rows)
+
+    def __init__(self, plan: WritePlan, rows: pa.Table) -> None:
+        self._plan = plan
+        self.rows = rows
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """The record key (string) of each row, of a table that has keys."""
+        return self._plan.key_generator.record_keys(self.rows)
+
+    @cached_property
+    def paths(self) -> pa.DictionaryArray:
+        """The partition path of each row."""
+        return partitions_of(self._plan, self.rows)
+
+    @property
+    def with_keys(self) -> pa.Table:
+        """The rows with ``_hoodie_record_key``."""
+        return self.rows.append_column(RECORD_KEY, self.keys)
+
+    def check(self) -> None:
+        """Refuse rows without key or with an impossible partition before anything is written.
+
+        Only a task's first rows can be looked at that early; later ones fail the batch as well,
+        whose instant is then rolled back.
+        """
+        if self._plan.index is not None:
+            _ = self.keys
+        _ = self.paths
 
 
 def distinct_partitions(plan: WritePlan, rows: pa.Table) -> set[str]:
@@ -63,9 +94,7 @@ def distinct_partitions(plan: WritePlan, rows: pa.Table) -> set[str]:
     return set(partitions_of(plan, conform(rows, pa.schema(fields))).dictionary.to_pylist())
 
 
-def split_by_bucket(
-    plan: WritePlan, layout: BucketLayout, rows: pa.Table
-) -> Iterator[tuple[BucketKey, pa.Table]]:
+def split_by_bucket(layout: BucketLayout, keyed: KeyedRows) -> Iterator[tuple[BucketKey, pa.Table]]:
     """Give rows their record keys and part them by bucket, keeping their order within each.
 
     Yields
@@ -73,10 +102,8 @@ def split_by_bucket(
     tuple of BucketKey and pyarrow.Table
         User columns and ``_hoodie_record_key``.
     """
-    keys = plan.key_generator.record_keys(rows)
-    paths = partitions_of(plan, rows)
-    buckets = layout.buckets(keys, paths)
-    rows = rows.append_column(RECORD_KEY, keys)
+    paths, rows = keyed.paths, keyed.with_keys
+    buckets = layout.buckets(keyed.keys, paths)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     stride = int(buckets.max(initial=0)) + 1
     for code, part in split(rows, partitions * stride + buckets):
@@ -84,9 +111,8 @@ def split_by_bucket(
         yield BucketKey(paths.dictionary[partition].as_py(), bucket), part
 
 
-def split_by_partition(plan: WritePlan, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Part rows by partition path, keeping their order within each."""
-    paths = partitions_of(plan, rows)
+def split_by_partition(paths: pa.DictionaryArray, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Part rows by the partition path of each, keeping their order within each."""
     if rows.num_rows and len(paths.dictionary) == 1:
         yield paths.dictionary[0].as_py(), rows
         return

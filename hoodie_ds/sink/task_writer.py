@@ -19,7 +19,7 @@ from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import Assignment
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
-from hoodie_ds.sink.records import check_keys, distinct_partitions
+from hoodie_ds.sink.records import KeyedRows, distinct_partitions
 from hoodie_ds.sink.replay.replay import digest_of, drain, informed
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task.append_writer import AppendWriter
@@ -90,7 +90,9 @@ def _write_rows(
     first = next(chunks, None)
     if first is None:
         return TaskCommitMessage(batch, batch_id)
-    check_keys(plan, first[1])
+    first[1].check()
+    chunks = chain([first], chunks)
+    del first  # which would be held to the end of the task
     time = open_instant(pending)
     context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
@@ -98,9 +100,9 @@ def _write_rows(
     digest = InputDigest()
     late = no_late_files(pending, time, context.files)
     with told_if_undone(pending, time), alive(pending, time), late, _discarding(writer):
-        for chunk, rows in chain([first], chunks):
-            writer.write(rows, assignment.places(chunk))
-            digest += digest_of(plan, batch_id, rows)  # while they are encoded
+        for chunk, keyed in chunks:
+            writer.write(keyed, assignment.places(chunk))
+            digest += digest_of(plan, batch_id, keyed.rows)  # while they are encoded
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, plan.layout is not None)
         statuses, staged = writer.close(owns)
@@ -150,7 +152,7 @@ def _take_partitions(
     return TaskCommitMessage(batch, batch_id, digest=digest, partitions=tuple(sorted(seen)))
 
 
-def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, pa.Table]]:
+def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, KeyedRows]]:
     """Yield each chunk with its rows in the table's types, found fit to be stored."""
     properties = plan.table.properties
     keys = {*properties.record_key_fields, *properties.partition_fields}
@@ -161,7 +163,8 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
     row = 0
     for chunk in chunks:
         rows = admit(chunk, stored, row, keys)
-        yield chunk, rows if stored is plan.schema else conform(chunk, plan.schema)
+        rows = rows if stored is plan.schema else conform(chunk, plan.schema)
+        yield chunk, KeyedRows(plan, rows)
         row += chunk.num_rows
 
 

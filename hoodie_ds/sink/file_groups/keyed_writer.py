@@ -18,6 +18,7 @@ from hoodie_ds.sink.hidden_columns import Numbers, Ownership
 from hoodie_ds.sink.locate.routers import BucketRouter, IndexRouter, Router, Target
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 
@@ -58,17 +59,17 @@ class KeyedWriter:
         self._filled_bytes = 0
         self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
 
-    def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
-        """Take rows of the table's user columns; flush the largest buffers where memory is due.
+    def write(self, keyed: KeyedRows, places: Numbers | None = None) -> None:
+        """Take rows; flush the largest buffers where memory is due.
 
         Parameters
         ----------
-        rows : pyarrow.Table
+        keyed : KeyedRows
             The rows.
         places : numpy.ndarray of int64, optional
             Where their keys are, as an assigner found out in this batch's view.
         """
-        self.take(self._router.route(rows, places), rows.nbytes)
+        self.take(self._router.route(keyed, places), keyed.rows.nbytes)
 
     def take(self, routed: Iterable[tuple[Target, pa.Table]], size: int) -> None:
         """Take rows that are parted by target already; `size` is the bytes of all of them."""

@@ -18,6 +18,7 @@ from hoodie_ds.index.bucket_layout import BucketLayout, first_task
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import PLACE_COLUMN, TASK_COLUMN, encode_places
 from hoodie_ds.sink.locate.routers import IndexRouter
+from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.write_plan import WritePlan
 
 _POSITION: Final = "_hoodie_ds_position"
@@ -52,7 +53,7 @@ class FileIdAssigner:
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
         tasks = np.zeros(rows.num_rows, dtype=np.int32)
         places = np.zeros(rows.num_rows, dtype=np.int64)
-        for path, part, numbers in self._router.locate(typed):
+        for path, part, numbers in self._router.locate(KeyedRows(self._plan, typed)):
             at = part.column(_POSITION).to_numpy()
             by_key = self._spread.key_buckets(part.column(RECORD_KEY))
             slots = np.where(numbers < 0, by_key, numbers)

@@ -17,7 +17,7 @@ from hoodie_ds.index.key_lookup import Numbers
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import PLACE_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
-from hoodie_ds.sink.records import BucketKey, split, split_by_bucket, split_by_partition
+from hoodie_ds.sink.records import BucketKey, KeyedRows, split, split_by_bucket, split_by_partition
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
@@ -49,9 +49,9 @@ class Router(Protocol):
     """Decides where rows go (RFC-24's bucket assigner)."""
 
     def route(
-        self, rows: pa.Table, places: Numbers | None = None
+        self, keyed: KeyedRows, places: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
-        """Part rows of the table's user columns by target, keeping their order within each.
+        """Part rows by target, keeping their order within each.
 
         The parts have ``_hoodie_record_key`` too. `places` is what an assigner found out before.
         """
@@ -77,10 +77,10 @@ class BucketRouter:
         self._targets: dict[BucketKey, Target] = {}
 
     def route(
-        self, rows: pa.Table, places: Numbers | None = None
+        self, keyed: KeyedRows, places: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by bucket; see `Router`."""
-        for key, part in split_by_bucket(self._plan, self._layout, rows):
+        for key, part in split_by_bucket(self._layout, keyed):
             target = self._targets.get(key)
             if target is None:
                 target = self._targets[key] = self._target(key)
@@ -151,10 +151,10 @@ class IndexRouter:
         self._lookup = key_lookup(plan)
 
     def route(
-        self, rows: pa.Table, places: Numbers | None = None
+        self, keyed: KeyedRows, places: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by file group; see `Router`."""
-        for path, part, numbers in self.locate(rows, places):
+        for path, part, numbers in self.locate(keyed, places):
             slices = self.latest_slices(path)
             for number, some in split(part, numbers):
                 if number >= 0:
@@ -163,14 +163,14 @@ class IndexRouter:
                     yield Target(FileGroupId(path, ""), None), some
 
     def locate(
-        self, rows: pa.Table, places: Numbers | None = None
+        self, keyed: KeyedRows, places: Numbers | None = None
     ) -> Iterator[tuple[str, pa.Table, Numbers]]:
         """Part rows by partition, and find the file group of each.
 
         Parameters
         ----------
-        rows : pyarrow.Table
-            User columns; further ones stay.
+        keyed : KeyedRows
+            The rows.
         places : numpy.ndarray of int64, optional
             What is yielded for each row, where it is known already.
 
@@ -180,10 +180,10 @@ class IndexRouter:
             Partition path; rows, with ``_hoodie_record_key``; for each the position of its slice
             among the `latest_slices`, or a negative number if its key is in none.
         """
-        keyed = rows.append_column(RECORD_KEY, self._plan.key_generator.record_keys(rows))
+        rows = keyed.with_keys
         if places is not None:
-            keyed = keyed.append_column(PLACE_COLUMN, pa.array(places))
-        for path, part in split_by_partition(self._plan, keyed):
+            rows = rows.append_column(PLACE_COLUMN, pa.array(places))
+        for path, part in split_by_partition(keyed.paths, rows):
             if places is None:
                 yield path, part, self._find(self.latest_slices(path), part)
             else:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-import pyarrow as pa
-
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
@@ -16,7 +14,7 @@ from hoodie_ds.sink.file_groups.packing import claimed
 from hoodie_ds.sink.hidden_columns import Numbers, Ownership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
-from hoodie_ds.sink.records import split_by_partition
+from hoodie_ds.sink.records import KeyedRows, split_by_partition
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice
 
@@ -54,12 +52,13 @@ class AppendWriter:
         self._budget = plan.budget
         self._flusher = Flusher(clock, metrics)
 
-    def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
-        """Take rows of the table's user columns."""
+    def write(self, keyed: KeyedRows, places: Numbers | None = None) -> None:
+        """Take rows."""
+        size = keyed.rows.nbytes
         self._flusher.collect()
-        while self._flusher.in_flight_bytes > _QUEUE_CHUNKS * rows.nbytes:
+        while self._flusher.in_flight_bytes > _QUEUE_CHUNKS * size:
             self._flusher.wait_for_one()
-        self._flusher.submit(partial(self._encode, rows), rows.nbytes)
+        self._flusher.submit(partial(self._encode, keyed), size)
 
     def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Finish the files; file groups are always this task's own."""
@@ -73,8 +72,8 @@ class AppendWriter:
         for handle in self._handles.values():
             handle.discard(cause)
 
-    def _encode(self, rows: pa.Table) -> None:
-        for partition_path, part in split_by_partition(self._plan, rows):
+    def _encode(self, keyed: KeyedRows) -> None:
+        for partition_path, part in split_by_partition(keyed.paths, keyed.rows):
             handle = self._handles.get(partition_path)
             if handle is None:
                 handle = self._handles[partition_path] = self._begin_file(partition_path)

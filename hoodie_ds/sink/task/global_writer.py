@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.file_groups.buffers import Flusher, RowBuffer
 from hoodie_ds.sink.file_groups.record_moves import write_placed
 from hoodie_ds.sink.hidden_columns import Numbers, Ownership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.stage.key_partitions import stage_by_share
 from hoodie_ds.sink.write_plan import WritePlan
 
@@ -50,12 +50,12 @@ class GlobalWriter:
         self._buffer = RowBuffer()
         self._staged: list[StagedRows] = []
 
-    def write(self, rows: pa.Table, places: Numbers | None = None) -> None:
-        """Take rows of the table's user columns; set them aside where memory is due."""
-        keyed = rows.append_column(RECORD_KEY, self._plan.key_generator.record_keys(rows))
-        if self._buffer.nbytes + keyed.nbytes > self._max_bytes:
+    def write(self, keyed: KeyedRows, places: Numbers | None = None) -> None:
+        """Take rows; set them aside where memory is due."""
+        rows = keyed.with_keys
+        if self._buffer.nbytes + rows.nbytes > self._max_bytes:
             self._set_aside()
-        self._buffer.add(keyed)
+        self._buffer.add(rows)
         held = self._buffer.nbytes
         self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
 
