@@ -20,7 +20,7 @@ from results import emit
 
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.key_lookup import KeyLookup
-from hoodie_ds.index.stored_keys import Place, SliceKeys
+from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.testing import MemoryStorage
 
@@ -43,7 +43,7 @@ def look_up(slices: list[FileSlice], stored: list[SliceKeys], asked: pa.Array) -
     """Seconds of a look-up by a state that has just been filled, and of the one after it."""
     storage, cache = MemoryStorage(), KeyCache(1 << 34)
     for slice_, held in zip(slices, stored, strict=True):
-        cache.put(Place(storage.root, slice_, ""), held)
+        cache.put(KeySource(storage.root, slice_, ""), held)
     lookup = KeyLookup(storage, False, never, cache, "")
     taken = []
     for _ in range(2):

@@ -36,7 +36,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.hoodie_table import HoodieTable
-from hoodie_ds.record.merge.hook import Merged, MergeHook
+from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
 from hoodie_ds.sink.messages import WriteResult
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.reader.snapshot import Snapshot
-from hoodie_ds.record.merge.hook import MergeHook
-from hoodie_ds.sink.commit.conflicts import again_after_conflicts
+from hoodie_ds.record.merge.merge_hook import MergeHook
+from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
@@ -234,7 +234,7 @@ class HoodieTable:
         coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
         if parsed.concurrency.is_shared and parsed.concurrency.conflict_retries:
             reader = reader.read_all()  # what can be read once cannot be written again
-        return again_after_conflicts(parsed, partial(self._write_once, coordinator, reader))
+        return retry_after_conflicts(parsed, partial(self._write_once, coordinator, reader))
 
     def _write_once(self, coordinator: Coordinator, rows: Rows) -> WriteResult:
         reader = arrow_rows(rows)

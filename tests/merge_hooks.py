@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.record.merge.hook import Merged
+from hoodie_ds.record.merge.merge_hook import Merged
 
 HOOK = "hoodie.py.merge.hook"
 MODE = "hoodie.write.record.merge.mode"

@@ -21,7 +21,7 @@ from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.task import QUERY_ID, refuse_number, task_id
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.commit.conflicts import again_after_conflicts
+from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay.replay import informed
@@ -89,7 +89,7 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
         batch_id = BatchId(identifier, number)
         if query is not None:
             batch_id = BatchId(f"{identifier}/{query}", number, formerly=identifier)
-        again_after_conflicts(options, partial(_write_once, options, rows, batch_id))
+        retry_after_conflicts(options, partial(_write_once, options, rows, batch_id))
 
     return write
 

@@ -33,7 +33,7 @@ from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import choose_index, keys_are_global
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
-from hoodie_ds.sink.hidden_columns import PLACE_COLUMN, TASK_COLUMN
+from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import key_spread
 from hoodie_ds.sink.write_checks import check_fields, resolve_operation
 from hoodie_ds.sink.write_plan import key_spec
@@ -99,7 +99,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     mapper = assigning_mapper(
         options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view
     )
-    hidden = [StructField(TASK_COLUMN, IntegerType()), StructField(PLACE_COLUMN, LongType())]
+    hidden = [StructField(TASK_COLUMN, IntegerType()), StructField(LOCATION_COLUMN, LongType())]
     rows = df.mapInArrow(mapper, StructType([*df.schema.fields, *hidden]))
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 

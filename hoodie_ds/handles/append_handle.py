@@ -15,7 +15,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
 from hoodie_ds.handles.stamp import stamp
 from hoodie_ds.meta_columns import RECORD_KEY
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import LogWrite, WriteStat

@@ -16,8 +16,8 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
 from hoodie_ds.handles.stamp import constant, stamp
 from hoodie_ds.meta_columns import FILE_NAME, RECORD_KEY
-from hoodie_ds.record.merge.hook_rule import AnyMerge, AnyMerger
-from hoodie_ds.record.merge.rule import Mask, RecordSet
+from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merge.merger import Mask, RecordSet
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile
@@ -64,7 +64,7 @@ def merge_base_file(
         stored = BaseFileReader(source, context.schema, base.path, True, base.trusted)
         compared = stored.read(_compared(context.schema, ordering_fields))
         merge = merger.over(records)
-        if merger.needs_whole_rows:
+        if merger.needs_complete_rows:
             keep = _keep_piecewise(stored, merge)
         else:
             keep = merge.keep(RecordSet.of_rows(compared, ordering_fields))

@@ -13,7 +13,7 @@ import numpy as np
 from rbloom import Bloom
 
 from hoodie_ds.index.java_hash import UInts
-from hoodie_ds.index.stored_keys import Mask, Place, SliceKeys
+from hoodie_ds.index.stored_keys import KeySource, Mask, SliceKeys
 
 _FALSE_POSITIVES: Final = 0.01
 _ASKED_FOR: Final = 10
@@ -32,26 +32,28 @@ class FrontFilter:
     def __init__(self) -> None:
         self._bloom: Bloom | None = None
         self._room = 0
-        self._places: set[Place] = set()
+        self._places: set[KeySource] = set()
 
     @property
     def nbytes(self) -> int:
         """Bytes of the filter."""
         return self._bloom.size_in_bits // 8 if self._bloom is not None else 0
 
-    def ask(self, held: Mapping[Place, SliceKeys], hashes: UInts) -> tuple[Set[Place], Mask]:
+    def ask(
+        self, held: Mapping[KeySource, SliceKeys], hashes: UInts
+    ) -> tuple[Set[KeySource], Mask]:
         """Find out which keys have to be looked for, where that is worth it.
 
         Parameters
         ----------
-        held : mapping of Place to SliceKeys
+        held : mapping of KeySource to SliceKeys
             Slices and their keys.
         hashes : numpy.ndarray of uint32, shape (keys,)
             Hashes of the keys that are asked for.
 
         Returns
         -------
-        set of Place
+        set of KeySource
             Slices that the answer is about; none where searching them costs less.
         numpy.ndarray of bool, shape (keys,)
             False for a key that is in none of them.

@@ -14,7 +14,7 @@ from functools import lru_cache
 from threading import Lock
 
 from hoodie_ds.index.front_filter import FrontFilter
-from hoodie_ds.index.stored_keys import KeyQuery, Mask, Place, SliceKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Mask, SliceKeys
 
 
 class KeyCache:
@@ -29,7 +29,7 @@ class KeyCache:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._held_bytes = 0
-        self._slices: OrderedDict[Place, SliceKeys] = OrderedDict()
+        self._slices: OrderedDict[KeySource, SliceKeys] = OrderedDict()
         self._front = FrontFilter()
         self._lock = Lock()
 
@@ -38,7 +38,7 @@ class KeyCache:
         """Bytes of the filter in front of the slices."""
         return self._front.nbytes
 
-    def get(self, place: Place) -> SliceKeys | None:
+    def get(self, place: KeySource) -> SliceKeys | None:
         """Return the keys of a slice; None if they are not kept."""
         with self._lock:
             keys = self._slices.get(place)
@@ -46,7 +46,7 @@ class KeyCache:
                 self._slices.move_to_end(place)
             return keys
 
-    def put(self, place: Place, keys: SliceKeys) -> None:
+    def put(self, place: KeySource, keys: SliceKeys) -> None:
         """Keep the keys of a slice, and let go of others where there is no room."""
         with self._lock:
             self._drop(place)
@@ -54,7 +54,9 @@ class KeyCache:
             self._held_bytes += keys.nbytes
             self._make_room()
 
-    def ask_front(self, places: Iterable[Place], query: KeyQuery) -> tuple[Set[Place], Mask]:
+    def ask_front(
+        self, places: Iterable[KeySource], query: KeyQuery
+    ) -> tuple[Set[KeySource], Mask]:
         """Return which slices need not be searched for all keys, and for which they need be.
 
         See `FrontFilter.ask`; of the places those are meant whose keys are kept.
@@ -71,7 +73,7 @@ class KeyCache:
         if not self._slices:
             self._front = FrontFilter()
 
-    def _drop(self, place: Place) -> None:
+    def _drop(self, place: KeySource) -> None:
         keys = self._slices.pop(place, None)
         if keys is not None:
             self._held_bytes -= keys.nbytes

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.stored_keys import KeyQuery, Mask, Place, SliceKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Mask, SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.checksums import check_once
@@ -89,7 +89,7 @@ class KeyLookup:
         query, order = KeyQuery.of(encoded.dictionary)
         found = np.full(len(order), -1, dtype=np.int64)
         deleted = found.copy()
-        places = [Place(self._storage.root, s, self._as_of if s.logs else "") for s in slices]
+        places = [KeySource(self._storage.root, s, self._as_of if s.logs else "") for s in slices]
         fronted, may = self._cache.ask_front(places, query)
         every, passed = np.arange(len(found)), np.flatnonzero(may)
         for number, place in enumerate(places):
@@ -109,7 +109,7 @@ class KeyLookup:
         result: Numbers = by_key[encoded.indices.to_numpy(zero_copy_only=False)]
         return result
 
-    def _holds(self, place: Place, query: KeyQuery) -> tuple[Mask, Mask]:
+    def _holds(self, place: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
         """Which keys are those of rows, and which those of deleted ones."""
         slice_, stored = place.slice, self._cache.get(place)
         if stored is not None:

@@ -142,7 +142,7 @@ def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeySource:
     """What keys were read from; another one as soon as anybody changed the slice.
 
     Parameters

@@ -10,8 +10,8 @@ import pyarrow as pa
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
-from hoodie_ds.record.merge.hook_rule import AnyMerge, AnyMerger
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -75,7 +75,7 @@ class FileSliceReader:
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
         names = self.schema.names
-        if self.merger.needs_whole_rows:
+        if self.merger.needs_complete_rows:
             return list(names)
         ordering = {p if p in names else p.partition(".")[0] for p in self.ordering_fields}
         needed = {*columns, RECORD_KEY, *ordering}

@@ -23,7 +23,7 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read
 from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.paths import TEMP, marked_file

@@ -16,8 +16,8 @@ from hoodie_ds.config.texts import texts
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.record.merge.hook_rule import merger_of
-from hoodie_ds.record.merge.rule import Merger
+from hoodie_ds.record.merge.hook_merger import merger_of
+from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView

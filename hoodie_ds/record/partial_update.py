@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from hoodie_ds.config.enums import MergeMode, PartialUpdateMode
 from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PartialUpdate
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merge.hook import Merged
+from hoodie_ds.record.merge.merge_hook import Merged
 from hoodie_ds.record.merge.ordering import order_codes
 
 Mask = npt.NDArray[np.bool_]

@@ -56,7 +56,7 @@ from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from hoodie_ds.transaction.lock import held
-from hoodie_ds.transaction.manifest import find_prepared
+from hoodie_ds.transaction.manifest import find_joinable
 from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
 from hoodie_ds.transaction.ownership import owner_text
 from hoodie_ds.transaction.pending_action import write_action
@@ -285,7 +285,7 @@ class Coordinator:
         action = write_action(table.properties, replaces=operation.replaces)
         spanned = self.options.batches_per_commit
         return timeline.with_prepared(
-            find_prepared(table, timeline, action, spanned, is_superseded)
+            find_joinable(table, timeline, action, spanned, is_superseded)
         )
 
     def _owner(self, query_id: str, attempt: str) -> str:

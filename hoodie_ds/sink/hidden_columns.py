@@ -1,8 +1,8 @@
-"""The hidden columns that `shuffle_by_file_group` writes: a row's task and maybe its place.
+"""The hidden columns that `shuffle_by_file_group` writes: a row's task and maybe location.
 
 The columns travel through Spark's shuffle. They are believed only as far as they can be checked: a
-row is where its task column says, and its place was found in the very view of the table that the
-batch is written by.
+row is where its task column says, and its location was found by the very timeline that the batch is
+written by.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Numbers = npt.NDArray[np.int64]
 TASK_COLUMN: Final = "_hoodie_ds_task"
 """Hidden column (integer): the task to which the shuffle sent the row."""
 
-PLACE_COLUMN: Final = "_hoodie_ds_place"
-"""Hidden column (int64): the view's digest above 32 bits that say where the row's key is.
+LOCATION_COLUMN: Final = "_hoodie_ds_place"
+"""Hidden column (int64): the timeline's digest above 32 bits that say where the row's key is.
 
 The number of a slice among the latest ones of its partition, by file id; or, for a key that is
 stored nowhere, the number of tasks that the shuffle has, negative.
 """
 
-HIDDEN_COLUMNS: Final = (TASK_COLUMN, PLACE_COLUMN)
+HIDDEN_COLUMNS: Final = (TASK_COLUMN, LOCATION_COLUMN)
 """Columns that are never stored."""
 
 _LOW_BITS: Final = 32
 
 
-def encode_places(view: int, places: Numbers) -> pa.Array:
-    """Return the values of `PLACE_COLUMN` for places in a view."""
-    return pa.array((np.int64(view) << _LOW_BITS) | (places & 0xFFFFFFFF))
+def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
+    """Return the values of `LOCATION_COLUMN` for locations in a timeline."""
+    return pa.array((np.int64(timeline_digest) << _LOW_BITS) | (locations & 0xFFFFFFFF))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,40 +63,40 @@ class Assignment:
     ----------
     task : int
         Number of the task.
-    view : int
+    timeline_digest : int
         Digest of the timeline that the batch is written by.
     """
 
-    def __init__(self, task: int, view: int) -> None:
+    def __init__(self, task: int, timeline_digest: int) -> None:
         self._task = task
-        self._view = view
+        self._timeline_digest = timeline_digest
         self._is_here = True
-        self._is_placed = True
+        self._is_located = True
         self.assigned_by: int | None = None
-        """Digest of the view that the rows were assigned by; None if they were not."""
+        """Digest of the timeline that the rows were assigned by; None if they were not."""
 
-    def places(self, chunk: pa.Table) -> Numbers | None:
+    def locations(self, chunk: pa.Table) -> Numbers | None:
         """Return the place of each row; None where they say nothing of this batch's view.
 
         Raises
         ------
         WriteConflictError
-            Rows were assigned by different views of the table.
+            Rows were assigned by different timelines of the table.
         """
         self._is_here = self._is_here and self._sits_here(chunk)
-        if PLACE_COLUMN not in chunk.column_names:
-            self._is_placed = False
+        if LOCATION_COLUMN not in chunk.column_names:
+            self._is_located = False
             return None
-        values = chunk.column(PLACE_COLUMN).to_numpy()
-        views = np.unique(values >> _LOW_BITS).tolist()
-        if len({*views, *({self.assigned_by} - {None})}) > 1:
-            raise WriteConflictError(mixed_views())
-        (self.assigned_by,) = views
-        if self.assigned_by != self._view:
-            self._is_placed = False
+        values = chunk.column(LOCATION_COLUMN).to_numpy()
+        digests = np.unique(values >> _LOW_BITS).tolist()
+        if len({*digests, *({self.assigned_by} - {None})}) > 1:
+            raise WriteConflictError(mixed_timelines())
+        (self.assigned_by,) = digests
+        if self.assigned_by != self._timeline_digest:
+            self._is_located = False
             return None
-        places: Numbers = values.astype(np.int32).astype(np.int64)
-        return places
+        locations: Numbers = values.astype(np.int32).astype(np.int64)
+        return locations
 
     def ownership(self, is_alone: bool, by_bucket: bool) -> Ownership:
         """Say what the task has to itself, once all rows are seen.
@@ -108,7 +108,7 @@ class Assignment:
         by_bucket : bool
             Whether a row's key names its file group.
         """
-        groups = self._is_here and (by_bucket or self._is_placed)
+        groups = self._is_here and (by_bucket or self._is_located)
         return Ownership(is_alone or groups, is_alone or self._is_here)
 
     def _sits_here(self, chunk: pa.Table) -> bool:
@@ -118,8 +118,8 @@ class Assignment:
         return bool(extremes["min"] == self._task == extremes["max"])
 
 
-def mixed_views() -> str:
-    """Return the message for rows of one batch that were assigned by different views."""
+def mixed_timelines() -> str:
+    """Return the message for rows of one batch that were assigned by different timelines."""
     return (
         "another writer changed the table while this batch's rows were being assigned to file "
         "groups; the batch is not committed and can be run again"

@@ -1,7 +1,7 @@
 """How ``write.task.max.size`` is shared out within a task.
 
 The cap is on all that a task holds for its rows, as in Hudi's Flink writer: buffers are half of it;
-the other half is for folding rows of one key and for encoding, which need copies.
+the other half is for combining rows of one key and for encoding, which need copies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MemoryBudget:
         Rows of one file group that are flushed together.
     encode_bytes : int
         Rows that are encoded as one row group or log block.
-    placing_bytes : int
+    locating_bytes : int
         Rows whose keys are compared together where they are unique in the whole table; half of the
         buffers' share, as the other half is for what comes out of it.
     chunk_bytes : int
@@ -35,7 +35,7 @@ class MemoryBudget:
     buffer_bytes: int
     flush_bytes: int
     encode_bytes: int
-    placing_bytes: int
+    locating_bytes: int
     chunk_bytes: int
     lookup_bytes: int
 

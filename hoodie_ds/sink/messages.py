@@ -47,13 +47,13 @@ class StagedRows:
     sequence : int
         Order among the files that one task staged for one group.
     are_inserts : bool
-        Folded rows of keys that the group does not have.
+        Combined rows of keys that the group does not have.
     checksum : str
         xxh64 of the file, 16 hexadecimal digits.
     nbytes : int
         Arrow bytes of the rows, where somebody asks for them.
-    shares : tuple of int
-        The share of the keys of each record batch, where rows were staged by shares.
+    key_partitions : tuple of int
+        The key partition of each record batch, where rows were staged by key partition.
     batches : tuple of int or None
         The record batches that are meant; all if None.
     """
@@ -65,7 +65,7 @@ class StagedRows:
     are_inserts: bool = False
     checksum: str = ""
     nbytes: int = 0
-    shares: tuple[int, ...] = ()
+    key_partitions: tuple[int, ...] = ()
     batches: tuple[int, ...] | None = None
 
 

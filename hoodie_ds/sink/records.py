@@ -17,7 +17,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
 
 

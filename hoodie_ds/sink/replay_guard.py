@@ -25,9 +25,9 @@ from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.paths import TURNS, commit_path, numbered_path
+from hoodie_ds.timeline.paths import DECISIONS, commit_path, numbered_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
-from hoodie_ds.transaction.decision_log import newest_turn
+from hoodie_ds.transaction.decision_log import newest_decision
 
 PENDING_KEY: Final = "_hoodie_ds_pending"
 """Key in the extra metadata of our commits: times of the instants that were pending beside it."""
@@ -96,7 +96,7 @@ class ReplayGuard:
     def load(cls, storage: Storage, timeline: Timeline) -> ReplayGuard:
         """Read the guard from the newest commits, back to one of ours.
 
-        Where other engines have archived all of ours, the newest turn has carried it on.
+        Where other engines have archived all of ours, the newest decision has carried it on.
 
         Raises
         ------
@@ -117,8 +117,8 @@ class ReplayGuard:
                 times = extra[PENDING_KEY].split()
                 waiting = filter(None, map(timeline.commit_at, reversed(times)))
                 found_ours = True
-        if not found_ours and (turn := newest_turn(storage)) is not None:
-            guard = guard.merged(cls.parse(turn.carried, numbered_path(TURNS, turn.number)))
+        if not found_ours and (newest := newest_decision(storage)) is not None:
+            guard = guard.merged(cls.parse(newest.carried, numbered_path(DECISIONS, newest.number)))
         return guard
 
     def merged(self, other: ReplayGuard) -> ReplayGuard:

@@ -101,7 +101,7 @@ def _write_rows(
     late = no_late_files(pending, time, context.files)
     with told_if_undone(pending, time), alive(pending, time), late, _discarding(writer):
         for chunk, keyed in chunks:
-            writer.write(keyed, assignment.places(chunk))
+            writer.write(keyed, assignment.locations(chunk))
             digest += digest_of(plan, batch_id, keyed.rows)  # while they are encoded
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, plan.layout is not None)
@@ -123,9 +123,9 @@ def _write_rows(
 def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
     if plan.index is None:
         return AppendWriter
-    # Rows that are neither looked up nor folded are inserts, one beside another.
-    folds = plan.looks_up or plan.options.combine_before_insert
-    return GlobalWriter if plan.has_global_keys and folds else KeyedWriter
+    # Rows that are neither looked up nor combined are inserts, one beside another.
+    combines = plan.looks_up or plan.options.combine_before_insert
+    return GlobalWriter if plan.has_global_keys and combines else KeyedWriter
 
 
 @contextmanager

@@ -26,9 +26,9 @@ from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
-from hoodie_ds.record.merge.concat import Concat
-from hoodie_ds.record.merge.hook_rule import HookMerger, merger_of
-from hoodie_ds.record.merge.rule import Merger
+from hoodie_ds.record.merge.concat_merger import ConcatMerger
+from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
+from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
@@ -137,11 +137,11 @@ class WritePlan:
         return merger_of(self.table.properties, self.options.merge_hook)
 
     @property
-    def merger(self) -> Merger | HookMerger | Concat:
+    def merger(self) -> Merger | HookMerger | ConcatMerger:
         """Merges incoming records into what is stored; an insert puts them beside it."""
         if self.operation.merges and not self.rows_are_merged:
             return self.stored_merger
-        return Concat(self.stored_merger if self.combines else None)
+        return ConcatMerger(self.stored_merger if self.combines else None)
 
     @property
     def combines(self) -> bool:

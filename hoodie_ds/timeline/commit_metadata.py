@@ -31,8 +31,8 @@ CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
 INPUTS_KEY: Final = "_hoodie_ds_inputs"
 """Key in the extra metadata of our commits: JSON, by query and batch, of digests of their rows."""
 
-TURN_KEY: Final = "_hoodie_ds_turn"
-"""Key in the extra metadata of our commits: the turn after which conflicts were looked for."""
+DECISION_KEY: Final = "_hoodie_ds_turn"
+"""Key in the extra metadata of our commits: the decision after which conflicts were looked for."""
 
 DIGEST_KEY: Final = "_hoodie_ds_digest"
 """Key of the extra metadata of what we write: xxh64 of all that the body says."""

@@ -23,7 +23,7 @@ HEARTBEATS: Final = f"{HOODIE}/.heartbeat"
 FILE_LOCK: Final = f"{HOODIE}/lock"
 LOCKS: Final = f"{HOODIE}/.locks"
 LEASES: Final = f"{LOCKS}/leases"
-TURNS: Final = f"{LOCKS}/turns"
+DECISIONS: Final = f"{LOCKS}/turns"
 WRITERS: Final = f"{LOCKS}/writers"
 SUMMARIES: Final = f"{LOCKS}/summaries"
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
@@ -86,7 +86,7 @@ def heartbeat_path(time: str) -> str:
 
 
 def numbered_path(folder: str, number: int) -> str:
-    """Path of one of a folder's files that are counted: `TURNS`, `LEASES`."""
+    """Path of one of a folder's files that are counted: `DECISIONS`, `LEASES`."""
     return f"{folder}/{number:012d}"
 
 
@@ -111,7 +111,7 @@ def staged_path(time: str, name: str) -> str:
     return f"{temp_folder(time)}/staged/{name}.arrow"
 
 
-def fill_claim_path(time: str, batch_number: int, partition_path: str, file_id: str) -> str:
+def reservation_path(time: str, batch_number: int, partition_path: str, file_id: str) -> str:
     """Path of the mark by which a task claims a small file for its inserts."""
     partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
     return f"{temp_folder(time)}/fill/{batch_number}_{partition}_{file_id}"

@@ -23,12 +23,12 @@ from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline, save_timeline
 from hoodie_ds.transaction import heartbeat
-from hoodie_ds.transaction.decision_log import Decision, Turn, following_turn, take_turn
+from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
 from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
-from hoodie_ds.transaction.resolution import settle
+from hoodie_ds.transaction.resolution import apply_pending
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -42,51 +42,51 @@ class Exclusion:
     pending : PendingAction
         The action.
     clock : Clock
-        For rollbacks of others' instants that were decided and not carried out.
+        For rollbacks of others' instants that were decided and not applied.
     """
 
     pending: PendingAction
     clock: Clock
-    _before: Turn | None = None
+    _before: Decision | None = None
 
     @property
     def number(self) -> int:
-        """The turn that `settle` found; 0 before the first."""
+        """Number of the decision that `apply_pending` found; 0 before the first."""
         return self._before.number if self._before else 0
 
-    def settle(self, timeline: Timeline) -> Timeline:
-        """Carry out the newest decision, and return the timeline with all that was decided.
+    def apply_pending(self, timeline: Timeline) -> Timeline:
+        """Apply the newest decision, and return the timeline with all that was decided.
 
-        It may be the one given. Not beside other writers: those of other engines take no turns.
+        It may be the one given. Not beside other writers: those of other engines log no decisions.
         """
         known = None if self.pending.is_shared else timeline
-        self._before, timeline = settle(self.pending.table, self.clock, known)
+        self._before, timeline = apply_pending(self.pending.table, self.clock, known)
         return timeline
 
-    def decide(
-        self, decision: Decision, instant: Instant, carried: Mapping[str, str] | None = None
+    def append(
+        self, outcome: Outcome, instant: Instant, carried: Mapping[str, str] | None = None
     ) -> bool:
-        """Decide about the action's instant: take the next turn.
+        """Decide about the action's instant: append to the decision log.
 
         Parameters
         ----------
-        decision : Decision
+        outcome : Outcome
             To complete the instant, or that it waits for further batches.
         instant : Instant
             The action's, whose manifest is there.
         carried : mapping of str to str, optional
-            Entries of the replay guard, which the turn keeps where others archive the commit;
-            by default those of the turn before.
+            Entries of the replay guard, which the log keeps where others archive the commit;
+            by default those of the decision before.
 
         Returns
         -------
         bool
-            False if others decided something since `settle`.
+            False if others decided something since `apply_pending`.
         """
-        turn = following_turn(self._before, decision, instant, self.pending.attempt)
+        decision = next_decision(self._before, outcome, instant, self.pending.attempt)
         if carried is not None:
-            turn = replace(turn, carried=carried)
-        return take_turn(self.pending.storage, turn)
+            decision = replace(decision, carried=carried)
+        return append_decision(self.pending.storage, decision)
 
 
 @contextmanager

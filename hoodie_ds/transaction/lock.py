@@ -1,7 +1,7 @@
 """Locks: keep several writers of a table from completing commits at the same time.
 
 They spare writers work that would be in vain, and work together with other engines that take the
-same lock. What is right does not hang on them: see `turns`.
+same lock. What is right does not hang on them: see `decision_log`.
 """
 
 from __future__ import annotations

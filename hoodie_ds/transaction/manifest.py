@@ -84,7 +84,7 @@ def complete_from_manifest(storage: Storage, instant: Instant) -> bool:
     return True
 
 
-def find_prepared(
+def find_joinable(
     table: Table,
     timeline: Timeline,
     action: Action,

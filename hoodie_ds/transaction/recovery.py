@@ -28,7 +28,7 @@ from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
 from hoodie_ds.transaction.manifest import Judge, never
 from hoodie_ds.transaction.ownership import is_of_several, owner_of
-from hoodie_ds.transaction.resolution import decide, settle
+from hoodie_ds.transaction.resolution import apply_pending, resolve_instant
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS, finish_rollback
 from hoodie_ds.transaction.sweep import left_over, sweep
 
@@ -132,7 +132,7 @@ def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: Ju
         alone = is_ours(table, instant) and not _is_of_several(table, instant)
         return alone and not superseded(table, timeline, instant)
 
-    decide(table, instant, clock, may_complete=may_complete)
+    resolve_instant(table, instant, clock, may_complete=may_complete)
 
 
 def _is_of_several(table: Table, instant: Instant) -> bool:
@@ -174,7 +174,7 @@ def recover_lazily(
         Others held the lock all the time.
     """
     found = left_over(table.storage)
-    _, timeline = settle(table, clock)
+    _, timeline = apply_pending(table, clock)
     refuse_restore(table.storage.root, timeline)
     refuse_clustering(table, timeline)
     unfinished = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
@@ -191,7 +191,7 @@ def recover_lazily(
                 if rollback in still:
                     finish_rollback(table, rollback, clock)
             for instant in dead:
-                decide(table, instant, clock)
+                resolve_instant(table, instant, clock)
         timeline = load_timeline(table.storage)
     # Tasks that are about to open an instant have files there before it is on the timeline.
     young = format_time(clock.now_ms() - timeout_ms, utc=table.properties.timeline_in_utc)

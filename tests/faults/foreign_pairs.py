@@ -1,6 +1,6 @@
 """A writer of ours beside another engine, for the schedule explorer.
 
-The other engine takes the lock that both know, as Hudi on the JVM does, and takes no turns. What it
+The other engine takes the lock that both know, as Hudi on the JVM does, and no decision. What it
 carries out it has read when it planned it.
 """
 

@@ -244,7 +244,7 @@ def test_an_open_instant_goes_on_in_an_application_that_counts_anew() -> None:
 
 
 def test_a_writer_that_is_rolled_back_just_before_its_turn() -> None:
-    """Whoever rolls it back decides nothing else, so that the turn's number alone tells."""
+    """Whoever rolls it back decides nothing else, so that the decision's number alone tells."""
     done: list[Any] = []
     clock = SimClock()
     storage, options = MemoryStorage(clock=clock), {**OPTIONS, **SEVERAL}

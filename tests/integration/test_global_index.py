@@ -17,7 +17,7 @@ from hoodie_ds.errors import OptionError, RecordKeyError
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.record.keys.keygen import KeySpec
-from hoodie_ds.record.merge.hook import Merged
+from hoodie_ds.record.merge.merge_hook import Merged
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task

@@ -20,7 +20,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.handles.merge_handle import merge_base_file
 from hoodie_ds.meta_columns import with_meta_columns
-from hoodie_ds.record.merge.rule import Merger, RecordSet
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName

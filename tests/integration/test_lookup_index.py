@@ -16,7 +16,7 @@ from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.key_lookup import KeyLookup
-from hoodie_ds.index.stored_keys import KeyQuery, Mask, Place, SliceKeys, StoredKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Mask, SliceKeys, StoredKeys
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -241,7 +241,7 @@ def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
     assert lookup.find(slices, pa.array(["a", "k001", "zz"])).tolist() == [-1, -1, -1]
     # Range and bloom filter denied them all.
-    assert [cache.get(Place(storage.root, found, "")) for found in slices] == [None, None]
+    assert [cache.get(KeySource(storage.root, found, "")) for found in slices] == [None, None]
 
 
 def _no_logs(slice_: FileSlice) -> SliceKeys:

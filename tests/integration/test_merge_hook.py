@@ -10,7 +10,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.errors import MergeHookError, OptionError
-from hoodie_ds.record.merge.hook import Merged
+from hoodie_ds.record.merge.merge_hook import Merged
 from hoodie_ds.timeline.timeline import read_commit
 from tests.merge_hooks import HOOK, MODE, add, fails
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, found, tree, trips

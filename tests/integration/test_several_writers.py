@@ -37,9 +37,9 @@ from hoodie_ds.testing import (
     SimulatedCrash,
 )
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import FILE_LOCK, LEASES, TURNS, heartbeat_path, numbered_path
+from hoodie_ds.timeline.paths import DECISIONS, FILE_LOCK, LEASES, heartbeat_path, numbered_path
 from hoodie_ds.timeline.timeline import load_timeline
-from hoodie_ds.transaction.decision_log import newest_turn
+from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.rollback import roll_back
@@ -192,8 +192,8 @@ def test_the_living_are_left_alone_and_the_dead_undone(town: Town) -> None:
 
 
 def test_a_commit_that_was_decided_is_carried_out_by_others(town: Town) -> None:
-    """Its writer died between its turn and the completed file."""
-    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    """Its writer died between its decision and the completed file."""
+    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=f"{DECISIONS}/*")
     with pytest.raises(SimulatedCrash):
         Written(
             town.writer(FaultyStorage(town.storage, [crash])),
@@ -209,7 +209,7 @@ def test_a_commit_that_was_decided_is_carried_out_by_others(town: Town) -> None:
 
 def test_a_conflict_with_a_decided_commit_is_seen(town: Town) -> None:
     rival = Written(town.writer(), trips(("a", "x", 3, 3.0)))
-    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=f"{DECISIONS}/*")
     with pytest.raises(SimulatedCrash):
         Written(
             town.writer(FaultyStorage(town.storage, [crash])), trips(("a", "x", 2, 2.0))
@@ -221,16 +221,16 @@ def test_a_conflict_with_a_decided_commit_is_seen(town: Town) -> None:
 
 
 def test_a_commit_of_another_engine_while_the_lock_is_waited_for_is_a_conflict(town: Town) -> None:
-    """Other engines take the lock, and no turn."""
+    """Other engines take the lock, and log no decision."""
     rival = Written(town.writer(), trips(("a", "x", 3, 3.0)))
 
     def other_is_faster(operation: Operation) -> None:
         if operation.kind is Kind.PUT and operation.path.startswith(LEASES) and not seen:
             seen.append(operation.path)
             rival.commit()
-            turn = newest_turn(town.storage)
-            assert turn is not None
-            town.storage.delete(numbered_path(TURNS, turn.number))
+            decision = newest_decision(town.storage)
+            assert decision is not None
+            town.storage.delete(numbered_path(DECISIONS, decision.number))
 
     seen: list[str] = []
     slower = Written(
@@ -245,11 +245,11 @@ def test_a_commit_of_another_engine_while_the_lock_is_waited_for_is_a_conflict(t
 
 @pytest.mark.parametrize("same", [True, False], ids=["same group", "other group"])
 def test_a_writer_that_stood_still_longer_than_its_lock(town: Town, same: bool) -> None:
-    """It goes on just before its turn, as if it had the lock."""
+    """It goes on just before its decision, as if it had the lock."""
     done: list[str] = []
 
     def others(operation: Operation) -> None:
-        if operation.kind is Kind.PUT and operation.path.startswith(TURNS) and not done:
+        if operation.kind is Kind.PUT and operation.path.startswith(DECISIONS) and not done:
             done.append(operation.path)
             town.clock.advance(300_001)
             rows = trips(("a", "x", 5, 5.0)) if same else trips(("b", "y", 5, 5.0))
@@ -272,7 +272,7 @@ def test_a_writer_that_was_taken_for_dead_just_before_its_turn(town: Town) -> No
     done: list[str] = []
 
     def others(operation: Operation) -> None:
-        if operation.kind is Kind.PUT and operation.path.startswith(TURNS) and not done:
+        if operation.kind is Kind.PUT and operation.path.startswith(DECISIONS) and not done:
             done.append(operation.path)
             town.clock.advance(DEAD_MS)
             town.put(trips(("b", "y", 5, 5.0)))
@@ -345,7 +345,7 @@ def test_every_lock_keeps_others_out_and_lets_them_in_afterwards(town: Town, pro
     named = {"hoodie__write__lock__provider": LOCKS + provider}
 
     def others(operation: Operation) -> None:
-        if operation.kind is Kind.PUT and operation.path.startswith(TURNS) and not seen:
+        if operation.kind is Kind.PUT and operation.path.startswith(DECISIONS) and not seen:
             rival = Written(town.writer(**named), trips(("b", "y", 5, 5.0)))
             with pytest.raises(LockTimeoutError) as refused:
                 rival.commit()
@@ -373,9 +373,9 @@ def test_a_file_lock_that_was_left_behind_is_taken_when_it_is_old(town: Town) ->
 def test_turns_are_forgotten_but_for_the_last(town: Town) -> None:
     for number in range(30):
         town.put(trips(("a", "x", number, 0.0)))
-    turns = [path for path in town.storage.files if path.startswith(TURNS)]
-    assert len(turns) <= 22
-    assert max(turns).endswith("000000000031")
+    decisions = [path for path in town.storage.files if path.startswith(DECISIONS)]
+    assert len(decisions) <= 22
+    assert max(decisions).endswith("000000000031")
 
 
 @pytest.mark.parametrize(
@@ -415,8 +415,8 @@ def test_a_late_task_does_not_bring_an_undone_instant_back(town: Town, mode: str
 
 
 def test_a_manifest_without_a_turn_commits_nothing_for_a_single_writer_either(town: Town) -> None:
-    """The mode was changed after a writer had died between its manifest and its turn."""
-    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    """The mode was changed after a writer had died between its manifest and its decision."""
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{DECISIONS}/*")
     dead = Written(town.writer(FaultyStorage(town.storage, [crash])), trips(("a", "x", 4, 4.0)))
     with pytest.raises(SimulatedCrash):
         dead.commit()
@@ -494,7 +494,7 @@ def test_a_time_that_a_rollback_takes_meanwhile_is_left_to_it(town: Town) -> Non
 
 
 @pytest.mark.parametrize("mode", ["SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"])
-@pytest.mark.parametrize("stop", ["*/manifest_1.json", f"{TURNS}/*", "*commit"])
+@pytest.mark.parametrize("stop", ["*/manifest_1.json", f"{DECISIONS}/*", "*commit"])
 def test_an_old_driver_that_stood_still_in_its_commit(town: Town, stop: str, mode: str) -> None:
     """The new one takes the same batch up, and then the old one goes on."""
     changes = {"hoodie__write__concurrency__mode": mode}
@@ -525,7 +525,7 @@ def test_a_manifest_whose_batch_was_committed_since_is_not_completed(kind: str) 
     place.options[TYPE] = kind
     place.put(FIRST)
     rows = trips(("k", "x", 1, 1.0))
-    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{DECISIONS}/*")
     old = place.writer(FaultyStorage(place.storage, [crash]))
     batch = old.begin(rows.schema)
     new = Written(place.writer(), rows, BatchId("q", 0))
@@ -542,15 +542,15 @@ def test_a_manifest_whose_batch_was_committed_since_is_not_completed(kind: str) 
 def test_a_whole_manifest_that_recovery_completes_is_carried_on(town: Town) -> None:
     """And its batch is known, even where all commits of ours are archived."""
     alone = {"hoodie__write__concurrency__mode": "SINGLE_WRITER"}
-    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{TURNS}/*")
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{DECISIONS}/*")
     storage = FaultyStorage(town.storage, [crash])
     with pytest.raises(SimulatedCrash):
         Written(town.writer(storage, **alone), trips(("a", "x", 2, 2.0)), BatchId("q", 0)).commit()
     town.writer(**alone).begin(FIRST.schema)
     assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 1, 1.0)]
-    turn = newest_turn(town.storage)
-    assert turn is not None
-    assert ReplayGuard.parse(turn.carried, "a turn").holds(BatchId("q", 0))
+    decision = newest_decision(town.storage)
+    assert decision is not None
+    assert ReplayGuard.parse(decision.carried, "a decision").holds(BatchId("q", 0))
 
 
 def test_a_manifest_whose_keys_were_not_compared_commits_nothing() -> None:

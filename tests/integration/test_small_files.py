@@ -11,7 +11,7 @@ from xxhash import xxh3_128_hexdigest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.record.merge.hook import Merged
+from hoodie_ds.record.merge.merge_hook import Merged
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.model import names, sink, turns, writers
+from tests.model import decisions, names, sink, writers
 from tests.model.explore import Model, explore
 from tests.model.variants import LARGE, SMALL, UNSAFE, VAST
 from tests.tally import tally
@@ -18,8 +18,8 @@ ENOUGH = 200_000
 EXHAUSTED = {
     "writers G optimistic on local clocks, put-if-absent",
     "writers J pessimistic on local clocks, put-if-absent",
-    "turns, two tasks each",
-    "turns, dead writers' manifests",
+    "decisions, two tasks each",
+    "decisions, dead writers' manifests",
 }
 """Those of `LARGE` that have fewer states than that."""
 
@@ -63,7 +63,7 @@ class Reaching(NamedTuple):
         return None
 
 
-def _ends(*steps: str) -> Callable[[turns.State], bool]:
+def _ends(*steps: str) -> Callable[[decisions.State], bool]:
     return lambda state: tuple(process.step for process in state.processes[:-1]) == steps
 
 
@@ -74,23 +74,25 @@ REACHED: dict[str, Reaching] = {
     "a batch is logged after a crash and a lost answer": Reaching(
         SMALL["sink"], lambda state: bool(state.logged and state.crashes and state.lost)
     ),
-    "both writers commit": Reaching(SMALL["turns, one recovers"], _ends("committed", "committed")),
+    "both writers commit": Reaching(
+        SMALL["decisions, one recovers"], _ends("committed", "committed")
+    ),
     "one commits and one is refused": Reaching(
-        SMALL["turns, one file group"], _ends("committed", "failed")
+        SMALL["decisions, one file group"], _ends("committed", "failed")
     ),
     "a replay finds its batch": Reaching(
-        SMALL["turns, one micro-batch"],
+        SMALL["decisions, one micro-batch"],
         lambda state: _ends("committed", "committed")(state) and len(state.order) == 1,
     ),
     "a dead writer's decision is carried out": Reaching(
-        SMALL["turns, one file group"],
+        SMALL["decisions, one file group"],
         lambda state: state.processes[0].step == "dead" and state.order == (1,),
     ),
     "a living writer is rolled back": Reaching(
-        SMALL["turns, one recovers"], _ends("failed", "committed")
+        SMALL["decisions, one recovers"], _ends("failed", "committed")
     ),
     "a dead writer's rollback is carried out": Reaching(
-        SMALL["turns, one recovers"],
+        SMALL["decisions, one recovers"],
         lambda state: state.processes[1].step == "dead" and any(i.undone for i in state.instants),
     ),
 }
@@ -119,7 +121,7 @@ def test_the_rules_are_enough_far_on(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [writers, sink, turns, names], ids=lambda module: module.__name__
+    "module", [writers, sink, decisions, names], ids=lambda module: module.__name__
 )
 def test_models_name_functions_that_exist(module: Any) -> None:
     rows = [line for line in module.__doc__.splitlines() if line.startswith("|")]

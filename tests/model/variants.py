@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from tests.model.decisions import Rules, Turns, Writer
 from tests.model.explore import Model
 from tests.model.names import Names
 from tests.model.sink import Sink
-from tests.model.turns import Rules, Turns, Writer
 from tests.model.writers import Writers
 
 
@@ -161,14 +161,14 @@ SMALL: Final[dict[str, Model[Any]]] = {
     "writers A": Writers(operations=2, crashes=1),
     "sink": Sink(),
     "names": Names(),
-    "turns, one file group": Turns((ONE, SAME_GROUP)),
-    "turns, one recovers": Turns((ONE, RECOVERS)),
-    "turns, one micro-batch": Turns((ONE, SAME_BATCH)),
-    "turns, a dead writer's manifest": Turns(
+    "decisions, one file group": Turns((ONE, SAME_GROUP)),
+    "decisions, one recovers": Turns((ONE, RECOVERS)),
+    "decisions, one micro-batch": Turns((ONE, SAME_BATCH)),
+    "decisions, a dead writer's manifest": Turns(
         (ONE, SAME_GROUP), Rules(dead_manifest="the next turn")
     ),
-    "turns, early time": Turns((ONE, RECOVERS, LATER), early=True),
-    "turns, sweep": Turns((ONE, ONLY_SWEEPS)),
+    "decisions, early time": Turns((ONE, RECOVERS, LATER), early=True),
+    "decisions, sweep": Turns((ONE, ONLY_SWEEPS)),
     "a lock that ends with its holder's death, and no turns": Turns(
         (ONE, SAME_GROUP), Rules(turns=False, lock="until death"), crashes=0
     ),
@@ -181,12 +181,12 @@ LARGE: Final[dict[str, Model[Any]]] = {
     **{f"writers {k}": Writers(operations=4, crashes=1, **v) for k, v in WRITERS.items()},
     "sink, another writer": Sink(other=True),
     "sink, two micro-batches of two parts": Sink(batches=2, parts=2),
-    "turns, two tasks each": Turns(BOTH, crashes=2, lost=1),
-    "turns, three writers": Turns(THREE),
-    "turns, dead writers' manifests": Turns(
+    "decisions, two tasks each": Turns(BOTH, crashes=2, lost=1),
+    "decisions, three writers": Turns(THREE),
+    "decisions, dead writers' manifests": Turns(
         BOTH, Rules(dead_manifest="the next turn"), crashes=2, lost=1
     ),
-    "turns, a sweep beside two writers": Turns((*BOTH, ONLY_SWEEPS)),
+    "decisions, a sweep beside two writers": Turns((*BOTH, ONLY_SWEEPS)),
 }
 
 VAST: Final[dict[str, Model[Any]]] = {
@@ -195,10 +195,10 @@ VAST: Final[dict[str, Model[Any]]] = {
     },
     "sink, another writer": Sink(batches=2, parts=2, other=True),
     "sink, crashes": Sink(batches=2, parts=2, crashes=2, lost=2, attempts=2),
-    "turns, three writers that live": Turns((ONE, SAME_GROUP, Writer(2, 1)), crashes=0),
-    "turns, three writers": Turns(THREE, crashes=2, lost=1),
-    "turns, three writers of a file group": Turns(
+    "decisions, three writers that live": Turns((ONE, SAME_GROUP, Writer(2, 1)), crashes=0),
+    "decisions, three writers": Turns(THREE, crashes=2, lost=1),
+    "decisions, three writers of a file group": Turns(
         (Writer(0, 0, tasks=2), Writer(1, 0, tasks=2), Writer(2, 0)), crashes=2, lost=1
     ),
-    "turns, a sweep beside two writers": Turns((*BOTH, ONLY_SWEEPS), crashes=2, lost=1),
+    "decisions, a sweep beside two writers": Turns((*BOTH, ONLY_SWEEPS), crashes=2, lost=1),
 }

@@ -73,10 +73,10 @@ def listing_again(slices: Any, snapshot: Any) -> Any:
     return slices(Changed(snapshot, _view=Changed(view, slices_among=listed)))
 
 
-def knowing_no_other(settle: Any, exclusion: Any, timeline: Any) -> Any:
+def knowing_no_other(apply_pending: Any, exclusion: Any, timeline: Any) -> Any:
     """Take the timeline of before the lock, as a single writer may."""
     changed = Changed(exclusion, pending=Changed(exclusion.pending, is_shared=False))
-    found = settle(changed, timeline)
+    found = apply_pending(changed, timeline)
     exclusion._before = changed._before
     return found
 

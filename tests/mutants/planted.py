@@ -58,7 +58,7 @@ RETRYING = "tests/unit/storage/test_retrying.py"
 OVERTAKEN = "tests/faults/regressions/test_overtaken.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
 LATE = "tests/faults/regressions/test_late_drivers_and_tasks.py"
-MERGER = "tests/unit/record/merge/test_rule.py"
+MERGER = "tests/unit/record/merge/test_merger.py"
 MERGE_RULE = "tests/faults/regressions/test_merge_rule.py"
 
 
@@ -660,7 +660,9 @@ RECOVERIES = [
     ),
     Mutant(
         "a whole manifest is rolled back",
-        within("_finish_or_undo", decide=Around(lambda decide, *given, **_: decide(*given))),
+        within(
+            "_finish_or_undo", resolve_instant=Around(lambda resolve, *given, **_: resolve(*given))
+        ),
         "tests/unit/transaction/test_recovery.py::test_a_whole_manifest_is_committed",
         "P3: micro-batches that Spark has moved past are lost",
     ),
@@ -1010,11 +1012,11 @@ STORAGE = [
 WRITERS = "tests/integration/test_several_writers.py"
 LOCKS_AND_TURNS = [
     Mutant(
-        "a batch that waits for further ones takes no turn",
+        "a batch that waits for further ones is not logged",
         instead(
-            "Exclusion.decide",
-            lambda decide, exclusion, decision, *given: (
-                decision.name == "PREPARE" or decide(exclusion, decision, *given)
+            "Exclusion.append",
+            lambda append, exclusion, outcome, *given: (
+                outcome.name == "KEEP_OPEN" or append(exclusion, outcome, *given)
             ),
         ),
         f"{LATE}::test_a_batch_was_reported_as_written_that_another_driver_had_undone",
@@ -1070,7 +1072,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a conflict is never tried again",
-        instead("again_after_conflicts", lambda again, options, write: write()),
+        instead("retry_after_conflicts", lambda again, options, write: write()),
         f"{OVERTAKEN}::test_a_conflict_was_the_end_whatever_hudis_option_said",
         "writers die of their first conflict",
     ),
@@ -1109,26 +1111,26 @@ LOCKS_AND_TURNS = [
         "P11: what a dead writer left is never undone",
     ),
     Mutant(
-        "a turn is put over another's",
+        "a decision is put over another's",
         instead("put_decisively", overwriting),
         f"{WRITERS}::test_a_writer_that_stood_still_longer_than_its_lock",
         "P3: a writer that lost its lock commits all the same",
     ),
     Mutant(
-        "a commit takes no turn",
-        within("Exclusion.decide", take_turn=returns(True)),
+        "a commit is not logged",
+        within("Exclusion.append", append_decision=returns(True)),
         "tests/integration/test_several_writers.py::test_a_writer_that_stood_still_longer_than_its_lock",
         "P3: safety hangs on a lock alone, and its lease ends",
     ),
     Mutant(
-        "a rollback takes no turn",
-        within("decide", take_turn=returns(True)),
+        "a rollback is not logged",
+        within("resolve_instant", append_decision=returns(True)),
         "tests/faults/test_promises.py::test_a_writer_that_is_rolled_back_just_before_its_turn",
         "P3: a commit is rolled back while it is completed",
     ),
     Mutant(
         "what was decided is left to whoever decided it",
-        within("settle", _carry_out=nothing),
+        within("apply_pending", _apply=nothing),
         "tests/integration/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",
         "P3: a decided commit is rolled back",
     ),
@@ -1140,7 +1142,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "the timeline is not loaded again under the lock",
-        instead("Exclusion.settle", knowing_no_other),
+        instead("Exclusion.apply_pending", knowing_no_other),
         f"{WRITERS}::test_a_commit_of_another_engine_while_the_lock_is_waited_for_is_a_conflict",
         "P3: an update in between is lost",
     ),
@@ -1157,8 +1159,8 @@ LOCKS_AND_TURNS = [
         "P2: a batch of an old driver comes twice",
     ),
     Mutant(
-        "a turn forgets what the one before it carried",
-        instead("following_turn", lambda following, *given: replace(following(*given), carried={})),
+        "a decision forgets what the one before it carried",
+        instead("next_decision", lambda following, *given: replace(following(*given), carried={})),
         "tests/unit/sink/replay/test_replay.py::test_without_any_commit_of_ours_all_is_known_still",
         "P2: a batch comes twice where others archive",
     ),
@@ -1279,7 +1281,7 @@ LOCKS_AND_TURNS = [
         "P13: a commit is gone",
     ),
     Mutant(
-        "a manifest counts without a turn",
+        "a manifest counts without a decision",
         within("_finish_or_undo", _is_of_several=returns(False)),
         f"{WRITERS}::test_a_manifest_whose_keys_were_not_compared_commits_nothing",
         "P3: an update that nobody checked for conflicts",
@@ -1291,7 +1293,7 @@ LOCKS_AND_TURNS = [
         "P11: a file that no rollback finds",
     ),
 ]
-"""Of several writers: locks, heartbeats, turns."""
+"""Of several writers: locks, heartbeats, decisions."""
 
 TEXTS = [
     Mutant(

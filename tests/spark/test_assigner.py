@@ -14,7 +14,7 @@ import pytest
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
-from hoodie_ds.sink.hidden_columns import PLACE_COLUMN
+from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.interop.hudi_rs import read_with_hudi_rs
@@ -60,7 +60,7 @@ def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, in
         .parquet(str(tmp_path / "source"))
     )
     rows = shuffle_by_file_group(stream, options)
-    assert PLACE_COLUMN in rows.columns
+    assert LOCATION_COLUMN in rows.columns
     query = (
         rows.writeStream.format("hoodie_py")
         .options(**options)
@@ -95,7 +95,7 @@ def test_batches_through_the_assigner_and_without_it(spark: Any, tmp_path: Path,
             if name == "shuffled":
                 df = shuffle_by_file_group(df, options)
                 # Of an empty table nothing can be looked up: the JVM spreads the keys.
-                assert (PLACE_COLUMN in df.columns) == (number > 0)
+                assert (LOCATION_COLUMN in df.columns) == (number > 0)
             df.write.format("hoodie_py").options(**options).mode("append").save()
         results.append(found(HoodieTable(str(tmp_path / name))))
     assert results[0] == results[1] == folded(made)

@@ -106,7 +106,7 @@ PARTITIONS_TO_DELETE: Final = Option(
 COMBINE_BEFORE_INSERT: Final = Option(
     "hoodie.combine.before.insert",
     BOOLEAN,
-    "Fold rows of one key in a batch for the inserting operations too.",
+    "Combine rows of one key in a batch for the inserting operations too.",
     False,
 )
 INSERT_DROP_DUPLICATES: Final = Option(

@@ -1,9 +1,15 @@
 """The commit of a batch, step by step; every step can be killed and done again.
 
-merge staged rows, check for conflicts, put the manifest, drop files of lost attempts, decide (take
-a turn), put the completed file, clean up. The manifest is the completed file's bytes: once it is
-there (and, among several writers, decided), recovery can finish the commit without the tasks: the
-window between a checkpoint and its commit, which loses rows in other writers.
+1. Merge staged rows into their file groups.
+2. Check for conflicts with what other writers did.
+3. Put the manifest: the bytes of the completed file.
+4. Delete files of lost task attempts.
+5. Append the decision to the log.
+6. Put the completed file, and clean up.
+
+Once the manifest is there (and, among several writers, decided), recovery can finish the commit
+without the tasks. That is the window between a checkpoint and its commit, which loses rows in other
+writers.
 """
 
 from __future__ import annotations
@@ -28,14 +34,14 @@ from hoodie_ds.sink.commit.commit_record import commit_record, joined, replaced_
 from hoodie_ds.sink.commit.conflicts import check_based, check_groups, check_new_keys
 from hoodie_ds.sink.commit.schema_conflicts import schema_beside
 from hoodie_ds.sink.commit.staged_merge import merge_all_staged
-from hoodie_ds.sink.hidden_columns import mixed_views
+from hoodie_ds.sink.hidden_columns import mixed_timelines
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replay.past_writers import put_aside, recall
 from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay.superseded import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.commit_metadata import TURN_KEY, CommitMetadata
+from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.paths import (
     commit_path,
@@ -44,7 +50,7 @@ from hoodie_ds.timeline.paths import (
 )
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 from hoodie_ds.transaction import heartbeat
-from hoodie_ds.transaction.decision_log import Decision
+from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import (
     Exclusion,
     alive,
@@ -69,7 +75,7 @@ def complete(
     messages : sequence of TaskCommitMessage
         From every task that had rows; at least one.
     clock : Clock
-        For rollbacks of others' instants that were decided and not carried out.
+        For rollbacks of others' instants that were decided and not applied.
     pauses : Pauses
         Waits for the lock.
     ids : IdSource
@@ -167,7 +173,7 @@ def _decided(
         False if other writers decided something meanwhile: to be done again.
     """
     batch, pending = messages[0].batch, exclusion.pending
-    known, timeline = timeline, exclusion.settle(timeline)
+    known, timeline = timeline, exclusion.apply_pending(timeline)
     if pending.is_shared or any(message.staged for message in messages):
         check_table(pending, instant)  # it took a while to come here
     if timeline is not known:
@@ -191,8 +197,8 @@ def _decided(
         prepared = Instant(instant.time, instant.action, State.COMPLETED, 1)
         check_new_keys(batch.plan, prepared, timeline)
     if waits:
-        return exclusion.decide(Decision.PREPARE, instant)
-    if not exclusion.decide(Decision.COMPLETE, instant, record.guard_entries):
+        return exclusion.append(Outcome.KEEP_OPEN, instant)
+    if not exclusion.append(Outcome.COMPLETE, instant, record.guard_entries):
         return False
     finish(pending.storage, instant, body)
     sum_up(pending.storage, timeline.with_prepared(instant.at(State.COMPLETED)))
@@ -204,7 +210,7 @@ def _record(
     instant: Instant,
     statuses: Sequence[WriteStatus],
     timeline: Timeline,
-    turn: int,
+    looked_after: int,
 ) -> CommitMetadata:
     """Check for conflicts, and return what the commit is to say."""
     batch = messages[0].batch
@@ -227,7 +233,7 @@ def _record(
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     if batch.options.batches_per_commit == 1:  # else whoever finds the manifest completes it
-        record = record.with_extra({TURN_KEY: str(turn)})
+        record = record.with_extra({DECISION_KEY: str(looked_after)})
     return record
 
 
@@ -287,7 +293,7 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
     if len(instants) > 1 or time is None:
         raise TimelineError(f"tasks of one batch wrote under several instants: {sorted(instants)}")
     if len({m.assigned_by for m in messages}) > 1:
-        raise WriteConflictError(mixed_views())
+        raise WriteConflictError(mixed_timelines())
     looked_up = batch.plan.index is not None and batch.plan.layout is None
     if looked_up and len({m.owns_keys for m in messages}) > 1:
         # One task may have written a key that another one left to this commit.

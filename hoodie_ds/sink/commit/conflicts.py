@@ -33,7 +33,7 @@ T = TypeVar("T")
 _log = logging.getLogger("hoodie_ds")
 
 
-def again_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
+def retry_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
     """Write a batch from its beginning, once more after each conflict as often as options say.
 
     Parameters
@@ -189,11 +189,11 @@ def check_new_keys(plan: WritePlan, prepared: Instant, timeline: Timeline) -> No
         if not near:
             continue
         keys = stored_keys(after, slice_)
-        places = lookup.find(near, keys, live_only=True)
-        found = np.flatnonzero(places >= 0)
+        locations = lookup.find(near, keys, live_only=True)
+        found = np.flatnonzero(locations >= 0)
         if len(found):
             row = int(found[0])
-            other = theirs[near[places[row]].group]
+            other = theirs[near[locations[row]].group]
             raise _conflict(plan, other, f"inserted record key {keys[row].as_py()!r} too")
 
 

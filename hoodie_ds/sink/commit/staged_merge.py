@@ -15,11 +15,11 @@ from hoodie_ds.environment import SystemClock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.file_groups.base_files import commit_context, merge_staged
+from hoodie_ds.sink.file_groups.global_locations import write_located
 from hoodie_ds.sink.file_groups.packing import merge_inserts
-from hoodie_ds.sink.file_groups.record_moves import write_placed
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
-from hoodie_ds.sink.stage.key_partitions import UNPLACED
+from hoodie_ds.sink.stage.key_partitions import UNLOCATED
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.transaction.overtaken import no_late_files
@@ -68,7 +68,7 @@ def _merge(
     written: Sequence[WriteStatus],
 ) -> list[WriteStatus]:
     numbers = count()
-    statuses, staged = _place_staged(plan, commit_context(context, next(numbers)), staged)
+    statuses, staged = _locate_staged(plan, commit_context(context, next(numbers)), staged)
     groups: dict[FileGroupId, list[StagedRows]] = {}
     for part in staged:
         groups.setdefault(part.group, []).append(part)
@@ -96,16 +96,16 @@ def _merge(
         return [*statuses, *(status for found in merged for status in found)]
 
 
-def _place_staged(
+def _locate_staged(
     plan: WritePlan, context: WriteContext, staged: Sequence[StagedRows]
 ) -> tuple[list[WriteStatus], list[StagedRows]]:
     """Write the rows that no task could place; what has a file group is left to be merged."""
-    parts = [part for part in staged if part.group == UNPLACED]
-    others = [part for part in staged if part.group != UNPLACED]
+    parts = [part for part in staged if part.group == UNLOCATED]
+    others = [part for part in staged if part.group != UNLOCATED]
     if not parts:
         return [], others
     parts.sort(key=lambda part: (part.task_partition, part.sequence))
-    statuses, more = write_placed(plan, context, parts, SystemClock(), WriteMetrics(), not others)
+    statuses, more = write_located(plan, context, parts, SystemClock(), WriteMetrics(), not others)
     return statuses, [*others, *more]
 
 

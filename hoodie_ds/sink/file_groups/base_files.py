@@ -16,7 +16,7 @@ from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.handles.merge_handle import merge_base_file
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.locate.key_locations import apply_policy
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import to_records
@@ -125,7 +125,7 @@ def write_merged(
     latest : FileSlice or None
         The group's latest slice; None for a new group.
     inserts : sequence of StagedRows and pyarrow.Table
-        Folded rows of keys that the group, which has a base file, does not have.
+        Combined rows of keys that the group, which has a base file, does not have.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def write_merged(
             combined,
             plan.merger,
             plan.ordering_fields,
-            incoming.whole,
+            incoming.complete_rows,
             rows_of(plan, inserts) if inserts else None,
         )
     assert not inserts, group
@@ -168,7 +168,7 @@ def create_base_file(
     if not live.num_rows:
         return None
     handle = CreateHandle(context, group)
-    for rows in incoming.whole(live):
+    for rows in incoming.complete_rows(live):
         handle.write(rows)
     return handle.close()
 

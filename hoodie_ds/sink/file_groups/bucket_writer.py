@@ -9,7 +9,7 @@ import pyarrow as pa
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.file_groups.base_files import begin_slice, write_merged
 from hoodie_ds.sink.file_groups.buffers import RowBuffer
 from hoodie_ds.sink.locate.key_locations import apply_policy
@@ -61,7 +61,7 @@ class BucketWriter:
         Parameters
         ----------
         rows : pyarrow.Table
-            User columns and ``_hoodie_record_key``, folded, of keys that are stored nowhere.
+            User columns and ``_hoodie_record_key``, combined, of keys that are stored nowhere.
         may_hold : bool
             Whether there is memory for them.
         """

@@ -1,6 +1,6 @@
 """Writes rows whose key is stored nowhere yet, in a table whose index looks keys up.
 
-A key may come several times, in several tasks too. So the rows of a partition are folded before
+A key may come several times, in several tasks too. So the rows of a partition are combined before
 they become file groups: by the task where no other has the same keys, else by the commit.
 """
 

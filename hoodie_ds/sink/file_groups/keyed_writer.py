@@ -13,7 +13,7 @@ from hoodie_ds.index.write_profile import SmallFile, WriteProfile
 from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.insert_writer import InsertWriter
-from hoodie_ds.sink.file_groups.packing import claimed
+from hoodie_ds.sink.file_groups.packing import reserve
 from hoodie_ds.sink.hidden_columns import Numbers, Ownership
 from hoodie_ds.sink.locate.routers import BucketRouter, IndexRouter, Router, Target
 from hoodie_ds.sink.messages import StagedRows
@@ -59,17 +59,17 @@ class KeyedWriter:
         self._filled_bytes = 0
         self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
 
-    def write(self, keyed: KeyedRows, places: Numbers | None = None) -> None:
+    def write(self, keyed: KeyedRows, locations: Numbers | None = None) -> None:
         """Take rows; flush the largest buffers where memory is due.
 
         Parameters
         ----------
         keyed : KeyedRows
             The rows.
-        places : numpy.ndarray of int64, optional
+        locations : numpy.ndarray of int64, optional
             Where their keys are, as an assigner found out in this batch's view.
         """
-        self.take(self._router.route(keyed, places), keyed.rows.nbytes)
+        self.take(self._router.route(keyed, locations), keyed.rows.nbytes)
 
     def take(self, routed: Iterable[tuple[Target, pa.Table]], size: int) -> None:
         """Take rows that are parted by target already; `size` is the bytes of all of them."""
@@ -132,7 +132,7 @@ class KeyedWriter:
             return self._profile.small_files([s for s in free if not self._has_log(s.group)])
         if self._plan.looks_up:
             return []  # other tasks may have found keys there
-        return claimed(self._context, self._profile.small_files(slices))
+        return reserve(self._context, self._profile.small_files(slices))
 
     def _has_log(self, group: FileGroupId) -> bool:
         writer = self._writers.get(group)

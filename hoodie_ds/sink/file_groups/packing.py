@@ -1,4 +1,4 @@
-"""Inserts of one partition: folded, and shared out over small files and new file groups.
+"""Inserts of one partition: combined, and shared out over small files and new file groups.
 
 A small file is filled by at most one task of a batch.
 """
@@ -20,7 +20,7 @@ from hoodie_ds.sink.stage.incoming import Incoming
 from hoodie_ds.sink.stage.staging import stage
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.timeline.paths import fill_claim_path
+from hoodie_ds.timeline.paths import reservation_path
 
 Fill = Callable[[SmallFile, pa.Table], None]
 """Takes rows for a small file."""
@@ -34,7 +34,7 @@ def pack(
     small_files: Sequence[SmallFile],
     fill: Fill,
 ) -> list[WriteStatus]:
-    """Fold inserts, hand small files their share, and begin file groups with the rest.
+    """Combine inserts, hand small files their share, and begin file groups with the rest.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def pack(
         Of the new file groups.
     """
     combined = plan.merger.combine(incoming.records())
-    pieces = (rows for rows in incoming.whole(combined.live_rows()) if rows.num_rows)
+    pieces = (rows for rows in incoming.complete_rows(combined.live_rows()) if rows.num_rows)
     rest = _after_filling(pieces, small_files, fill)
     return create_base_files(plan, context, partition_path, rest)
 
@@ -76,7 +76,7 @@ def merge_inserts(
     staged: Sequence[StagedRows],
     free: Sequence[FileSlice],
 ) -> MergedInserts:
-    """Fold the inserts that tasks set aside for one partition, and pack them.
+    """Combine the inserts that tasks set aside for one partition, and pack them.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ def _after_filling(
             yield rows
 
 
-def claimed(context: WriteContext, small_files: Sequence[SmallFile]) -> list[SmallFile]:
-    """Claim the first small file that no other task has, for a batch that only inserts.
+def reserve(context: WriteContext, small_files: Sequence[SmallFile]) -> list[SmallFile]:
+    """Reserve the first small file that no other task has, for a batch that only inserts.
 
-    A second attempt of a task finds the claim of the first and fills another file: what the first
-    attempt wrote is not named by the commit.
+    A second attempt of a task finds the reservation of the first and fills another file: what the
+    first attempt wrote is not named by the commit.
 
     Parameters
     ----------
@@ -142,13 +142,13 @@ def claimed(context: WriteContext, small_files: Sequence[SmallFile]) -> list[Sma
         One, or none.
     """
     for small in small_files:
-        if _claim(context, small.slice.group):
+        if _reserve(context, small.slice.group):
             return [small]
     return []
 
 
-def _claim(context: WriteContext, group: FileGroupId) -> bool:
-    path = fill_claim_path(
+def _reserve(context: WriteContext, group: FileGroupId) -> bool:
+    path = reservation_path(
         context.instant_time, context.batch_number, group.partition_path, group.file_id
     )
     with suppress(AlreadyExistsError):

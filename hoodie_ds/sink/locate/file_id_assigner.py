@@ -16,7 +16,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task
 from hoodie_ds.meta_columns import RECORD_KEY
-from hoodie_ds.sink.hidden_columns import PLACE_COLUMN, TASK_COLUMN, encode_places
+from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN, encode_locations
 from hoodie_ds.sink.locate.routers import IndexRouter
 from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.write_plan import WritePlan
@@ -52,15 +52,17 @@ class FileIdAssigner:
         typed = conform(rows, self._plan.schema)
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
         tasks = np.zeros(rows.num_rows, dtype=np.int32)
-        places = np.zeros(rows.num_rows, dtype=np.int64)
+        locations = np.zeros(rows.num_rows, dtype=np.int64)
         for path, part, numbers in self._router.locate(KeyedRows(self._plan, typed)):
             at = part.column(_POSITION).to_numpy()
             by_key = self._spread.key_buckets(part.column(RECORD_KEY))
             slots = np.where(numbers < 0, by_key, numbers)
             tasks[at] = (first_task(path, self._num_tasks) + slots) % self._num_tasks
-            places[at] = np.where(numbers < 0, -self._num_tasks, numbers)
-        encoded = encode_places(self._plan.timeline.digest, places)
-        return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(PLACE_COLUMN, encoded)
+            locations[at] = np.where(numbers < 0, -self._num_tasks, numbers)
+        encoded = encode_locations(self._plan.timeline.digest, locations)
+        return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(
+            LOCATION_COLUMN, encoded
+        )
 
 
 def key_spread(record_key_fields: tuple[str, ...], num_tasks: int) -> BucketLayout:

@@ -19,7 +19,7 @@ from hoodie_ds.index.key_lookup import KeyLookup, Numbers
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice
 
@@ -27,7 +27,7 @@ _READ_WHOLE: Final = (IndexType.SIMPLE, IndexType.GLOBAL_SIMPLE)
 """Indexes that ask no bloom filters."""
 
 
-class StoredPlaces:
+class KeyLocations:
     """The file slices of all partitions, and which of them holds a key.
 
     Parameters

@@ -15,7 +15,7 @@ from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task, only_slice
 from hoodie_ds.index.key_lookup import Numbers
 from hoodie_ds.meta_columns import RECORD_KEY
-from hoodie_ds.sink.hidden_columns import PLACE_COLUMN
+from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
 from hoodie_ds.sink.records import BucketKey, KeyedRows, split, split_by_bucket, split_by_partition
 from hoodie_ds.sink.write_plan import WritePlan
@@ -49,11 +49,11 @@ class Router(Protocol):
     """Decides where rows go (RFC-24's bucket assigner)."""
 
     def route(
-        self, keyed: KeyedRows, places: Numbers | None = None
+        self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by target, keeping their order within each.
 
-        The parts have ``_hoodie_record_key`` too. `places` is what an assigner found out before.
+        The parts have ``_hoodie_record_key`` too. `locations` is what an assigner found out before.
         """
         ...
 
@@ -77,7 +77,7 @@ class BucketRouter:
         self._targets: dict[BucketKey, Target] = {}
 
     def route(
-        self, keyed: KeyedRows, places: Numbers | None = None
+        self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by bucket; see `Router`."""
         for key, part in split_by_bucket(self._layout, keyed):
@@ -151,10 +151,10 @@ class IndexRouter:
         self._lookup = key_lookup(plan)
 
     def route(
-        self, keyed: KeyedRows, places: Numbers | None = None
+        self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by file group; see `Router`."""
-        for path, part, numbers in self.locate(keyed, places):
+        for path, part, numbers in self.locate(keyed, locations):
             slices = self.latest_slices(path)
             for number, some in split(part, numbers):
                 if number >= 0:
@@ -163,7 +163,7 @@ class IndexRouter:
                     yield Target(FileGroupId(path, ""), None), some
 
     def locate(
-        self, keyed: KeyedRows, places: Numbers | None = None
+        self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[str, pa.Table, Numbers]]:
         """Part rows by partition, and find the file group of each.
 
@@ -171,7 +171,7 @@ class IndexRouter:
         ----------
         keyed : KeyedRows
             The rows.
-        places : numpy.ndarray of int64, optional
+        locations : numpy.ndarray of int64, optional
             What is yielded for each row, where it is known already.
 
         Yields
@@ -181,15 +181,15 @@ class IndexRouter:
             among the `latest_slices`, or a negative number if its key is in none.
         """
         rows = keyed.with_keys
-        if places is not None:
-            rows = rows.append_column(PLACE_COLUMN, pa.array(places))
+        if locations is not None:
+            rows = rows.append_column(LOCATION_COLUMN, pa.array(locations))
         for path, part in split_by_partition(keyed.paths, rows):
-            if places is None:
+            if locations is None:
                 yield path, part, self._find(self.latest_slices(path), part)
             else:
-                known = part.column(PLACE_COLUMN).to_numpy()
+                known = part.column(LOCATION_COLUMN).to_numpy()
                 self._num_tasks = max(self._num_tasks, -int(known.min(initial=0)))
-                yield path, part.drop_columns(PLACE_COLUMN), known
+                yield path, part.drop_columns(LOCATION_COLUMN), known
 
     def latest_slices(self, path: str) -> list[FileSlice]:
         """Latest slices of a partition, by file id, in which keys are looked up."""

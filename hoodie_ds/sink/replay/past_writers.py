@@ -1,4 +1,4 @@
-"""What is known of writers that commits do not carry: a file for each, beside the turns.
+"""What is known of writers that commits do not carry: a file for each, beside the decision log.
 
 Commits would grow with every writer that ever wrote. So a writer that has not written for long is
 put aside before a commit leaves it out, under the number of its highest batch: put once, and true

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import split, to_records
 from hoodie_ds.sink.stage.staging import read_part
@@ -40,7 +40,7 @@ class Incoming:
         self._plan = plan
         self._storage = plan.table.storage
         self._parts = list(parts) or [_no_rows(plan)]
-        self._in_memory = plan.merger.needs_whole_rows
+        self._in_memory = plan.merger.needs_complete_rows
         self._num_rows = 0
 
     def records(self, also: Collection[str] = ()) -> RecordSet:
@@ -67,7 +67,7 @@ class Incoming:
         position = pa.array(np.arange(rows.num_rows))
         return to_records(self._plan, rows.append_column(POSITION, position))
 
-    def whole(self, chosen: pa.Table) -> Iterator[pa.Table]:
+    def complete_rows(self, chosen: pa.Table) -> Iterator[pa.Table]:
         """Yield the complete rows of some of the records, and forget them all.
 
         Parameters

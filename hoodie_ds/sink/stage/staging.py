@@ -42,7 +42,7 @@ def stage(
     sequence : int
         Number of the file among those of this task.
     are_inserts : bool
-        Whether they are folded already, and their keys new.
+        Whether they are combined already, and their keys new.
     """
     # File ids repeat across partitions, whose paths may hold anything: a digest tells them apart.
     partition = xxhash.xxh3_64_hexdigest(group.partition_path.encode())

@@ -10,7 +10,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.write_profile import WriteProfile
 from hoodie_ds.sink.file_groups.buffers import Flusher
-from hoodie_ds.sink.file_groups.packing import claimed
+from hoodie_ds.sink.file_groups.packing import reserve
 from hoodie_ds.sink.hidden_columns import Numbers, Ownership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
@@ -52,7 +52,7 @@ class AppendWriter:
         self._budget = plan.budget
         self._flusher = Flusher(clock, metrics)
 
-    def write(self, keyed: KeyedRows, places: Numbers | None = None) -> None:
+    def write(self, keyed: KeyedRows, locations: Numbers | None = None) -> None:
         """Take rows."""
         size = keyed.rows.nbytes
         self._flusher.collect()
@@ -108,4 +108,4 @@ class AppendWriter:
             return None
         view = self._plan.view
         small_files = profile.small_files(view.latest_slices(partition_path))
-        return next((small.slice for small in claimed(self._context, small_files)), None)
+        return next((small.slice for small in reserve(self._context, small_files)), None)

@@ -1,8 +1,8 @@
 """Writes rows to a table whose record keys are unique in all of its partitions.
 
 Where a row goes depends on the other rows of its key, whatever their partitions. So rows are set
-aside until the batch ends; then they are placed by the task, where no other has the same keys, else
-by the commit, once for all tasks.
+aside until the batch ends. Then the task locates them, where no other has the same keys; else the
+commit does, once for all tasks.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import pyarrow as pa
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.file_groups.buffers import Flusher, RowBuffer
-from hoodie_ds.sink.file_groups.record_moves import write_placed
+from hoodie_ds.sink.file_groups.global_locations import write_located
 from hoodie_ds.sink.hidden_columns import Numbers, Ownership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows
-from hoodie_ds.sink.stage.key_partitions import stage_by_share
+from hoodie_ds.sink.stage.key_partitions import stage_by_key_partition
 from hoodie_ds.sink.write_plan import WritePlan
 
 
@@ -45,12 +45,12 @@ class GlobalWriter:
         self._context = context
         self._clock = clock
         self._metrics = metrics
-        self._max_bytes = plan.budget.placing_bytes
+        self._max_bytes = plan.budget.locating_bytes
         self._flusher = Flusher(clock, metrics)
         self._buffer = RowBuffer()
         self._staged: list[StagedRows] = []
 
-    def write(self, keyed: KeyedRows, places: Numbers | None = None) -> None:
+    def write(self, keyed: KeyedRows, locations: Numbers | None = None) -> None:
         """Take rows; set them aside where memory is due."""
         rows = keyed.with_keys
         if self._buffer.nbytes + rows.nbytes > self._max_bytes:
@@ -67,7 +67,7 @@ class GlobalWriter:
         if not owns.keys:
             return [], self._staged
         parts = self._staged or self._buffer.take()
-        return write_placed(
+        return write_located(
             self._plan, self._context, parts, self._clock, self._metrics, owns.groups
         )
 
@@ -81,4 +81,4 @@ class GlobalWriter:
             self._flusher.wait_for_one()
 
     def _stage(self, rows: pa.Table) -> None:
-        self._staged.append(stage_by_share(self._context, rows, len(self._staged)))
+        self._staged.append(stage_by_key_partition(self._context, rows, len(self._staged)))

@@ -124,7 +124,7 @@ def test_of_two_instants_with_the_same_batch_recovery_keeps_one() -> None:
 
         def dies(operation: Operation) -> None:
             if operation.kind is Kind.PUT and "/turns/" in operation.path:
-                raise TimelineError("killed before its turn")
+                raise TimelineError("killed before its decision")
 
         def second_puts_its_manifest(operation: Operation) -> None:
             if operation.kind is Kind.PUT and "manifest" in operation.path:
@@ -160,7 +160,7 @@ def test_a_batch_that_one_commit_holds_was_completed_from_a_manifest_too() -> No
 
     def dies(operation: Operation) -> None:
         if operation.kind is Kind.PUT and "/turns/" in operation.path:
-            raise TimelineError("killed before its turn")
+            raise TimelineError("killed before its decision")
 
     with one_thread():
         slow = waiting.driver()
@@ -199,7 +199,7 @@ def test_a_batch_without_a_number_is_superseded_by_none() -> None:
 
     def dies(operation: Operation) -> None:
         if operation.kind is Kind.PUT and "/turns/" in operation.path:
-            raise TimelineError("killed before its turn")
+            raise TimelineError("killed before its decision")
 
     with one_thread():
         driver = drivers.driver()

@@ -29,7 +29,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table, forget_process
 from hoodie_ds.timeline.commit_metadata import INPUTS_KEY
-from hoodie_ds.timeline.paths import TURNS, WRITERS, commit_path, writer_folder
+from hoodie_ds.timeline.paths import DECISIONS, WRITERS, commit_path, writer_folder
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import TRIPS, trips
 
@@ -188,8 +188,10 @@ def test_commits_grew_with_every_writer_that_ever_wrote() -> None:
         place.numbered(f"load {number:03}", 5, row("a", float(number)))
         sizes.append(len(place.newest.to_bytes()))
     assert max(sizes[CARRIED:]) - min(sizes[CARRIED:]) < 50
-    turns = [len(body) for path, body in place.storage.files.items() if path.startswith(TURNS)]
-    assert max(turns) < 1.1 * min(turns)
+    decisions = [
+        len(body) for path, body in place.storage.files.items() if path.startswith(DECISIONS)
+    ]
+    assert max(decisions) < 1.1 * min(decisions)
     assert len(json.loads(place.newest.extra[INPUTS_KEY])) == CARRIED
     before = dict(place.storage.files)
     for number in (0, 24, 25, 44):  # put aside, and carried

@@ -19,7 +19,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.recovery import recover, recover_lazily
-from hoodie_ds.transaction.resolution import settle
+from hoodie_ds.transaction.resolution import apply_pending
 from tests.faults import foreign
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips
@@ -174,7 +174,7 @@ def test_what_was_planned_and_completed_meanwhile_is_a_conflict(kind: str, mode:
 
 
 def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None:
-    """Its writer died before it decided; another engine takes no turn, so turns do not tell."""
+    """Its writer died before it decided; another engine logs no decision."""
     place = _place("COPY_ON_WRITE")
     crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
     batch = place.begin(MINE, FaultyStorage(place.storage, [crash]))
@@ -236,7 +236,7 @@ def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:
         batch.writer.commit([batch.write()])
     foreign.begin_restore(place.storage, _later(place))
     with pytest.raises(TimelineError, match="restore"):
-        settle(open_table(place.storage), place.clock)
+        apply_pending(open_table(place.storage), place.clock)
     assert place.rows()[0] == ("0", "x", 0, 0.0)
 
 

@@ -7,15 +7,15 @@ import pytest
 
 from hoodie_ds.index.front_filter import FrontFilter
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.stored_keys import KeyQuery, Place, SliceKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 SLICES = 40
 ROWS = 50
 
 
-def place(number: int, as_of: str = "") -> Place:
-    return Place("/t", FileSlice(FileGroupId("p", str(number)), "1", None, ()), as_of)
+def place(number: int, as_of: str = "") -> KeySource:
+    return KeySource("/t", FileSlice(FileGroupId("p", str(number)), "1", None, ()), as_of)
 
 
 def keys(number: int, word: str = "key") -> pa.Array:
@@ -26,7 +26,7 @@ def query(*parts: pa.Array) -> KeyQuery:
     return KeyQuery.of(pa.concat_arrays(parts))[0]
 
 
-def held(numbers: range, as_of: str = "") -> dict[Place, SliceKeys]:
+def held(numbers: range, as_of: str = "") -> dict[KeySource, SliceKeys]:
     return {place(n, as_of): SliceKeys.of(keys(n), keys(n, "dead")) for n in numbers}
 
 

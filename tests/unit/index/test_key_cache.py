@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.stored_keys import Place, SliceKeys
+from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 KEYS = SliceKeys.of(pa.array(["a" * 100]))
 
 
-def place(name: str, as_of: str = "", root: str = "/t") -> Place:
-    return Place(root, FileSlice(FileGroupId("p", name), "1", None, ()), as_of)
+def place(name: str, as_of: str = "", root: str = "/t") -> KeySource:
+    return KeySource(root, FileSlice(FileGroupId("p", name), "1", None, ()), as_of)
 
 
 def test_what_was_not_used_for_longest_goes_first() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hoodie_ds.index import stored_keys
 from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.stored_keys import KeyQuery, Place, SliceKeys, StoredKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys, StoredKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 Hash = Callable[[pa.Array], npt.NDArray[np.uint32]]
@@ -93,6 +93,6 @@ def test_the_bound_counts_keys_and_hashes() -> None:
     keys.search(KeyQuery.of(pa.array(["k1"]))[0])
     assert keys.nbytes == before == keys.keys.nbytes + keys._by_hash.nbytes
     cache = KeyCache(before - 1)
-    place = Place("/t", FileSlice(FileGroupId("p", "f"), "1", None, ()), "")
+    place = KeySource("/t", FileSlice(FileGroupId("p", "f"), "1", None, ()), "")
     cache.put(place, SliceKeys(keys, StoredKeys(keys.keys.slice(0, 0))))
     assert cache.get(place) is None

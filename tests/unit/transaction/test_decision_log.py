@@ -7,17 +7,17 @@ import pytest
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import TURNS, numbered_path
+from hoodie_ds.timeline.paths import DECISIONS, numbered_path
 from hoodie_ds.transaction.decision_log import (
     Decision,
-    Turn,
-    following_turn,
-    newest_turn,
-    take_turn,
+    Outcome,
+    append_decision,
+    newest_decision,
+    next_decision,
 )
 
 INSTANT = Instant("20250101000000000", Action.COMMIT, State.INFLIGHT)
-BODY = Turn(1, Decision.COMPLETE, INSTANT, "a").to_bytes()
+BODY = Decision(1, Outcome.COMPLETE, INSTANT, "a").to_bytes()
 
 
 @pytest.mark.parametrize(
@@ -34,20 +34,22 @@ BODY = Turn(1, Decision.COMPLETE, INSTANT, "a").to_bytes()
         BODY.replace(b"{}", b"[]"),
     ],
 )
-def test_a_turn_that_no_writer_wrote_is_damage_and_named(body: bytes) -> None:
-    path = numbered_path(TURNS, 1)
-    with pytest.raises(CorruptFileError, match=f"{path} is not a turn"):
-        newest_turn(MemoryStorage(files={path: body}))
+def test_a_decision_that_no_writer_wrote_is_damage_and_named(body: bytes) -> None:
+    path = numbered_path(DECISIONS, 1)
+    with pytest.raises(CorruptFileError, match=f"{path} is not a logged decision"):
+        newest_decision(MemoryStorage(files={path: body}))
 
 
 def test_a_name_that_is_free_again_after_many_turns_gives_no_turn() -> None:
     storage = MemoryStorage()
-    late = following_turn(newest_turn(storage), Decision.ROLL_BACK, INSTANT, "late")
+    late = next_decision(newest_decision(storage), Outcome.ROLL_BACK, INSTANT, "late")
     for number in range(25):
-        turn = following_turn(newest_turn(storage), Decision.COMPLETE, INSTANT, f"other {number}")
-        assert take_turn(storage, turn)
-    assert numbered_path(TURNS, late.number) not in storage.files
-    assert not take_turn(storage, late)
-    newest = newest_turn(storage)
+        decision = next_decision(
+            newest_decision(storage), Outcome.COMPLETE, INSTANT, f"other {number}"
+        )
+        assert append_decision(storage, decision)
+    assert numbered_path(DECISIONS, late.number) not in storage.files
+    assert not append_decision(storage, late)
+    newest = newest_decision(storage)
     assert newest is not None
-    assert (newest.number, newest.taken_by) == (25, "other 24")
+    assert (newest.number, newest.decided_by) == (25, "other 24")

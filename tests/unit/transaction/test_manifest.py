@@ -6,7 +6,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import manifest_path
 from hoodie_ds.timeline.timeline import load_timeline
-from hoodie_ds.transaction.manifest import find_prepared
+from hoodie_ds.transaction.manifest import find_joinable
 from tests.unit.transaction.failed_tables import (
     DONE,
     FAILED,
@@ -26,17 +26,17 @@ def test_what_others_have_pending_takes_no_batch(storage: Storage) -> None:
     for time, action in [(_BEFORE, Action.COMPACTION), (FAILED, Action.COMMIT)]:
         begin(table, time, action, ours=False)
         storage.put_if_absent(manifest_path(time), commit_body(NEW_BASE))
-    assert find_prepared(table, load_timeline(storage), Action.COMMIT, 3) is None
+    assert find_joinable(table, load_timeline(storage), Action.COMMIT, 3) is None
 
 
 def test_an_instant_takes_batches_until_it_is_full(storage: Storage) -> None:
     table = new_table(storage)
     begin(table, FAILED)
     timeline = load_timeline(storage)
-    assert find_prepared(table, timeline, Action.COMMIT, 2) is None  # the first never finished
+    assert find_joinable(table, timeline, Action.COMMIT, 2) is None  # the first never finished
     storage.put_if_absent(manifest_path(FAILED), commit_body(NEW_BASE))
     prepared = Instant(FAILED, Action.COMMIT, State.COMPLETED, 1)
-    assert find_prepared(table, timeline, Action.COMMIT, 2) == prepared
-    assert find_prepared(table, timeline, Action.REPLACE_COMMIT, 2) is None
+    assert find_joinable(table, timeline, Action.COMMIT, 2) == prepared
+    assert find_joinable(table, timeline, Action.REPLACE_COMMIT, 2) is None
     storage.put_if_absent(manifest_path(FAILED, 2), commit_body(NEW_BASE))
-    assert find_prepared(table, timeline, Action.COMMIT, 2) is None
+    assert find_joinable(table, timeline, Action.COMMIT, 2) is None

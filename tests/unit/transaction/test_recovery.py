@@ -14,7 +14,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import TEMP, TURNS, instant_path, manifest_path, tombstone_path
+from hoodie_ds.timeline.paths import DECISIONS, TEMP, instant_path, manifest_path, tombstone_path
 from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA, empty_plan
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.transaction.manifest import newest_manifest
@@ -95,10 +95,10 @@ _DEATHS = [_ours_died, _ours_died_with_manifest, _another_engine_died, _late_tas
 
 
 def _end_state(storage: Storage) -> dict[str, object]:
-    """Everything on storage, save how many tries the rollback took, and turns."""
+    """Everything on storage, save how many tries the rollback took, and decisions."""
     state: dict[str, object] = {}
     for path, data in files(storage).items():
-        if path.startswith(TURNS):
+        if path.startswith(DECISIONS):
             continue
         instant = Instant.parse(path.rpartition("/")[2])
         if instant is not None and instant.action is Action.ROLLBACK:

@@ -10,12 +10,12 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MUTATING, FaultyStorage, Kind, Operation
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import TURNS, instant_path, temp_folder
+from hoodie_ds.timeline.paths import DECISIONS, instant_path, temp_folder
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.timeline import load_timeline
-from hoodie_ds.transaction.decision_log import Decision, Turn, newest_turn, take_turn
+from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, newest_decision
 from hoodie_ds.transaction.recovery import recover_lazily
-from hoodie_ds.transaction.resolution import decide, settle
+from hoodie_ds.transaction.resolution import apply_pending, resolve_instant
 from hoodie_ds.transaction.rollback import finish_rollback
 from tests.unit.transaction.failed_tables import (
     DONE,
@@ -50,10 +50,12 @@ def _rollbacks(storage: Storage) -> list[Instant]:
 
 def test_a_decided_commit_whose_manifest_is_lost_is_an_error_that_says_so(storage: Storage) -> None:
     table, instant = _with_one_that_died(storage)
-    assert take_turn(storage, Turn(1, Decision.COMPLETE, instant, "me"))
+    assert append_decision(storage, Decision(1, Outcome.COMPLETE, instant, "me"))
     before = files(storage)
-    with pytest.raises(CorruptFileError, match=f"turn 1 .* {FAILED}, but {temp_folder(FAILED)}"):
-        settle(table, _CLOCK)
+    with pytest.raises(
+        CorruptFileError, match=f"decision 1 .* {FAILED}, but {temp_folder(FAILED)}"
+    ):
+        apply_pending(table, _CLOCK)
     assert files(storage) == before
 
 
@@ -61,17 +63,17 @@ def test_an_instant_is_undone_once_by_two_that_decide_at_the_same_time(storage: 
     table, instant = _with_one_that_died(storage)
 
     def other_comes_first(operation: Operation) -> None:
-        if operation.kind is Kind.PUT and operation.path.startswith(TURNS):
-            take_turn(storage, Turn(1, Decision.ROLL_BACK, instant, "another"))
+        if operation.kind is Kind.PUT and operation.path.startswith(DECISIONS):
+            append_decision(storage, Decision(1, Outcome.ROLL_BACK, instant, "another"))
 
-    decide(
+    resolve_instant(
         Table(FaultyStorage(storage, before_each=other_comes_first), table.properties),
         instant,
         _CLOCK,
     )
-    turn = newest_turn(storage)
-    assert turn is not None
-    assert (turn.number, turn.taken_by) == (1, "another")
+    decision = newest_decision(storage)
+    assert decision is not None
+    assert (decision.number, decision.decided_by) == (1, "another")
     assert [found.state for found in _rollbacks(storage)] == [State.COMPLETED]
     assert data_files(storage) == [OLD_BASE]
 
@@ -80,8 +82,8 @@ def test_a_decided_rollback_that_was_killed_goes_on_as_the_same_instant(storage:
     table, instant = _with_one_that_died(storage)
     rollback = Instant(_LATER, Action.ROLLBACK, State.REQUESTED)
     storage.put_if_absent(instant_path(rollback), plan_to_bytes(storage.root, instant, {}))
-    take_turn(storage, Turn(1, Decision.ROLL_BACK, instant, "me"))
-    _, timeline = settle(table, _CLOCK)
+    append_decision(storage, Decision(1, Outcome.ROLL_BACK, instant, "me"))
+    _, timeline = apply_pending(table, _CLOCK)
     assert _rollbacks(storage) == [rollback.at(State.COMPLETED)]
     assert timeline.pending == ()
     assert data_files(storage) == [OLD_BASE]

@@ -13,7 +13,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, PLACE_COLUMN, TASK_COLUMN
+from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, LOCATION_COLUMN, TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.pinned_view import pin_view
@@ -175,7 +175,7 @@ def test_nothing_is_pinned_before_there_is_a_table(tmp_path: Path) -> None:
 def test_the_hidden_columns_are_not_stored(tmp_path: Path) -> None:
     rows = trips(("a", "x", 1, 0.0))
     assigned = FileIdAssigner(writer(tmp_path).preview(rows.schema), 1).assign(rows)
-    assert PLACE_COLUMN in assigned.column_names
+    assert LOCATION_COLUMN in assigned.column_names
     batch = writer(tmp_path).begin(assigned.schema)
     writer(tmp_path).commit(write(batch, assigned))
     assert not set(HIDDEN_COLUMNS) & set(HoodieTable(str(tmp_path)).read().column_names)

@@ -260,7 +260,7 @@ def test_without_any_commit_of_ours_all_is_known_still(tmp_path: Path) -> None:
     foreign_commit(tmp_path)
     writer = coordinator(tmp_path)
     write_task(writer.begin(ROWS.schema), TaskId(), BatchId("q", 1), rows(1).to_batches())
-    writer.begin(ROWS.schema)  # rolls that back, by a turn of its own
+    writer.begin(ROWS.schema)  # rolls that back, by a decision of its own
     archive(tmp_path, keep=1)
     for query, first in (("old", 5), ("q", 0)):
         stream.passes_over(0, rows(first), query)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoodie_ds.config.enums import MergeMode
-from hoodie_ds.record.merge.rule import Merger, RecordSet
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from tests.merge_model import KINDS, orders
 
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING

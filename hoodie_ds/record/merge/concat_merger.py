@@ -7,33 +7,33 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.record.merge.hook_rule import HookMerger
-from hoodie_ds.record.merge.rule import Mask, Merger, RecordSet
+from hoodie_ds.record.merge.hook_merger import HookMerger
+from hoodie_ds.record.merge.merger import Mask, Merger, RecordSet
 
 
 @dataclass(frozen=True, slots=True)
-class Concat:
+class ConcatMerger:
     """Puts records beside stored rows; stands where `Merger` stands.
 
     Parameters
     ----------
-    fold : Merger or HookMerger or None
-        Folds records of one key within a batch; None to keep them all.
+    combiner : Merger or HookMerger or None
+        Combines records of one key within a batch; None to keep them all.
     """
 
-    fold: Merger | HookMerger | None = None
+    combiner: Merger | HookMerger | None = None
 
     @property
-    def needs_whole_rows(self) -> bool:
+    def needs_complete_rows(self) -> bool:
         """Whether merging needs more of a row than its key and ordering columns."""
-        return self.fold is not None and self.fold.needs_whole_rows
+        return self.combiner is not None and self.combiner.needs_complete_rows
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Fold records of one key where that is wanted; see `Merger.combine`."""
-        if self.fold is None:
+        """Combine records of one key where that is wanted; see `Merger.combine`."""
+        if self.combiner is None:
             return records
-        # A hook has a say in what is folded, none in what then becomes a row of its own.
-        return replace(self.fold.combine(records), hook=None)
+        # A hook has a say in what is combined, none in what then becomes a row of its own.
+        return replace(self.combiner.combine(records), hook=None)
 
     def over(self, new: RecordSet) -> ConcatMerge:
         """Begin to put records beside stored rows; see `Merger.over`."""

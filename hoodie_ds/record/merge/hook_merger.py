@@ -1,7 +1,7 @@
-"""Merging by a user's hook: the same two steps as `hoodie_ds.record.merge.rule`, another rule.
+"""Merging by a user's hook: the same two steps as `hoodie_ds.record.merge.merger`, another rule.
 
-Rows of one key are folded in commit order by the hook. A delete is not the hook's business: it
-takes whatever was there before it, in commit order, and a row after it begins anew. So the fold is
+Rows of one key are combined in commit order by the hook. A delete is not the hook's business: it
+takes whatever was there before it, in commit order, and a row after it begins anew. So combining is
 associative where the hook is, and a table is the same whichever way its rows went.
 """
 
@@ -20,8 +20,8 @@ from hoodie_ds.arrow_columns import as_numpy, one_chunk
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.meta_columns import RECORD_KEY
-from hoodie_ds.record.merge.hook import HookCall, hook_call
-from hoodie_ds.record.merge.rule import Mask, Merger, Positions, RecordSet
+from hoodie_ds.record.merge.merge_hook import HookCall, hook_call
+from hoodie_ds.record.merge.merger import Mask, Merger, Positions, RecordSet
 from hoodie_ds.record.partial_update import fill_of
 
 
@@ -38,12 +38,12 @@ class HookMerger:
     hook: HookCall
 
     @property
-    def needs_whole_rows(self) -> bool:
+    def needs_complete_rows(self) -> bool:
         """Whether merging needs more of a row than its key and ordering columns."""
         return True
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Fold records so that one is left of each key: a row, a delete, or a row after a delete.
+        """Combine records to one of each key: a row, a delete, or a row after a delete.
 
         Parameters
         ----------
@@ -215,12 +215,12 @@ class AnyMerger(Protocol):
     """What `Merger` and `HookMerger` have in common: the one interface to a merge rule."""
 
     @property
-    def needs_whole_rows(self) -> bool:
+    def needs_complete_rows(self) -> bool:
         """Whether merging needs more of a row than its key and ordering columns."""
         ...
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Fold records so that one is left of each key."""
+        """Combine records so that one is left of each key."""
         ...
 
     def over(self, new: RecordSet) -> AnyMerge:

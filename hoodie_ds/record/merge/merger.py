@@ -32,7 +32,7 @@ from hoodie_ds.arrow_columns import as_numpy, one_chunk
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merge.hook import HookCall
+from hoodie_ds.record.merge.merge_hook import HookCall
 from hoodie_ds.record.merge.ordering import order_codes, unconditional
 
 Mask = npt.NDArray[np.bool_]
@@ -139,12 +139,12 @@ class Merger:
     applies_deletes: bool = False
 
     @property
-    def needs_whole_rows(self) -> bool:
+    def needs_complete_rows(self) -> bool:
         """Whether merging needs more of a row than its key and ordering columns."""
         return False
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Fold records so that one is left of each key: the winner, delete or not.
+        """Combine records so that one is left of each key: the winner, delete or not.
 
         Parameters
         ----------

@@ -8,11 +8,11 @@ the order of turns alone. Where a variant has a lock instead, its lease ends whe
 |---|---|
 | begin | `Coordinator.begin`, and in it `recover_lazily` |
 | claim, open, write | `open_instant` and a task's file, for each task |
-| begin the turn, take the lock | `exclusion.excluding` |
-| the newest turn is n; carry out | `decisions.settle`: `newest_turn`, `_carry_out` |
+| begin the turn, take the lock | `exclusive_commit.excluding` |
+| the newest turn is n; carry out | `resolution.apply_pending`: `newest_decision`, `_apply` |
 | load the timeline | of `commit._decided`: `_is_done`, `check_not_undone`, `check_groups` |
 | manifest | `_put_manifest` |
-| take turn n, list again | `take_turn` |
+| take turn n, list again | `append_decision` |
 | complete | `_put_completed`, `complete_from_manifest` |
 | finish | the rest of `exclusive_commit.finish`: the temporary folder goes |
 | roll back: look, request, delete, complete, off the timeline, folder | `rollback.roll_back` |

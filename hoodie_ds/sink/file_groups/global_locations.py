@@ -23,16 +23,16 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.record.merge.rule import RecordSet
+from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import Ownership
-from hoodie_ds.sink.locate.key_locations import StoredPlaces
+from hoodie_ds.sink.locate.key_locations import KeyLocations
 from hoodie_ds.sink.locate.routers import Target
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import partitions_of, split
 from hoodie_ds.sink.stage.incoming import POSITION, Incoming
-from hoodie_ds.sink.stage.key_partitions import by_shares
+from hoodie_ds.sink.stage.key_partitions import by_key_partitions
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 
@@ -40,7 +40,7 @@ Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 
-class Placement:
+class GlobalLocations:
     """Places the rows of a batch.
 
     Parameters
@@ -49,12 +49,12 @@ class Placement:
         The write.
     parts : sequence of StagedRows and pyarrow.Table
         All rows of some keys, in order of arrival: user columns and ``_hoodie_record_key``.
-    stored : StoredPlaces
+    stored : KeyLocations
         Where keys are stored.
     """
 
     def __init__(
-        self, plan: WritePlan, parts: Sequence[StagedRows | pa.Table], stored: StoredPlaces
+        self, plan: WritePlan, parts: Sequence[StagedRows | pa.Table], stored: KeyLocations
     ) -> None:
         self._plan = plan
         self._incoming = Incoming(plan, parts)
@@ -62,7 +62,7 @@ class Placement:
         self._numbers: dict[str, int] = {}
         self._homes = self._numbered(s.group.partition_path for s in self._stored.slices)
 
-    def placed(self) -> Iterator[tuple[Target, pa.Table]]:
+    def located(self) -> Iterator[tuple[Target, pa.Table]]:
         """Yield all rows parted by target, those of one key in order, in pieces.
 
         Rows for new file groups are one for each key, and merged.
@@ -80,7 +80,7 @@ class Placement:
         codes = self._codes(records, keys, stored, at[moves])
         yield from self._tombstones(records.rows, keys.take(pa.array(at[moves])), stored[at[moves]])
         new, new_paths = merged.filter(pa.array(inserted)), paths[inserted]
-        if plan.merger.needs_whole_rows:
+        if plan.merger.needs_complete_rows:
             whole = self._marked(new.select([*plan.schema.names, RECORD_KEY]))
             yield from self._targeted(split(whole, len(self._homes) + new_paths))
         else:
@@ -168,7 +168,7 @@ class Placement:
         return np.append(self._homes, -1)[stored]
 
 
-def write_placed(
+def write_located(
     plan: WritePlan,
     context: WriteContext,
     parts: Sequence[StagedRows] | Sequence[pa.Table],
@@ -194,12 +194,12 @@ def write_placed(
     """
     # What merging made for new file groups must not be merged a second time.
     writer = KeyedWriter(plan, context, clock, metrics, replace(plan, rows_are_merged=True))
-    stored = StoredPlaces(plan)
+    stored = KeyLocations(plan)
     staged = [part for part in parts if isinstance(part, StagedRows)]
-    few = by_shares(staged, plan.budget.placing_bytes) if staged else [parts]
+    few = by_key_partitions(staged, plan.budget.locating_bytes) if staged else [parts]
     try:
         for some in few:
-            for target, rows in Placement(plan, some, stored).placed():
+            for target, rows in GlobalLocations(plan, some, stored).located():
                 writer.take([(target, rows)], rows.nbytes)
         return writer.close(Ownership(groups=is_alone, keys=True))
     except BaseException as error:
@@ -215,7 +215,7 @@ def _partition_columns(plan: WritePlan) -> set[str]:
 def _compared_columns(plan: WritePlan) -> list[str]:
     """Columns of stored rows that merging needs."""
     names = plan.stored_schema.names
-    if plan.merger.needs_whole_rows:
+    if plan.merger.needs_complete_rows:
         return list(names)
     fields = {path.partition(".")[0] for path in plan.ordering_fields}
     wanted = {RECORD_KEY, *fields, *plan.ordering_fields}

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.errors import MergeHookError, OptionError
-from hoodie_ds.record.merge.hook import HookCall, Merged, hook_call
+from hoodie_ds.record.merge.merge_hook import HookCall, Merged, hook_call
 from tests.merge_hooks import add, chain
 
 NEW = pa.table({"v": ["a", "b"], "_hoodie_record_key": ["k1", "k2"]})

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError
-from hoodie_ds.record.merge.hook import HookCall, Merged, MergeHook
-from hoodie_ds.record.merge.hook_rule import HookMerger, merger_of
-from hoodie_ds.record.merge.rule import Merger, RecordSet
+from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
+from hoodie_ds.record.merge.merge_hook import HookCall, Merged, MergeHook
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from tests.merge_hooks import add, chain
 
 Rec = tuple[str, object, bool]
