@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from hoodie_ds.config.enums import IndexType
@@ -12,15 +13,19 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.paths import BUCKET_INDEX, HASHING_RINGS
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _GLOBAL: Final = (IndexType.GLOBAL_BLOOM, IndexType.GLOBAL_SIMPLE)
 _LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE, *_GLOBAL)
 _BUCKETS_EXPECTED: Final = 10_000
 """A random id seldom begins like a bucket's below this number: one time in half a million."""
+_EMPTY_COMMITS: Final = 20
 
 
 def choose_index(
@@ -76,6 +81,12 @@ def choose_index(
             f"the file groups of table {properties.name!r} are named after buckets, so every "
             f"writer has to use the index BUCKET and not {index.value}"
         )
+    if table is not None and _has_hashing_rings(table.storage):
+        raise UnsupportedTableError(
+            f"table {properties.name!r} has buckets that Hudi splits and merges "
+            "(hoodie.index.bucket.engine = CONSISTENT_HASHING), and this release cannot tell "
+            "which one a key belongs to; write it with Hudi"
+        )
     if options.bucket_rules is not None:
         raise OptionError(
             PARTITION_BUCKETS.key,
@@ -83,6 +94,11 @@ def choose_index(
             f"the index {index.value} has no buckets",
         )
     return index, None
+
+
+def _has_hashing_rings(storage: Storage) -> bool:
+    folders = storage.list(BUCKET_INDEX, folders=True)
+    return any(folder.path == HASHING_RINGS for folder in folders)
 
 
 def keys_are_global(index: IndexType, properties: TableProperties, options: WriteOptions) -> bool:
@@ -102,9 +118,10 @@ def _are_buckets(groups: Sequence[FileGroupId]) -> bool:
 
 
 def _newest_groups(table: Table, timeline: Timeline) -> list[FileGroupId]:
-    """File groups of the newest commit that wrote any."""
-    for instant in timeline.commits_backwards():
+    """File groups of the newest commit that wrote any; all, where many have written none."""
+    for instant in islice(timeline.commits_backwards(), _EMPTY_COMMITS):
         stats = read_commit(table.storage, instant).stats
         if stats:
             return [FileGroupId(stat.partition_path, stat.file_id) for stat in stats]
-    return []
+    view = FileSystemView(table.storage, timeline)
+    return [found.group for found in view.slices_among(view.data_files())]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from hoodie_ds.config.enums import TableType
@@ -18,6 +19,7 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _DEFAULT_LIMIT: Final = 100 << 20
+_COMMITS_ASKED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,12 @@ class WriteProfile:
 
     @cached_property
     def record_bytes(self) -> float:
-        """Average size of a stored record, by the newest commit that was large enough to tell."""
+        """Average size of a stored record, by the newest commit that was large enough to tell.
+
+        A few are asked, as in Hudi (``hoodie.record.size.estimator.max.commits``).
+        """
         enough = self.options.record_size_threshold * self.limit_bytes
-        for instant in self.timeline.commits_backwards():
+        for instant in islice(self.timeline.commits_backwards(), _COMMITS_ASKED):
             stats = read_commit(self.table.storage, instant).stats
             size = sum(stat.total_write_bytes for stat in stats)
             rows = sum(stat.num_writes for stat in stats)

@@ -37,14 +37,12 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "v6_cow_virtual_keys": (UnsupportedTableError, "has files without Hudi's meta columns"),
     "v6_mor_compaction_inflight": (UnsupportedTableError, "has a pending compaction"),
     "v6_mor_compaction_requested": (UnsupportedTableError, "has a pending compaction"),
-    "v6_mor_consistent_buckets_splitting": (TimelineError, r"clustering \d+ is pending"),
+    "v6_mor_consistent_buckets_split": (UnsupportedTableError, "buckets that Hudi splits"),
+    "v6_mor_consistent_buckets_splitting": (UnsupportedTableError, "buckets that Hudi splits"),
 }
 """Tables that take no upsert, with what it is refused with."""
 
-UNFOLLOWED = {"v6_mor_consistent_buckets_split"}
-"""Tables that take rows here which Hudi's writers do not find again: we know no hash ring."""
-
-WRITABLE = sorted({*VERSION_6} - {*REFUSED} - UNFOLLOWED)
+WRITABLE = sorted({*VERSION_6} - {*REFUSED})
 BUCKETED = {
     *("v6_mor_bucket", "v6_mor_bucket_rules", "v6_mor_history"),
     *("v6_mor_failed_open", "v6_mor_failed_rolled_back"),

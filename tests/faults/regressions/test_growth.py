@@ -189,3 +189,27 @@ def test_a_batch_costs_as_many_operations_after_1200_commits_as_after_60(table_t
     assert costs[1] == costs[2]
     costs[0][1]["read"] += 1  # the summary of the timeline
     assert costs[0] == costs[1]
+
+
+def test_an_idle_stream_had_all_its_empty_commits_read() -> None:
+    """To see how file groups are named, every commit back to one with files was read."""
+    table = Table("COPY_ON_WRITE")
+    table.write()
+    table.grow(200)
+    table.clock.advance(60_000)
+    options = WriteOptions.parse(table.options)
+    rows = pa.record_batch({"id": ["a"], "ts": [1]})
+    new = Coordinator(options, table.storage.copy(), table.clock, SimIds(9))
+    assert sum(commits_parsed(lambda: new.begin(rows.schema)).values()) < 30
+    table.write()
+    assert table.reread() == [1] * 3
+
+
+def test_small_commits_were_all_read_to_tell_the_size_of_a_row() -> None:
+    more = {"hoodie.index.type": "BLOOM", "hoodie.datasource.write.operation": "insert"}
+    table = Table("COPY_ON_WRITE", **more)
+    for _ in range(60):
+        table.write()
+    table.storage = table.storage.copy()
+    assert sum(commits_parsed(table.write).values()) < 50
+    assert len(table.read()) == 61 * 3
