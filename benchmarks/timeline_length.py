@@ -46,6 +46,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 
 TABLE = {
@@ -166,7 +167,7 @@ def grow(path: Path, storage: Storage, length: int) -> None:
             (State.INFLIGHT, b""),
             (State.COMPLETED, body.to_bytes()),
         ):
-            (path / ".hoodie" / instant.at(step).file_name).write_bytes(data)
+            (path / ".hoodie" / V1.file_name(instant.at(step))).write_bytes(data)
         if number == length:
             for old, new in renamed.items():
                 os.rename(path / old, path / new)

@@ -131,7 +131,7 @@ class Coordinator:
         time = next_time(self.clock.now_ms(), utc, plan.timeline.latest_time)
         attempt = self.ids.unique()
         owner = self._owner(query_id, attempt)
-        if joined := plan.timeline.prepared:
+        if joined := plan.timeline.joined:
             time, owner = joined.time, owner_to_join(self.storage, joined)
         return Batch(plan, guard, time, attempt, owner, creation_ms)
 
@@ -284,9 +284,7 @@ class Coordinator:
         operation = resolve_operation(self.options, table.properties)
         action = write_action(table.properties, replaces=operation.replaces)
         spanned = self.options.batches_per_commit
-        return timeline.with_prepared(
-            find_joinable(table, timeline, action, spanned, is_superseded)
-        )
+        return timeline.with_joined(find_joinable(table, timeline, action, spanned, is_superseded))
 
     def _owner(self, query_id: str, attempt: str) -> str:
         shared, spans = self.options.concurrency.is_shared, self.options.batches_per_commit > 1
@@ -320,7 +318,7 @@ class Coordinator:
         timeout_ms = concurrency.heartbeat_timeout_ms
         if not concurrency.is_shared:
             looked = found, timeline
-            return recover(table, self.clock, timeline.prepared, timeout_ms, looked, is_superseded)
+            return recover(table, self.clock, timeline.joined, timeout_ms, looked, is_superseded)
         owner = self.ids.unique()
         lock = partial(held, self.storage, concurrency, owner, self.clock, self.pauses)
         return recover_lazily(table, self.clock, timeout_ms, lock)

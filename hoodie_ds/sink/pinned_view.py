@@ -19,6 +19,7 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import TEMP
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.timeline import Timeline
@@ -64,7 +65,7 @@ def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) 
         return timeline
     young = (*timeline.recent, *timeline.pending, *timeline.savepoints)
     content = {
-        "instants": [[i.file_name, i.num_batches] for i in young],
+        "instants": [[V1.file_name(i), i.num_batches] for i in young],
         "settled": b64encode(timeline.settled.packed).decode(),
         "digest": timeline.settled.digest,
     }
@@ -115,5 +116,5 @@ def _parse(body: bytes, path: str) -> Timeline:
 def _instant(name: object, num_batches: object) -> Instant | None:
     if not isinstance(name, str) or not isinstance(num_batches, int):
         raise TypeError(f"{name!r} with {num_batches!r} batches is no instant")
-    instant = Instant.parse(name)
+    instant = V1.parse(name)
     return None if instant is None else replace(instant, num_batches=num_batches)

@@ -23,6 +23,7 @@ from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summary, write_summary
@@ -158,7 +159,7 @@ class LiveFiles:
 
     def to_json(self) -> dict[str, object]:
         """Return what `from_json` takes."""
-        names = [i.file_name for i in self.seen.recent]
+        names = [V1.file_name(i) for i in self.seen.recent]
         return {
             "settled": b64encode(self.seen.settled.packed).decode(),
             "recent": names,
@@ -175,7 +176,7 @@ class LiveFiles:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> LiveFiles:
         """Return what was summed up."""
-        recent = tuple(filter(None, map(Instant.parse, content["recent"])))
+        recent = tuple(filter(None, map(V1.parse, content["recent"])))
         settled = Settled.unpacked(b64decode(content["settled"]), 0)
         live = cls(Timeline(recent, settled=settled))
         for partition, file_id, newest_base, files in content["groups"]:

@@ -59,8 +59,8 @@ class Timeline:
         ordered = sorted(furthest.values(), key=lambda instant: padded(instant.time))
         others = [i for i in ordered if i.action is not Action.SAVEPOINT]
         return cls(
-            tuple(i for i in others if i.state is State.COMPLETED),
-            tuple(i for i in others if i.state is not State.COMPLETED),
+            tuple(i for i in others if i.counts),
+            tuple(i for i in others if not i.counts),
             tuple(i for i in ordered if i.action is Action.SAVEPOINT),
             settled,
         )
@@ -129,17 +129,17 @@ class Timeline:
         return (*self.settled.of_action(action), *recent)
 
     @property
-    def prepared(self) -> Instant | None:
-        """The instant that takes further micro-batches, if there is one; see `with_prepared`."""
+    def joined(self) -> Instant | None:
+        """The open instant that the writer joins, if there is one; see `with_joined`."""
         return next((instant for instant in self._recent_commits if instant.num_batches), None)
 
-    def with_prepared(self, prepared: Instant | None) -> Timeline:
-        """Return the timeline as it looks to the writer that goes on with a pending instant."""
-        if prepared is None:
+    def with_joined(self, joined: Instant | None) -> Timeline:
+        """Return the timeline as it looks to the writer that joins an open instant."""
+        if joined is None:
             return self
         young = (*self.recent, *self.pending, *self.savepoints)
-        rest = (i for i in young if i.time != prepared.time)
-        return Timeline.of([*rest, prepared], self.settled)
+        rest = (i for i in young if i.time != joined.time)
+        return Timeline.of([*rest, joined], self.settled)
 
     @property
     def instants(self) -> tuple[Instant, ...]:

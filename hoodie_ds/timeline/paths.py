@@ -8,6 +8,7 @@ from typing import Final
 import xxhash
 
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.layout.v1 import V1
 
 HOODIE: Final = ".hoodie"
 PROPERTIES: Final = f"{HOODIE}/hoodie.properties"
@@ -38,7 +39,7 @@ _MANIFEST_NAME = re.compile(_MANIFEST + r"(\d{1,10})\.json", re.ASCII)
 
 def instant_path(instant: Instant) -> str:
     """Path of the file that records an instant's state."""
-    return f"{HOODIE}/{instant.file_name}"
+    return f"{V1.folder}/{V1.file_name(instant)}"
 
 
 def temp_folder(time: str) -> str:
@@ -77,7 +78,7 @@ def manifest_number(path: str) -> int | None:
 
 
 def commit_path(instant: Instant) -> str:
-    """Path of what a completed or prepared write instant did."""
+    """Path of what a completed write instant did, or an open one with a manifest."""
     if instant.num_batches:
         return manifest_path(instant.time, instant.num_batches)
     return instant_path(instant)

@@ -15,7 +15,8 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instants import Timeline
-from hoodie_ds.timeline.paths import HOODIE, commit_path
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.summaries import newest_summary, read_summary, write_summary
 
@@ -29,7 +30,7 @@ _SUMMARY: Final = "timeline"
 
 
 def load_timeline(storage: Storage) -> Timeline:
-    """Read the active timeline (layout 1: the direct files of ``.hoodie``).
+    """Read the active timeline: the files of its layout's folder.
 
     What is new or gone since the last time is taken in, so that a long timeline is not taken apart
     anew. A storage that lists all names at once is asked for all of them, and the answer is exact.
@@ -74,8 +75,8 @@ def save_timeline(storage: Storage) -> None:
     content = {
         "settled": b64encode(known.timeline.settled.packed).decode(),
         "digest": known.timeline.settled.digest,
-        "savepoints": [i.file_name for i in known.timeline.savepoints],
-        "names": [name for name in known.names if Instant.parse(name)],
+        "savepoints": [V1.file_name(i) for i in known.timeline.savepoints],
+        "names": [name for name in known.names if V1.parse(name)],
         "earlier": known.earlier[0],
     }
     write_summary(storage, _SUMMARY, known.start, content)
@@ -123,7 +124,7 @@ def _memory(_: Storage) -> _Memory:
 
 
 def _of_all(storage: Storage) -> _Known:
-    names = set(names_in(storage, HOODIE))
+    names = set(names_in(storage, V1.folder))
     return _Known(_of_names(names), names)
 
 
@@ -137,14 +138,14 @@ def _summed_up(content: Mapping[str, Any]) -> _Known:
 
 def _with_changes(storage: Storage, known: _Known) -> _Known | None:
     """What is known, with what changed since; None if all names are to be looked at."""
-    listed = names_since(storage, HOODIE, known.start) if known.start else None
+    listed = names_since(storage, V1.folder, known.start) if known.start else None
     if listed is not None:
         names = set(listed)
-        lost = any(Instant.parse(name) for name in known.names - names)
+        lost = any(V1.parse(name) for name in known.names - names)
         if lost or any(".restore" in name for name in names - known.names):
             return None
         return replace(known, timeline=_changed(known, names), names=names)
-    every = names_in(storage, HOODIE)
+    every = names_in(storage, V1.folder)
     names = {name for name in every if name >= known.start}
     earlier = _counted(name for name in every if name < known.start)
     if earlier[0] != known.earlier[0] or known.earlier[1] not in (None, earlier[1]):
@@ -181,14 +182,14 @@ def _with_more_settled(known: _Known) -> _Known:
 
 
 def _of_names(names: Iterable[str]) -> Timeline:
-    found = (Instant.parse(name) for name in sorted(names))
+    found = (V1.parse(name) for name in sorted(names))
     return Timeline.of(instant for instant in found if instant is not None)
 
 
 def _changed(known: _Known, names: set[str]) -> Timeline:
     """Return the timeline of some names, given that of others which are mostly the same."""
     timeline = known.timeline
-    changed = [instant.time for name in known.names ^ names if (instant := Instant.parse(name))]
+    changed = [instant.time for name in known.names ^ names if (instant := V1.parse(name))]
     if not changed:
         return timeline
     since = min(changed)[:14]

@@ -109,7 +109,7 @@ def find_joinable(
     Returns
     -------
     Instant or None
-        With its number of batches; None if the batch begins an instant of its own.
+        The open instant with the number of its batches; None if the batch begins one of its own.
     """
     if batches_per_commit == 1:
         return None
@@ -118,5 +118,5 @@ def find_joinable(
             found = newest_manifest(table.storage, instant)
             fits = found is not None and found[0] < batches_per_commit
             if found is not None and fits and not superseded(table, timeline, instant):
-                return Instant(instant.time, action, State.COMPLETED, found[0])
+                return Instant(instant.time, action, State.INFLIGHT, found[0])
     return None

@@ -131,7 +131,7 @@ def _later(pending: PendingAction, time: str) -> str:
 
 def _next(pending: PendingAction, time: str) -> str:
     """Return the time to try after one that is taken."""
-    if pending.timeline.prepared is not None:
+    if pending.timeline.joined is not None:
         raise WriteConflictError(
             f"{pending.storage.root}: instant {time}, which holds earlier micro-batches of "
             "this query, is another writer's now; run the batch again"

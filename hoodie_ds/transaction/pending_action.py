@@ -67,7 +67,7 @@ class PendingAction:
     @property
     def batches_before(self) -> int:
         """How many micro-batches the instant holds already."""
-        joined = self.timeline.prepared
+        joined = self.timeline.joined
         return joined.num_batches if joined else 0
 
     def inflight(self, time: str) -> Instant:

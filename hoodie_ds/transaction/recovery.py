@@ -36,7 +36,7 @@ from hoodie_ds.transaction.sweep import left_over, sweep
 def recover(
     table: Table,
     clock: Clock,
-    prepared: Instant | None = None,
+    joined: Instant | None = None,
     heartbeat_timeout_ms: int = 600_000,
     looked: tuple[Mapping[str, frozenset[str]], Timeline] | None = None,
     superseded: Judge = never,
@@ -51,8 +51,8 @@ def recover(
         The table.
     clock : Clock
         For the times of rollbacks.
-    prepared : Instant, optional
-        The pending instant that the caller goes on with.
+    joined : Instant, optional
+        The pending instant that the caller joins.
     heartbeat_timeout_ms : int
         Age of a heartbeat at which its writer counts as dead.
     looked : tuple of mapping and Timeline, optional
@@ -73,7 +73,7 @@ def recover(
         A pending write is that of one of several writers, and its heart beats.
     """
     found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
-    timeline = timeline.with_prepared(prepared)
+    timeline = timeline.with_joined(joined)
     pending = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
     refuse_restore(table.storage.root, timeline)
     refuse_clustering(table, timeline)
@@ -85,7 +85,7 @@ def recover(
         if instant.action in UNDONE_ACTIONS:
             _finish_or_undo(table, instant, clock, superseded)
     if pending:
-        timeline = load_timeline(table.storage).with_prepared(prepared)
+        timeline = load_timeline(table.storage).with_joined(joined)
     sweep(table, timeline, found)
     return timeline
 

@@ -49,7 +49,7 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
     for time, paths in sorted(found.items()):
         commit = timeline.commit_at(time)
         is_commit = commit is not None and not commit.num_batches
-        # Pending, prepared, another kind of instant, or archived: which of the files count is not
+        # Pending, joined, another kind of instant, or archived: which of the files count is not
         # known here. Those of a rollback are the commands that hide failed blocks, and stay.
         known_otherwise = not is_commit and (timeline.at(time) or view.is_committed(time))
         if known_otherwise and time not in undone:

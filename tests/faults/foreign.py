@@ -10,7 +10,7 @@ from hoodie_ds.formats.avro.container import write_record
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import PROPERTIES
 from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA
 from hoodie_ds.timeline.timeline import load_timeline
@@ -170,7 +170,7 @@ def upgrade(storage: Storage) -> None:
         name = status.path.rpartition("/")[2]
         if not name[0].isdigit():
             continue
-        if Instant.parse(name) in load_timeline(storage).completed:
+        if V1.parse(name) in load_timeline(storage).completed:
             storage.put_if_absent(f".hoodie/timeline/{name}", storage.read(status.path))
         storage.delete(status.path)
     storage.put_if_absent(".hoodie/timeline/history/_version_", b"")

@@ -301,7 +301,7 @@ TIMES_AND_NAMES = [
         instead(
             "open_instant._next",
             lambda after, batch, time: after(
-                Changed(batch, timeline=Changed(batch.timeline, prepared=None)), time
+                Changed(batch, timeline=Changed(batch.timeline, joined=None)), time
             ),
         ),
         "tests/faults/regressions/test_late_drivers_and_tasks.py::test_a_batch_joined_an_instant_that_had_become_anothers",

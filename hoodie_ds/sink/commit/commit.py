@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 
 from hoodie_ds.environment import Clock, IdSource, Pauses
@@ -194,14 +195,14 @@ def _decided(
     if not waits:
         delete_own_lost(pending, instant.time, body)
     if pending.is_shared:  # the manifest makes their keys visible here
-        prepared = Instant(instant.time, instant.action, State.COMPLETED, 1)
-        check_new_keys(batch.plan, prepared, timeline)
+        with_manifest = replace(instant, num_batches=1)
+        check_new_keys(batch.plan, with_manifest, timeline)
     if waits:
         return exclusion.append(Outcome.KEEP_OPEN, instant)
     if not exclusion.append(Outcome.COMPLETE, instant, record.guard_entries):
         return False
     finish(pending.storage, instant, body)
-    sum_up(pending.storage, timeline.with_prepared(instant.at(State.COMPLETED)))
+    sum_up(pending.storage, timeline.with_joined(instant.at(State.COMPLETED)))
     return True
 
 
@@ -221,8 +222,8 @@ def _record(
     check_based(batch.plan, timeline)
     check_groups(batch.plan, instant.time, timeline, statuses, replaced)
     schema = schema_beside(batch.plan, instant.time, timeline)
-    before = batch.timeline.prepared
-    guard = ReplayGuard.load(storage, timeline.with_prepared(before))
+    before = batch.timeline.joined
+    guard = ReplayGuard.load(storage, timeline.with_joined(before))
     if messages[0].batch_id is not None:
         guard = recall(storage, guard, messages[0].batch_id)
     writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)

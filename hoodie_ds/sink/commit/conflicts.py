@@ -159,14 +159,14 @@ def _check_services(
             raise _conflict(plan, instant, f"was planned for file group {common[0]}", what)
 
 
-def check_new_keys(plan: WritePlan, prepared: Instant, timeline: Timeline) -> None:
+def check_new_keys(plan: WritePlan, own: Instant, timeline: Timeline) -> None:
     """Refuse if a commit that this batch did not see brought the same new keys.
 
     Parameters
     ----------
     plan : WritePlan
         The write.
-    prepared : Instant
+    own : Instant
         Its instant, whose manifest is there.
     timeline : Timeline
         As it is now.
@@ -180,8 +180,8 @@ def check_new_keys(plan: WritePlan, prepared: Instant, timeline: Timeline) -> No
         return
     unseen = _unseen(plan, timeline)
     theirs = {group: instant for instant, commit in unseen for group in _inserted_into(commit)}
-    ours = _inserted_into(read_commit(plan.table.storage, prepared)) if theirs else set()
-    after = replace(plan, timeline=timeline.with_prepared(prepared))
+    ours = _inserted_into(read_commit(plan.table.storage, own)) if theirs else set()
+    after = replace(plan, timeline=timeline.with_joined(own))
     slices = _slices(after, {*theirs, *ours} if ours else set())
     lookup = key_lookup(after)
     for slice_ in (found for found in slices if found.group in ours):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout.v1 import V1
 
 T = "20260307135827749"
 
@@ -25,18 +26,18 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_read_and_written(name: str) -> None:
-    instant = Instant.parse(name)
+    instant = V1.parse(name)
     assert instant == Instant(T, *NAMES[name])
-    assert instant.file_name == name
+    assert V1.file_name(instant) == name
 
 
 def test_a_compaction_completes_as_a_commit() -> None:
-    assert Instant(T, Action.COMPACTION, State.COMPLETED).file_name == f"{T}.commit"
-    assert Instant(T, Action.LOG_COMPACTION, State.COMPLETED).file_name == f"{T}.deltacommit"
+    assert V1.file_name(Instant(T, Action.COMPACTION, State.COMPLETED)) == f"{T}.commit"
+    assert V1.file_name(Instant(T, Action.LOG_COMPACTION, State.COMPLETED)) == f"{T}.deltacommit"
 
 
 def test_a_time_of_an_old_table_has_no_milliseconds() -> None:
-    assert Instant.parse("20190101000000.commit") == Instant(
+    assert V1.parse("20190101000000.commit") == Instant(
         "20190101000000", Action.COMMIT, State.COMPLETED
     )
 
@@ -46,4 +47,4 @@ def test_a_time_of_an_old_table_has_no_milliseconds() -> None:
     ["hoodie.properties", f"{T}.commit.crc", f".{T}.commit.crc", f"{T}.other", f"{T[:-1]}.commit"],
 )
 def test_other_files_of_the_folder_are_no_instants(name: str) -> None:
-    assert Instant.parse(name) is None
+    assert V1.parse(name) is None

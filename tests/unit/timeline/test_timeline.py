@@ -15,6 +15,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 
 T = [f"2025010{day}000000000" for day in range(10)]
@@ -100,7 +101,7 @@ def test_what_changes_is_taken_in_as_if_all_were_loaded_anew(seed: int) -> None:
     storage = MemoryStorage()
     times = [f"202601010000{second:02d}" for second in range(12)]
     times += [f"{time}{ms:03d}" for time in times for ms in (0, 1, 999)]
-    shapes = [Instant("", action, state).file_name for action in Action for state in State]
+    shapes = [V1.file_name(Instant("", action, state)) for action in Action for state in State]
     for _ in range(30):
         for _ in range(draw.randint(0, 4)):
             path = f".hoodie/{draw.choice(times)}{draw.choice(shapes)}"
@@ -125,11 +126,11 @@ def test_a_timeline_that_has_not_changed_is_the_same_object() -> None:
 
 
 def test_a_timeline_with_a_prepared_instant_travels_whole() -> None:
-    prepared = Instant("20260101000000001", Action.COMMIT, State.COMPLETED, 3)
+    joined = Instant("20260101000000001", Action.COMMIT, State.INFLIGHT, 3)
     timeline = Timeline((Instant("20260101000000000", Action.COMMIT, State.COMPLETED),))
-    again = pickle.loads(pickle.dumps(timeline.with_prepared(prepared)))
-    assert again.prepared == prepared
-    assert again.digest != timeline.with_prepared(replace(prepared, num_batches=2)).digest
+    again = pickle.loads(pickle.dumps(timeline.with_joined(joined)))
+    assert again.joined == joined
+    assert again.digest != timeline.with_joined(replace(joined, num_batches=2)).digest
 
 
 def test_other_storages_list_files_for_names(tmp_path: Path) -> None:

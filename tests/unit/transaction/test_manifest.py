@@ -35,8 +35,8 @@ def test_an_instant_takes_batches_until_it_is_full(storage: Storage) -> None:
     timeline = load_timeline(storage)
     assert find_joinable(table, timeline, Action.COMMIT, 2) is None  # the first never finished
     storage.put_if_absent(manifest_path(FAILED), commit_body(NEW_BASE))
-    prepared = Instant(FAILED, Action.COMMIT, State.COMPLETED, 1)
-    assert find_joinable(table, timeline, Action.COMMIT, 2) == prepared
+    open_ = Instant(FAILED, Action.COMMIT, State.INFLIGHT, 1)
+    assert find_joinable(table, timeline, Action.COMMIT, 2) == open_
     assert find_joinable(table, timeline, Action.REPLACE_COMMIT, 2) is None
     storage.put_if_absent(manifest_path(FAILED, 2), commit_body(NEW_BASE))
     assert find_joinable(table, timeline, Action.COMMIT, 2) is None

@@ -14,6 +14,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import DECISIONS, TEMP, instant_path, manifest_path, tombstone_path
 from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA, empty_plan
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
@@ -100,7 +101,7 @@ def _end_state(storage: Storage) -> dict[str, object]:
     for path, data in files(storage).items():
         if path.startswith(DECISIONS):
             continue
-        instant = Instant.parse(path.rpartition("/")[2])
+        instant = V1.parse(path.rpartition("/")[2])
         if instant is not None and instant.action is Action.ROLLBACK:
             continue
         blocks = list(read_blocks(data, path)) if ".log." in path else []
