@@ -17,6 +17,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,8 +32,11 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 from results import emit
+from spark_side import session
 
+import hoodie_ds
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.reader.snapshot import Snapshot
@@ -58,6 +62,7 @@ ROWS = 1_000
 BETWEEN = timedelta(seconds=10)
 TIME = "%Y%m%d%H%M%S%f"
 AT_ONCE = 64
+MICRO_BATCHES = 12
 WARM_UP = 2
 GOAL = 1.3
 PAGE = 1_000
@@ -228,11 +233,28 @@ class Worker:
             pipe.send((seconds, counting.requests))
 
 
+def micro_batch(spark: SparkSession, options: dict[str, str], checkpoint: Path) -> float:
+    """Return the median seconds of a Spark micro-batch of as many rows, trigger to trigger."""
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).load()
+    events = source.selectExpr(
+        "cast(value % 1000 as string) as id", "value as ts", "cast(value as double) as fare"
+    )
+    writer = hoodie_ds.shuffle_by_file_group(events, options).writeStream.format("hoodie_py")
+    query = writer.options(**options).option("checkpointLocation", str(checkpoint)).start()
+    while len(query.recentProgress) < MICRO_BATCHES:
+        if query.exception() is not None:
+            raise SystemExit(str(query.exception()))
+        time.sleep(0.1)
+    query.stop()
+    taken = [progress["durationMs"]["triggerExecution"] for progress in query.recentProgress]
+    return statistics.median(taken[WARM_UP:MICRO_BATCHES]) / 1000
+
+
 def report(
-    kind: str, commits: int, least: int, step: str, found: tuple[float, int], number: int
+    kind: str, commits: int, least: int, step: str, found: tuple[float, ...], number: int
 ) -> None:
     """Print the figures of a step, against those of the shortest timeline."""
-    for unit, figure in (("s", found[0]), ("requests", found[1])):
+    for unit, figure in zip(("s", "requests"), found, strict=False):
         name, base = (f"{kind}, {n:,} commits, {step}, {unit}" for n in (commits, least))
         against = None if commits == least else base
         goal = GOAL if against else None
@@ -246,6 +268,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--commits", type=int, nargs="+", default=[50, 500, 5_000, 20_000])
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--spark", action="store_true", help="micro-batches of Spark too")
     chosen = parser.parse_args()
     for table_type, kind in (("COPY_ON_WRITE", "COW"), ("MERGE_ON_READ", "MOR")):
         shutil.rmtree(chosen.work, ignore_errors=True)
@@ -264,6 +287,15 @@ def main() -> None:
                     new.stop()
         for worker in known.values():
             worker.stop()
+        if chosen.spark:
+            spark = session(2, "2g")
+            for turn in range(1, WARM_UP + 2):
+                for commits, options in tables.items():
+                    checkpoint = chosen.work / f"{kind}-{commits}-{turn}"
+                    seconds = micro_batch(spark, options, checkpoint)
+                    least = min(chosen.commits)
+                    report(kind, commits, least, "micro-batch of Spark", (seconds,), turn)
+            spark.stop()
     shutil.rmtree(chosen.work)
 
 

@@ -147,16 +147,15 @@ def _with_changes(storage: Storage, known: _Known) -> _Known | None:
         return replace(known, timeline=_changed(known, names), names=names)
     every = names_in(storage, V1.folder)
     names = {name for name in every if name >= known.start}
-    earlier = _counted(name for name in every if name < known.start)
+    earlier = _counted([name for name in every if "0" <= name < known.start])
     if earlier[0] != known.earlier[0] or known.earlier[1] not in (None, earlier[1]):
         return None
     return replace(known, timeline=_changed(known, names), names=names, earlier=earlier)
 
 
-def _counted(names: Iterable[str]) -> tuple[int, int]:
-    """Count names and sum up their hashes, unfinished files and folders of other kinds left out."""
-    kept = [name for name in names if name[:1] != "."]
-    return len(kept), sum(map(hash, kept))
+def _counted(names: list[str]) -> tuple[int, int]:
+    """Count names and sum up their hashes."""
+    return len(names), sum(map(hash, names))
 
 
 def _with_more_settled(known: _Known) -> _Known:
@@ -171,7 +170,7 @@ def _with_more_settled(known: _Known) -> _Known:
     if not older or settled is None:
         return known
     recent = timeline.recent[len(older) :]
-    count, total = _counted(name for name in known.names if name < start)
+    count, total = _counted([name for name in known.names if "0" <= name < start])
     before, hashes = known.earlier
     return _Known(
         replace(timeline, recent=recent, settled=settled),
