@@ -76,6 +76,18 @@ def choose_index(
             index.value,
             "this release has BUCKET, BLOOM, SIMPLE, FLINK_STATE, GLOBAL_BLOOM and GLOBAL_SIMPLE",
         )
+    _check_has_no_buckets(index, properties, options, table, groups)
+    return index, None
+
+
+def _check_has_no_buckets(
+    index: IndexType,
+    properties: TableProperties,
+    options: WriteOptions,
+    table: Table | None,
+    groups: Sequence[FileGroupId],
+) -> None:
+    """Refuse to look keys up where other writers go by buckets."""
     if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
         raise UnsupportedTableError(
             f"the file groups of table {properties.name!r} are named after buckets, so every "
@@ -93,7 +105,6 @@ def choose_index(
             str(options.bucket_rules),
             f"the index {index.value} has no buckets",
         )
-    return index, None
 
 
 def _has_hashing_rings(storage: Storage) -> bool:
