@@ -211,3 +211,14 @@ def test_rows_of_which_some_were_moved_after_the_shuffle_are_refused(tmp_path: P
     with pytest.raises(WriteConflictError, match="without another repartition or union"):
         writer(tmp_path).commit(messages)
     assert found(HoodieTable(str(tmp_path))) == before
+
+
+def test_a_plan_is_made_by_the_timeline_that_is_pinned_or_given(tmp_path: Path) -> None:
+    stored = table_of(tmp_path, partitions=1, groups=1, keys=1)
+    coordinator = writer(tmp_path)
+    pin = partial(pin_view, coordinator.storage, BatchId("q", 0))
+    pinned = coordinator.preview(stored.schema, pin=pin).timeline
+    HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
+    assert coordinator.preview(stored.schema, pin=pin).timeline == pinned
+    assert coordinator.preview(stored.schema, pinned).timeline == pinned
+    assert len(coordinator.preview(stored.schema).timeline.commits) == len(pinned.commits) + 1
