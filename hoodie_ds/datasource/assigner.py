@@ -11,7 +11,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.task import micro_batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
-from hoodie_ds.sink.pinned_view import pin_view
+from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.task_writer import in_chunks
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -37,7 +37,7 @@ def assigning_mapper(
     def assign(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         coordinator = Coordinator.of(options)
         if view is None:
-            pin = partial(pin_view, coordinator.storage, micro_batch())
+            pin = partial(pin_timeline, coordinator.storage, micro_batch())
             plan = coordinator.preview(schema, pin=pin)
         else:
             plan = coordinator.preview(schema, view)

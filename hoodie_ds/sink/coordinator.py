@@ -29,7 +29,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
-from hoodie_ds.sink.pinned_view import forget_views
+from hoodie_ds.sink.pinned_timeline import forget_pinned
 from hoodie_ds.sink.replay.past_writers import mark
 from hoodie_ds.sink.replay.replay import check_replay, informed
 from hoodie_ds.sink.replay.superseded import is_superseded
@@ -126,7 +126,7 @@ class Coordinator:
             plan = self._recovered(table, plan, schema, found)
         guard = ReplayGuard.load(self.storage, plan.timeline)
         if plan.index is not None and plan.layout is None:
-            forget_views(self.storage, guard)
+            forget_pinned(self.storage, guard)
         utc = plan.table.properties.timeline_in_utc
         time = next_time(self.clock.now_ms(), utc, plan.timeline.latest_time)
         attempt = self.ids.unique()

@@ -62,5 +62,5 @@ FORMATS = {
     "hashing config": Format(
         table.hashing_configs, either(forged_json, forged_json), table.hashing_config
     ),
-    "pinned view": Format(table.views, either(forged_json, forged_json), table.view),
+    "pinned timeline": Format(table.views, either(forged_json, forged_json), table.view),
 }

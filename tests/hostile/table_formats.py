@@ -8,7 +8,7 @@ from random import Random
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, HoodieError, UnsupportedTableError
-from hoodie_ds.sink.pinned_view import pin_view
+from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.testing import MemoryStorage
@@ -156,11 +156,11 @@ def hashing_config(seed: Seed, data: bytes) -> None:
 @lru_cache
 def views() -> list[Seed]:
     storage = MemoryStorage(s.ROOT, s.table_files("bloom"))
-    pin_view(storage, BatchId("q", 3), lambda: load_timeline(storage))
+    pin_timeline(storage, BatchId("q", 3), lambda: load_timeline(storage))
     (path,) = (path for path in storage.files if "/views/" in path)
     return [Seed(storage.files[path], path)]
 
 
 def view(seed: Seed, data: bytes) -> None:
     storage = MemoryStorage(s.ROOT, {seed.path: data})
-    pin_view(storage, BatchId("q", 3), Timeline)
+    pin_timeline(storage, BatchId("q", 3), Timeline)

@@ -16,7 +16,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.pinned_view import forget_views, pin_view
+from hoodie_ds.sink.pinned_timeline import forget_pinned, pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing.memory import MemoryStorage
@@ -138,16 +138,16 @@ def test_views_of_abandoned_queries_were_never_removed() -> None:
     completed = Instant("20260101000000000", Action.COMMIT, State.COMPLETED)
     timeline = Timeline((completed,))
     for query in range(150):
-        pin_view(storage, BatchId(f"gone{query}", 0), lambda: timeline)
+        pin_timeline(storage, BatchId(f"gone{query}", 0), lambda: timeline)
     clock.advance(8 * 24 * 3600 * 1000)
-    pin_view(storage, BatchId("mine", 4), lambda: timeline)
-    pin_view(storage, BatchId("another", 7), lambda: timeline)
-    forget_views(storage, ReplayGuard({"mine": "4"}))
+    pin_timeline(storage, BatchId("mine", 4), lambda: timeline)
+    pin_timeline(storage, BatchId("another", 7), lambda: timeline)
+    forget_pinned(storage, ReplayGuard({"mine": "4"}))
     assert len(storage.files) == 51  # a batch is not held up by what others left
-    forget_views(storage, ReplayGuard({"mine": "4"}))
+    forget_pinned(storage, ReplayGuard({"mine": "4"}))
     assert list(storage.files) == [".hoodie/.temp/views/another_7"]
     clock.advance(8 * 24 * 3600 * 1000)
-    forget_views(storage, ReplayGuard({"mine": "4"}))
+    forget_pinned(storage, ReplayGuard({"mine": "4"}))
     assert list(storage.files) == [".hoodie/.temp/views/another_7"]  # there is no later one
 
 

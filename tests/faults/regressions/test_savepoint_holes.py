@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.sink.pinned_view import pin_view
+from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from hoodie_ds.timeline.instant_time import following
@@ -63,6 +63,8 @@ def test_a_savepoint_that_is_being_made_hides_no_commit() -> None:
 def test_files_of_a_pinned_view_with_savepoints_are_those_of_its_timeline() -> None:
     storage, _, times = _table("COPY_ON_WRITE")
     savepoint(storage, times[0])
-    seen = [pin_view(storage, BatchId("q", 0), lambda: load_timeline(storage)) for _ in range(2)]
+    seen = [
+        pin_timeline(storage, BatchId("q", 0), lambda: load_timeline(storage)) for _ in range(2)
+    ]
     assert seen[0] == seen[1]
     assert seen[1].is_committed(following(times[0]))

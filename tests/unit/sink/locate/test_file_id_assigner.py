@@ -16,7 +16,7 @@ from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, LOCATION_COLUMN, TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.pinned_view import pin_view
+from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -133,13 +133,13 @@ def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> N
     table_of(tmp_path, partitions=1, groups=1, keys=1)
     look, number = partial(load_timeline, writer(tmp_path).storage), BatchId("q", 0)
     storage = writer(tmp_path).storage
-    first = pin_view(storage, number, look)
+    first = pin_timeline(storage, number, look)
     table = HoodieTable(str(tmp_path), BLOOM)
     table.upsert(trips(("new", "c0", 1, 0.0)))
-    again = pin_view(storage, number, look)
+    again = pin_timeline(storage, number, look)
     assert again == first
     assert again.digest == first.digest
-    later = pin_view(storage, BatchId("q", 1), look)
+    later = pin_timeline(storage, BatchId("q", 1), look)
     assert later.digest != first.digest
     assert len(later.commits) == 2
     # Once its batch is committed, a view is forgotten; that of the coming one stays.
@@ -158,15 +158,15 @@ def test_a_damaged_view_is_named(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
     storage = writer(tmp_path).storage
     look = partial(load_timeline, storage)
-    pin_view(storage, BatchId("q", 1), look)
+    pin_timeline(storage, BatchId("q", 1), look)
     (tmp_path / ".hoodie/.temp/views/q_1").write_bytes(b'["2026')
     with pytest.raises(CorruptFileError, match="views/q_1"):
-        pin_view(storage, BatchId("q", 1), look)
+        pin_timeline(storage, BatchId("q", 1), look)
 
 
 def test_nothing_is_pinned_before_there_is_a_table(tmp_path: Path) -> None:
     begun = writer(tmp_path / "t")
-    assert not pin_view(
+    assert not pin_timeline(
         begun.storage, BatchId("q", 0), partial(load_timeline, begun.storage)
     ).commits
     assert not (tmp_path / "t").exists()
@@ -187,11 +187,11 @@ def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> N
     first: list[Timeline] = []
 
     def look() -> Timeline:
-        first.append(pin_view(storage, number, partial(load_timeline, storage)))
+        first.append(pin_timeline(storage, number, partial(load_timeline, storage)))
         HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
         return load_timeline(storage)
 
-    assert pin_view(storage, number, look) == first[0]
+    assert pin_timeline(storage, number, look) == first[0]
     assert len(first[0].commits) == 1
 
 
@@ -216,7 +216,7 @@ def test_rows_of_which_some_were_moved_after_the_shuffle_are_refused(tmp_path: P
 def test_a_plan_is_made_by_the_timeline_that_is_pinned_or_given(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=1, groups=1, keys=1)
     coordinator = writer(tmp_path)
-    pin = partial(pin_view, coordinator.storage, BatchId("q", 0))
+    pin = partial(pin_timeline, coordinator.storage, BatchId("q", 0))
     pinned = coordinator.preview(stored.schema, pin=pin).timeline
     HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
     assert coordinator.preview(stored.schema, pin=pin).timeline == pinned

@@ -1,4 +1,4 @@
-"""The view of the table by which the rows of a micro-batch are assigned to file groups.
+"""The pinned timeline, by which the rows of a micro-batch are assigned to file groups.
 
 Assigners run before the batch has begun, in many tasks, some of them twice. The first one pins
 what it sees in a file, and all others take that.
@@ -38,7 +38,7 @@ _DAMAGED: Final = (
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
-def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) -> Timeline:
+def pin_timeline(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) -> Timeline:
     """Return the timeline that all assigners of a micro-batch see.
 
     Nothing is pinned where there is no table yet: until its first commit it looks the same.
@@ -55,7 +55,7 @@ def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) 
     Raises
     ------
     CorruptFileError
-        The pinned view cannot be read.
+        The pinned timeline cannot be read.
     """
     path = f"{_VIEWS}/{batch_id.query_id}_{batch_id.batch_id}"
     with suppress(NotFoundError):
@@ -76,11 +76,12 @@ def pin_view(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) 
     return _parse(storage.read(path), path)
 
 
-def forget_views(storage: Storage, guard: ReplayGuard) -> None:
-    """Delete the views of batches that are committed, and of queries that are gone.
+def forget_pinned(storage: Storage, guard: ReplayGuard) -> None:
+    """Delete the pinned timelines of batches that are committed, and of queries that are gone.
 
-    A query is taken to be gone whose view is a week older than the newest one, by the storage's
-    clock. An assigner that runs as late all the same pins another view, and its batch is refused.
+    A query is taken to be gone whose pinned timeline is a week older than the newest one, by the
+    storage's clock. An assigner that runs as late all the same pins another one, and its batch is
+    refused.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def _parse(body: bytes, path: str) -> Timeline:
         settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
     except _DAMAGED as error:
         raise CorruptFileError(
-            f"{path}: a pinned view is damaged ({error}); delete it and start the query again"
+            f"{path}: a pinned timeline is damaged ({error}); delete it and start the query again"
         ) from error
     return Timeline.of((instant for instant in found if instant is not None), settled)
 
