@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from hoodie_ds.arrow_input import Rows, arrow_rows
 from hoodie_ds.config.checked import check_options
 from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.given_options import check_keys
 from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.read_options import ReadOptions
@@ -44,7 +45,8 @@ class HoodieTable:
         Base path: a local folder, in which ``~`` is the user's, or an fsspec URL.
     options : mapping of str to str, optional
         Options of every write, with Hudi's names; those of a call are added to them. They are
-        checked here, though a table that does not exist yet is created by the first write.
+        checked here, though a table that does not exist yet is created by the first write. A key
+        that is not known is refused, whatever its prefix.
     storage : Storage, optional
         Rooted at the base path, in place of the one that the path's scheme gives.
     clock, ids : Clock and IdSource, optional
@@ -223,6 +225,7 @@ class HoodieTable:
         options: Mapping[str, str] | None,
         partitions: tuple[tuple[str, ...], bool] | None = None,
     ) -> WriteResult:
+        check_keys(options or {})
         reader = arrow_rows(rows)
         raw = {OPERATION.key: operation.value, **self._options, **(options or {})}
         parsed = WriteOptions.parse(raw)

@@ -24,9 +24,10 @@ from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.session import AVAILABLE_NOW, BatchProgress, SparkJob, StreamJob
 from hoodie_ds.errors import HoodieError, OptionError, TableNotFoundError
-from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.report import TimelineReport
+from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.streamer_checks import check_source, parse_trigger
+from hoodie_ds.table.table import open_table
 
 _POLL_SECONDS: Final = 1
 STOPPED: Final = 130
@@ -168,10 +169,12 @@ def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
 
 def _has_keys(options: dict[str, str]) -> bool:
     """Whether the table has record keys: as the options say, or the table that is there."""
-    if WriteOptions.parse(options).record_key_fields:
+    parsed = WriteOptions.parse(options)
+    if parsed.record_key_fields:
         return True
     try:
-        return bool(HoodieTable(options["path"], options).properties.record_key_fields)
+        # not a HoodieTable: a properties file may hold keys of the source, such as Kafka's
+        return bool(open_table(storage_to_read(parsed)).properties.record_key_fields)
     except TableNotFoundError:
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from hoodie_ds.config.given_options import check_keys
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -15,9 +16,10 @@ def check_options(raw: Mapping[str, object]) -> None:
     Parameters
     ----------
     raw : mapping of str to str
-        As the user gave them.
+        As the user gave them; only this library reads them, so every key has to be known.
     """
-    found = (*_problems(WriteOptions.parse, raw), *_problems(ReadOptions.parse, raw))
+    checks = (WriteOptions.parse, ReadOptions.parse, check_keys)
+    found = (problem for check in checks for problem in _problems(check, raw))
     problems = {str(problem): problem for problem in found}
     if problems:
         raise OptionError.of(list(problems.values()))

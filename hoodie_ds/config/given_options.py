@@ -2,8 +2,9 @@
 
 Invariant: an unknown ``hoodie.*`` key, or one that is given twice, is among the problems of a
 `GivenOptions`, and all problems are told at once. Keys are matched
-without regard to letter case, because Spark hands them over in lower case. Keys of others (Spark's
-own, those without the prefix) pass unread.
+without regard to letter case, because Spark hands them over in lower case. Of the keys without the
+prefix a likely typo of one that is obeyed is refused too; others may be Spark's own and pass
+unread, unless `check_keys` is asked.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ from hoodie_ds.config.options.restricted import (
     RETIRED,
     WRITE_RESTRICTED,
 )
-from hoodie_ds.config.options.write import WRITE_OPTIONS
+from hoodie_ds.config.options.write import (
+    ORDERING_FIELDS,
+    RECORD_KEY_FIELDS,
+    TABLE_TYPE,
+    WRITE_OPTIONS,
+)
 from hoodie_ds.errors import OptionError
 
 T = TypeVar("T")
@@ -76,6 +82,18 @@ _OBEYED: Final = {
     for key in keys
 }
 _KNOWN: Final = {**_OBEYED, **{key.lower(): key for key in IGNORED}}
+_SHORT: Final = {
+    key: name for key, name in _OBEYED.items() if "." in key and not key.startswith("hoodie.")
+}
+"""Flink's short names that are obeyed; not `path`, which Spark's own names come near."""
+_SQL_NAMES: Final = {
+    "primarykey": RECORD_KEY_FIELDS.key,
+    "precombinefield": ORDERING_FIELDS.key,
+}
+_SQL_TABLE_TYPES: Final = ("cow", "mor")
+_OF_OTHERS: Final = ("spark.", "parquet.", "orc.", "avro.", "fs.", "mapreduce.")
+"""Prefixes of Spark's and Hadoop's own keys, which may come near one of ours."""
+_LOOK_UP: Final = "unknown option; leave it out, or look for its name in conf/README.md"
 _log = logging.getLogger("hoodie_ds")
 
 
@@ -111,7 +129,7 @@ class GivenOptions:
                 given.refuse(OptionError(key, type(value).__name__, "give the value as text"))
                 continue
             lower = key.lower()
-            remedy = _remedy_of_key(lower)
+            remedy = _remedy_of_key(lower, str(value))
             if remedy is not None:
                 # The value stays out of the message: under a mistyped key it may be a password.
                 given.refuse(OptionError(key[:200], _HIDDEN, remedy))
@@ -202,12 +220,38 @@ def storage_options(given: GivenOptions) -> dict[str, str]:
     return dict(given.with_prefix(STORAGE_OPTION_PREFIX))
 
 
-def _remedy_of_key(lower: str) -> str | None:
-    """Return what to do about a key that is not known, None for one that is."""
-    if not lower.startswith("hoodie.") or lower in _KNOWN:
+def check_keys(raw: Mapping[str, object]) -> None:
+    """Raise one `OptionError` for all keys that are not known, also those without the prefix.
+
+    Parameters
+    ----------
+    raw : mapping of str to object
+        Options that only this library reads, so that no key can be Spark's own.
+    """
+    unknown = [
+        OptionError(key[:200], _HIDDEN, remedy)
+        for key, value in raw.items()
+        if value is not None and (remedy := _remedy_of_own_key(key.lower(), str(value))) is not None
+    ]
+    if unknown:
+        raise OptionError.of(unknown)
+
+
+def _remedy_of_own_key(lower: str, text: str) -> str | None:
+    """Return what to do about a key that nobody else reads, None for one that is known."""
+    remedy = _remedy_of_key(lower, text)
+    known = lower.startswith(("hoodie.", *IGNORED_PREFIXES_LOWER)) or lower in _KNOWN
+    if remedy is not None or known:
+        return remedy
+    return _unknown(_meant(lower, _KNOWN, 0.7))
+
+
+def _remedy_of_key(lower: str, text: str) -> str | None:
+    """Return what to do about a key that is not known, None for one that is or may be Spark's."""
+    if lower in _KNOWN or lower.startswith(STORAGE_OPTION_PREFIX):
         return None
-    if lower.startswith(STORAGE_OPTION_PREFIX):
-        return None
+    if not lower.startswith("hoodie."):
+        return _remedy_of_short_key(lower, text)
     if lower in RETIRED:
         return f"its name is {RETIRED[lower]} now"
     for prefix, remedy in REFUSED_PREFIXES.items():
@@ -215,11 +259,24 @@ def _remedy_of_key(lower: str) -> str | None:
             return f"not supported yet; {remedy}"
     if lower.startswith(IGNORED_PREFIXES_LOWER):
         meant = _meant(lower, _OBEYED, 0.92)  # a typo of what is obeyed is not passed over
-        return None if meant is None else f"unknown option; the nearest known is {meant}"
-    meant = _meant(lower, _KNOWN, 0.7)
-    if meant is None:
-        return "unknown option; leave it out, or look for its name in conf/README.md"
-    return f"unknown option; the nearest known is {meant}"
+        return None if meant is None else _unknown(meant)
+    return _unknown(_meant(lower, _KNOWN, 0.7))
+
+
+def _remedy_of_short_key(lower: str, text: str) -> str | None:
+    """Return what to do about a key without the prefix that can hardly be Spark's own."""
+    if lower in _SQL_NAMES:
+        return f"a name of Hudi's SQL; write {_SQL_NAMES[lower]}"
+    if lower == "type" and text.strip().lower() in _SQL_TABLE_TYPES:
+        return f"a name of Hudi's SQL; write {TABLE_TYPE.key}"
+    if "." not in lower or lower.startswith(_OF_OTHERS):
+        return None
+    meant = _OBEYED.get(f"hoodie.{lower.removeprefix('hudi.')}") or _meant(lower, _SHORT, 0.8)
+    return None if meant is None else _unknown(meant)
+
+
+def _unknown(meant: str | None) -> str:
+    return _LOOK_UP if meant is None else f"unknown option; the nearest known is {meant}"
 
 
 def _meant(lower: str, known: Mapping[str, str], cutoff: float) -> str | None:
@@ -227,6 +284,8 @@ def _meant(lower: str, known: Mapping[str, str], cutoff: float) -> str | None:
     for near in difflib.get_close_matches(lower[:200], known, n=5, cutoff=cutoff):
         ours, theirs = (re.split(r"[._]", key) for key in (lower, near))
         pairs = list(zip(ours, theirs, strict=False))
+        if "".join(ours) == "".join(theirs):
+            return known[near]
         if len(ours) != len(theirs):
             if set(ours) <= set(theirs) or set(theirs) <= set(ours):
                 return known[near]

@@ -68,6 +68,17 @@ def test_an_insert_may_be_repeated_as_a_bulk_insert(
     assert table.read(["id"]).num_rows == 2
 
 
+@pytest.mark.parametrize("key", ["primaryKey", "write.operations", "mergeSchema", "recordkey"])
+def test_options_under_names_that_nothing_reads_were_passed_over(key: str, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    with pytest.raises(OptionError, match=key):
+        HoodieTable(place, {**KEYED, key: "delete"})
+    table = HoodieTable(place, KEYED)
+    with pytest.raises(OptionError, match=key):
+        table.upsert(ROWS, {key: "delete"})
+    assert not place.exists()
+
+
 def test_once_a_batch_marked_deletes_all_later_ones_had_to(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path / "t"), KEYED)
     table.upsert(ROWS)

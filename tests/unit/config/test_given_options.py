@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoodie_ds.config.given_options import GivenOptions
+from hoodie_ds.config.given_options import GivenOptions, check_keys
 from hoodie_ds.config.options.ignored import IGNORED
 from hoodie_ds.config.options.read import READ_OPTIONS
 from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED, WRITE_RESTRICTED
@@ -71,6 +71,49 @@ def test_keys_of_others_pass() -> None:
     assert ReadOptions.parse(raw) == ReadOptions("/t")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "meant"),
+    [
+        ("write.operations", "delete", "the nearest known is write.operation"),
+        ("ordering.field", "ts", "the nearest known is ordering.fields"),
+        ("index.typ", "BLOOM", "the nearest known is index.type"),
+        ("write.batchsize", "64", "the nearest known is write.batch.size"),
+        ("hudi.index.type", "BLOOM", "the nearest known is hoodie.index.type"),
+        ("datasource.write.operation", "x", "the nearest known is hoodie.datasource.write.op"),
+        ("primaryKey", "id", "Hudi's SQL; write hoodie.datasource.write.recordkey.field"),
+        ("preCombineField", "ts", "Hudi's SQL; write hoodie.datasource.write.precombine.field"),
+        ("type", "MOR", "Hudi's SQL; write hoodie.datasource.write.table.type"),
+    ],
+)
+def test_a_key_without_the_prefix_that_means_one_of_ours_is_refused(
+    key: str, value: str, meant: str
+) -> None:
+    for parse in (WriteOptions.parse, ReadOptions.parse):
+        with pytest.raises(OptionError) as caught:
+            parse({"path": "/t", key: value})
+        assert (caught.value.key, caught.value.value) == (key, "***")
+        assert meant in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "type",
+        "paths",
+        "queryName",
+        "parquet.block.size",
+        "fs.s3a.endpoint",
+        "kafka.bootstrap.servers",
+    ],
+)
+def test_keys_of_spark_and_hadoop_pass_where_spark_hands_them_over(key: str) -> None:
+    raw = {"path": "/t", key: "x"}
+    assert WriteOptions.parse(raw) == WriteOptions(base_path="/t")
+    with pytest.raises(OptionError, match="unknown option") as caught:
+        check_keys(raw)
+    assert caught.value.key == key
+
+
 @pytest.mark.parametrize("key", [*WRITE_RESTRICTED, *BOTH_RESTRICTED])
 def test_what_is_not_done_yet_is_refused_by_a_write(key: str) -> None:
     accepted = {**WRITE_RESTRICTED, **BOTH_RESTRICTED}[key]
@@ -89,6 +132,20 @@ def test_what_is_not_done_yet_is_refused_by_a_read(key: str) -> None:
     with pytest.raises(OptionError, match="not supported yet") as caught:
         ReadOptions.parse({"path": "/t", key: "another"})
     assert caught.value.key == key
+
+
+def test_what_is_known_passes_where_nobody_else_reads_the_keys() -> None:
+    keys = [*_obeyed(), *IGNORED, "hive_sync.db", "hoodie.py.storage.option.key"]
+    check_keys({**dict.fromkeys(keys, "x"), "of_nobody": None})
+
+
+def test_all_unknown_keys_are_told_where_nobody_else_reads_them() -> None:
+    with pytest.raises(OptionError) as caught:
+        check_keys({"write.tsaks": "1", "mergeSchema": "true", "hoodie.tabel.name": "t"})
+    remedies = {part.key: part.remedy for part in caught.value.parts}
+    assert remedies["write.tsaks"] == "unknown option; the nearest known is write.tasks"
+    assert remedies["mergeSchema"].startswith("unknown option; leave it out")
+    assert remedies["hoodie.tabel.name"].endswith("hoodie.table.name")
 
 
 def test_one_key_in_two_letter_cases_must_agree() -> None:
