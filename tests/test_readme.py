@@ -31,6 +31,7 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.streamer import main as streamer
+from hoodie_ds.timeline import paths
 from tests.documents import PROJECT, blocks, document, headings, links, run_example
 
 README = document("README.md")
@@ -209,6 +210,25 @@ def test_the_rooms_of_the_house_are_those_of_the_package() -> None:
     assert inner <= named
     for name in named - inner:
         assert (PACKAGE / name).exists(), name
+
+
+def test_the_files_of_the_protocol_are_those_of_the_code() -> None:
+    table = HOUSE.split("\n### Its files\n")[1].split("\n### ")[0]
+    below = (f"{paths.TEMP}/", f"{paths.LOCKS}/")
+    constants = [text for text in vars(paths).values() if isinstance(text, str)]
+    named = [text.removeprefix(f"{paths.HOODIE}/") for text in constants if text.startswith(below)]
+    assert len(named) > 5
+    for name in named:
+        assert f"`{name}" in table, name
+
+
+def test_what_changes_begin_with_is_in_the_module_that_is_named() -> None:
+    steps = HOUSE.split("\n## Where to add what\n")[1]
+    found = re.findall(r"`(\w+)`(?:,? which)? of \[[^]]+\]\(([\w/]+\.py)\)", steps)
+    assert len(found) > 8
+    for name, module in found:
+        source = (PACKAGE / module).read_text()
+        assert re.search(rf"^(?:def |class )?{name}\b", source, re.MULTILINE), f"{module}: {name}"
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "hoodie_ds/README.md"])

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -55,6 +55,30 @@ def _default(option: Option[object]) -> str:
     return f"`{value}`"
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Bring the option tables of a Markdown file up to date.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Of the command line; those of the process by default.
+
+    Raises
+    ------
+    SystemExit
+        The command line names no file that can be read and written, or asks for help.
+    """
+    parser = argparse.ArgumentParser(
+        "python -m hoodie_ds.config.option_table",
+        description="Bring the option tables of a Markdown file up to date.",
+    )
+    parser.add_argument("path", type=Path, help="the file, conf/README.md")
+    path = parser.parse_args(arguments).path
+    try:
+        path.write_text(with_option_tables(path.read_text("utf-8")), "utf-8")
+    except OSError as error:
+        parser.error(str(error))
+
+
 if __name__ == "__main__":
-    path = Path(sys.argv[1])
-    path.write_text(with_option_tables(path.read_text("utf-8")), "utf-8")
+    main()

@@ -15,6 +15,8 @@ from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.replace_plan import empty_plan
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.pending_action import PendingAction
 
@@ -80,6 +82,7 @@ class Batch:
             attempt=self.attempt,
             owner=self.owner,
             concurrency=self.options.concurrency,
+            plan=empty_plan() if self.plan.action is Action.REPLACE_COMMIT else b"",
             creation_ms=self.creation_ms,
         )
 

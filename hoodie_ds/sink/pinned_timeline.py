@@ -20,11 +20,10 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import TEMP
+from hoodie_ds.timeline.paths import PINNED_TIMELINES
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.timeline import Timeline
 
-_VIEWS: Final = f"{TEMP}/views"
 _ABANDONED_MS: Final = 7 * 24 * 3600 * 1000
 _FORGOTTEN_AT_ONCE: Final = 100
 _DAMAGED: Final = (
@@ -57,7 +56,7 @@ def pin_timeline(storage: Storage, batch_id: BatchId, look: Callable[[], Timelin
     CorruptFileError
         The pinned timeline cannot be read.
     """
-    path = f"{_VIEWS}/{batch_id.query_id}_{batch_id.batch_id}"
+    path = f"{PINNED_TIMELINES}/{batch_id.query_id}_{batch_id.batch_id}"
     with suppress(NotFoundError):
         return _parse(storage.read(path), path)
     timeline = look()
@@ -90,10 +89,10 @@ def forget_pinned(storage: Storage, guard: ReplayGuard) -> None:
     guard : ReplayGuard
         Which batches are committed.
     """
-    views = storage.list(_VIEWS)
-    newest_ms = max((status.modified_ms for status in views), default=0)
+    pinned = storage.list(PINNED_TIMELINES)
+    newest_ms = max((status.modified_ms for status in pinned), default=0)
     old = 0
-    for status in views:
+    for status in pinned:
         query_id, _, number = status.path.rpartition("/")[2].rpartition("_")
         if _NUMBER.fullmatch(number) and guard.holds(BatchId(query_id, int(number))):
             storage.delete(status.path)

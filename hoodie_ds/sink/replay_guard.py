@@ -1,15 +1,14 @@
 """The replay guard: which micro-batches the table already holds.
 
-Every commit of ours carries, for every streaming query that ever wrote to the table, the highest
-batch that it committed, under the key and in the form of Hudi's own streaming sink. So the newest
-tells all, however old a batch is; but for other engines' commits since then, which name their own
-query alone, and for commits that were pending beside it and completed later.
+Every commit of ours carries, for each of the writers that wrote last, the highest batch that it
+committed, under the key and in the form of Hudi's own streaming sink. What a commit would say of
+the other writers is put before it, in a file for each (`hoodie_ds.sink.replay.past_writers`). So
+the newest commit and those files tell all, however old a batch is; but for other engines' commits
+since then, which name their own query alone, and for commits that were pending beside it and
+completed later.
 
 Beside the numbers go the digests of the rows of each query's newest batches. So nothing that an
 archiver takes off the timeline is missed, as long as one commit of ours is still on it.
-
-A commit carries the writers that wrote last. What it says of the others is put aside first, in a
-file for each writer (`hoodie_ds.sink.replay.past_writers`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import instant_path, start_path
-from hoodie_ds.timeline.replace_plan import empty_plan
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim, owner_of
@@ -66,9 +65,8 @@ def _take(pending: PendingAction, time: str) -> bool:
     # A claim is let go once its instant is on the timeline, so look there after it.
     if not claim(storage, time, pending.owner) or _is_anothers(pending, requested):
         return False
-    plan = empty_plan() if pending.action is Action.REPLACE_COMMIT else b""
     with suppress(AlreadyExistsError):
-        storage.put_if_absent(instant_path(requested), plan)
+        storage.put_if_absent(instant_path(requested), pending.plan)
     entries = {OWNER_KEY: pending.owner}
     body = CommitMetadata(operation_type=pending.operation_type, extra=entries).to_bytes()
     try:

@@ -39,6 +39,9 @@ class PendingAction:
         The owner entry of the instant; see `owner_text`.
     concurrency : Concurrency
         How the writer lives beside others.
+    plan : bytes
+        Content of the requested file: what a service is about to do, or what a write puts there
+        for engines that look for a plan.
     creation_ms : int or None
         Time, in milliseconds since the Unix epoch, at which the action creates its table; None for
         a table that is there.
@@ -52,6 +55,7 @@ class PendingAction:
     attempt: str
     owner: str
     concurrency: Concurrency
+    plan: bytes = b""
     creation_ms: int | None = None
 
     @property
@@ -76,9 +80,10 @@ class PendingAction:
 
     def undone(self, time: str) -> TimelineError:
         """Return the error of an action whose instant another writer has rolled back."""
+        remedy = self.concurrency.remedy
         return TimelineError(
-            f"{self.storage.root}: instant {time} was rolled back by another writer while this "
-            f"batch was written under it, so the batch is not committed; {self.concurrency.remedy}"
+            f"{self.storage.root}: instant {time} was rolled back by another writer while its "
+            f"{self.operation_type} was under way, so nothing of it is committed; {remedy}"
         )
 
 
