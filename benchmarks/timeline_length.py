@@ -45,7 +45,6 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY
@@ -94,12 +93,6 @@ class Counting:
     def list(self, path: str, recursive: bool = False, *, folders: bool = False) -> list[Any]:
         """Return the files in a folder, a page for each request."""
         found = self._inner.list(path, recursive, folders=folders)
-        self.requests += 1 + len(found) // PAGE
-        return found
-
-    def names_since(self, path: str, start: str) -> list[str]:
-        """Return the names of a folder's files after one, a page for each request."""
-        found = [name for name in names_in(self._inner, path) if name > start]
         self.requests += 1 + len(found) // PAGE
         return found
 

@@ -140,25 +140,6 @@ class FsspecStorage:
             key=lambda status: status.path,
         )
 
-    def names_since(self, path: str, start: str) -> builtins.list[str] | None:
-        """Return the names of a folder's files after one; None if all cost as much.
-
-        S3 lists a thousand at a time, and can begin anywhere, which fsspec does not offer.
-        """
-        if self._scheme not in connections.S3:
-            return None
-        with self._call("list", path) as (system, full):
-            bucket, key, _ = system.split_path(full)
-            asked = {"Bucket": bucket, "Prefix": f"{key}/", "Delimiter": "/"}
-            page: Mapping[str, Any] = {"IsTruncated": True}
-            more = {"StartAfter": f"{key}/{start}"}
-            names: builtins.list[str] = []
-            while page["IsTruncated"]:
-                page = system.call_s3("list_objects_v2", **asked, **more)
-                names += [found["Key"][len(key) + 1 :] for found in page.get("Contents", ())]
-                more = {"ContinuationToken": page.get("NextContinuationToken", "")}
-        return [name for name in names if name]
-
     def delete(self, path: str) -> None:
         """Delete a file or a folder with all that is in it."""
         with (

@@ -35,25 +35,3 @@ def names_in(storage: Storage, path: str) -> list[str]:
     if callable(names):
         return list(names(path))
     return [status.path.rpartition("/")[2] for status in storage.list(path)]
-
-
-def names_since(storage: Storage, path: str, start: str) -> list[str] | None:
-    """Return the names of the files in a folder that come after a name.
-
-    Parameters
-    ----------
-    storage : Storage
-        Where the folder is.
-    path : str
-        The folder; a missing one has none.
-    start : str
-        The name, in the order of their bytes.
-
-    Returns
-    -------
-    list of str or None
-        None where this would not take fewer requests than all names do; see `names_in`.
-    """
-    since = getattr(storage, "names_since", None)
-    found = since(path, start) if callable(since) else None
-    return None if found is None else list(found)

@@ -17,7 +17,6 @@ from typing import BinaryIO, Final, TypeVar, cast
 from hoodie_ds.config.options.write import RETRY_DEADLINE_MS
 from hoodie_ds.environment import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
-from hoodie_ds.storage.names import names_since
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.storage.streams import GuardedInput, whole_output
@@ -100,10 +99,6 @@ class RetryingStorage:
     ) -> builtins.list[FileStatus]:
         """Return the files in a folder, or its sub-folders."""
         return self._retry(lambda: self.inner.list(path, recursive, folders=folders))
-
-    def names_since(self, path: str, start: str) -> builtins.list[str] | None:
-        """Return the names of a folder's files after one; None if all cost as much."""
-        return self._retry(lambda: names_since(self.inner, path, start))
 
     def delete(self, path: str) -> None:
         """Delete a file or a folder with all that is in it."""

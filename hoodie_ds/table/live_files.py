@@ -245,7 +245,10 @@ def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> Comm
         with suppress(LookupError):
             group = FileGroupId(log.partition_path, log.name.file_id)
             instant = live.newest_naming(group, log.path, start)
-            return None if instant is None else commit_files(storage, instant)
+            found = None if instant is None else timeline.commit_at(instant.time)
+            return (
+                None if found is None else commit_files(storage, found)
+            )  # archived ones say nothing
     return newest_commit_naming(storage, timeline, log.path, start)
 
 

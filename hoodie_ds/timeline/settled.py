@@ -1,9 +1,8 @@
-"""The old part of a timeline, which does not change any more, in little room.
+"""The old part of a timeline, which seldom changes any more, in little room.
 
-Hudi takes what lies before the start of its active timeline for committed, and moves that start
-to the last few dozen commits (``hoodie.keep.min.commits``). So an instant that is older than many
-completed ones is not expected to change: a writer completes, rolls back and archives at the young
-end, or takes the whole old end away.
+Writers complete and roll back at the young end, and archive the old one. So instants that are
+older than many completed ones are kept together; whoever loads a timeline compares their names
+with those listed, and takes all of them anew where one has come or gone.
 """
 
 from __future__ import annotations

@@ -5,12 +5,13 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
+from zlib import crc32
 
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.storage.names import names_in, names_since
+from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
@@ -32,10 +33,9 @@ _SUMMARY: Final = "timeline"
 def load_timeline(storage: Storage) -> Timeline:
     """Read the active timeline: the files of its layout's folder.
 
-    What is new or gone since the last time is taken in, so that a long timeline is not taken apart
-    anew. A storage that lists all names at once is asked for all of them, and the answer is exact.
-    One that lists a thousand at a time is asked for those that are not settled, and for all where
-    one of these is gone or the table was restored; see `hoodie_ds.timeline.settled`.
+    All names are listed each time, since another engine may complete, archive or take back an
+    instant of any time, and its clock may be behind. What is new or gone since the last time is
+    taken in, so that a long timeline is not taken apart anew; see `hoodie_ds.timeline.settled`.
 
     Parameters
     ----------
@@ -49,11 +49,10 @@ def load_timeline(storage: Storage) -> Timeline:
     """
     memory = _memory(storage)
     known = memory.known
-    if known is None and not memory.is_misled:
-        known = read_summary(storage, _SUMMARY, _summed_up)
-        memory.saved = "" if known is None else known.start
-    found = None if known is None else _with_changes(storage, known)
-    memory.known = _with_more_settled(found or _of_all(storage))
+    if known is None:
+        known = read_summary(storage, _SUMMARY, _summed_up) or _Known()
+        memory.saved = known.start
+    memory.known = _with_more_settled(_as_listed(names_in(storage, V1.folder), known))
     return memory.known.timeline
 
 
@@ -77,7 +76,7 @@ def save_timeline(storage: Storage) -> None:
         "digest": known.timeline.settled.digest,
         "savepoints": [V1.file_name(i) for i in known.timeline.savepoints],
         "names": [name for name in known.names if V1.parse(name)],
-        "earlier": known.earlier[0],
+        "earlier": known.earlier,
     }
     write_summary(storage, _SUMMARY, known.start, content)
     memory.saved = known.start
@@ -95,14 +94,14 @@ class _Known:
         Those from `start` on.
     start : str
         Second at which what is not settled begins, 14 digits; empty if nothing is.
-    earlier : tuple of int and (int or None)
-        How many names come before, and a sum of their hashes in this process, if known.
+    earlier : tuple of int
+        How many names come before, and the sum of their checksums; see `_counted`.
     """
 
-    timeline: Timeline
-    names: set[str]
+    timeline: Timeline = field(default_factory=Timeline)
+    names: set[str] = field(default_factory=set)
     start: str = ""
-    earlier: tuple[int, int | None] = (0, 0)
+    earlier: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
@@ -111,11 +110,6 @@ class _Memory:
 
     known: _Known | None = None
     saved: str = ""
-    is_misled: bool = False
-
-    def forget(self) -> None:
-        """Have all names looked at next time, as one that should be there is not."""
-        self.known, self.is_misled = None, True
 
 
 @lru_cache(maxsize=_TABLES)
@@ -123,39 +117,25 @@ def _memory(_: Storage) -> _Memory:
     return _Memory()
 
 
-def _of_all(storage: Storage) -> _Known:
-    names = set(names_in(storage, V1.folder))
-    return _Known(_of_names(names), names)
-
-
 def _summed_up(content: Mapping[str, Any]) -> _Known:
     """What a summary says; see `save_timeline`."""
     settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
     names = set(content["names"])
     timeline = replace(_of_names({*names, *content["savepoints"]}), settled=settled)
-    return _Known(timeline, names, content["up_to"], (content["earlier"], None))
+    return _Known(timeline, names, content["up_to"], tuple(content["earlier"]))
 
 
-def _with_changes(storage: Storage, known: _Known) -> _Known | None:
-    """What is known, with what changed since; None if all names are to be looked at."""
-    listed = names_since(storage, V1.folder, known.start) if known.start else None
-    if listed is not None:
-        names = set(listed)
-        lost = any(V1.parse(name) for name in known.names - names)
-        if lost or any(".restore" in name for name in names - known.names):
-            return None
-        return replace(known, timeline=_changed(known, names), names=names)
-    every = names_in(storage, V1.folder)
+def _as_listed(every: list[str], known: _Known) -> _Known:
+    """What all names say, given what was known."""
     names = {name for name in every if name >= known.start}
-    earlier = _counted([name for name in every if "0" <= name < known.start])
-    if earlier[0] != known.earlier[0] or known.earlier[1] not in (None, earlier[1]):
-        return None
-    return replace(known, timeline=_changed(known, names), names=names, earlier=earlier)
+    if known.earlier != _counted([name for name in every if "0" <= name < known.start]):
+        return _Known(_of_names(every), set(every))
+    return replace(known, timeline=_changed(known, names), names=names)
 
 
 def _counted(names: list[str]) -> tuple[int, int]:
-    """Count names and sum up their hashes."""
-    return len(names), sum(map(hash, names))
+    """Return the number of names, and a sum of checksums by which sets of them are known."""
+    return len(names), sum(map(crc32, map(str.encode, names)))
 
 
 def _with_more_settled(known: _Known) -> _Known:
@@ -171,12 +151,11 @@ def _with_more_settled(known: _Known) -> _Known:
         return known
     recent = timeline.recent[len(older) :]
     count, total = _counted([name for name in known.names if "0" <= name < start])
-    before, hashes = known.earlier
     return _Known(
         replace(timeline, recent=recent, settled=settled),
         {name for name in known.names if name >= start},
         start,
-        (before + count, None if hashes is None else hashes + total),
+        (known.earlier[0] + count, known.earlier[1] + total),
     )
 
 
@@ -221,7 +200,6 @@ def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
     try:
         data = storage.read(path)
     except NotFoundError as error:
-        _memory(storage).forget()
         raise TimelineError(
             f"{path} is gone: the instant was archived or rolled back while it was being read; "
             "load the table again"

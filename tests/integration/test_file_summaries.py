@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import cast
 
 import pytest
 
-from hoodie_ds.errors import CorruptFileError, StorageError
+from hoodie_ds.errors import CorruptFileError, HoodieError, StorageError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import LiveFiles, replaced_ids
-from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.testing import (
+    CRASHES,
+    ERRORS,
+    FaultyStorage,
+    Kind,
+    MemoryStorage,
+    Recorder,
+    SimClock,
+    SimulatedCrash,
+)
+from hoodie_ds.testing.sweep import fault_points
 from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
@@ -117,3 +129,46 @@ def test_a_damaged_summary_is_read_past() -> None:
     for _ in range(20):
         table.write()
     assert read_summary(table.storage, "files", LiveFiles.from_json) is not None
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_log_files_of_archived_commits_are_read(is_new: bool) -> None:
+    table = summed_up("MERGE_ON_READ", 30)
+    assert table.read() == [29] * 3
+    for instant in load_timeline(table.storage).commits[:20]:
+        for state in State:
+            table.storage.delete(instant_path(instant.at(state)))
+    assert (table.reread() if is_new else table.read()) == [29] * 3
+    table.write()
+    assert (table.reread() if is_new else table.read()) == [30] * 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_process_may_end_or_fail_while_it_sums_up(kind: str) -> None:
+    table = Table(kind)
+    for _ in range(19):
+        table.write()
+    start, tried = table.storage, 0
+
+    def twentieth(storage: FaultyStorage) -> None:
+        again = Table(kind)
+        again.clock, again.written = SimClock(table.clock.now_ms()), 19
+        again.storage = cast(MemoryStorage, storage)
+        again.write()
+
+    recorder = Recorder()
+    twentieth(FaultyStorage(start.copy(), recorder=recorder))
+    committed = next(o.number for o in recorder.operations if o.path.endswith("commit"))
+    wanted = [o for o in recorder.operations if SUMMARIES in o.path and o.number > committed]
+    assert {Kind.REPLACE, Kind.LIST} <= {one.kind for one in wanted}
+    for _, fault in fault_points(wanted, CRASHES | ERRORS):
+        left = start.copy()
+        with suppress(SimulatedCrash, HoodieError):
+            twentieth(FaultyStorage(left, [fault]))
+        table.storage, table.written = left, 20
+        assert table.reread() == [19] * 3
+        table.clock.advance(60_000)
+        table.write()
+        assert table.reread() == [20] * 3
+        tried += 1
+    assert tried >= 10

@@ -755,13 +755,6 @@ READS = [
         "P11: a deleted row is back by an older one",
     ),
     Mutant(
-        "a young instant that is gone is not missed where the old ones are not listed",
-        within("_with_changes", any=returns(False)),
-        "tests/unit/timeline/test_settled.py"
-        "::test_what_others_do_is_seen_though_the_settled_instants_are_not_listed",
-        "P13: commits of an archived or restored table are taken for its own",
-    ),
-    Mutant(
         "instants are settled that are younger than a pending one",
         within("_with_more_settled", min=max),
         "tests/unit/timeline/test_settled.py"
@@ -771,16 +764,8 @@ READS = [
     Mutant(
         "old names are not counted where all are listed",
         always("timeline._counted", (0, 0)),
-        "tests/unit/timeline/test_settled.py"
-        "::test_a_disk_lists_all_names_so_that_any_change_is_seen",
+        "tests/unit/timeline/test_settled.py::test_what_others_do_is_seen_wherever_it_is",
         "P13: what changes among old instants is not seen",
-    ),
-    Mutant(
-        "a process goes on by a summary of which a commit is gone",
-        skipped("_Memory.forget"),
-        "tests/unit/timeline/test_settled.py"
-        "::test_a_settled_commit_that_is_gone_has_all_names_looked_at",
-        "P13: a read never succeeds again",
     ),
     Mutant(
         "what a process knows of commits outlives their rollback",

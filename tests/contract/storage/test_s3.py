@@ -132,19 +132,6 @@ def test_a_listing_has_as_many_pages_as_it_takes(server: S3Server, root: str) ->
     assert storage.list("", recursive=True) == []
 
 
-def test_names_after_one_are_listed_in_as_few_pages_as_they_fill(
-    s3: S3Server, root: str, storage: RetryingStorage
-) -> None:
-    client, prefix = s3.client(), root.removeprefix("s3://tables/")
-    names = [f"{number:04}.commit" for number in range(2005)]
-    for name in [*names, "below/file", ""]:
-        client.put_object(Bucket="tables", Key=f"{prefix}/.hoodie/{name}", Body=b"")
-    assert storage.names_since(".hoodie", "2003") == names[2003:]
-    assert storage.names_since(".hoodie", "0999.commit") == names[1000:]  # two pages
-    assert storage.names_since(".hoodie", "9") == []
-    assert storage.names_since("missing", "0") == []
-
-
 def test_a_put_whose_answer_is_lost_is_found_out(storage: RetryingStorage) -> None:
     with pytest.raises(UnavailableError):
         once(storage).put_if_absent("lost-1", b"x")

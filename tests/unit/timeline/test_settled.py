@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import random
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import pytest
 import xxhash
 
-from hoodie_ds.errors import TimelineError
-from hoodie_ds.storage.names import names_since
-from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
 from hoodie_ds.timeline.settled import Settled
-from hoodie_ds.timeline.timeline import load_timeline, read_commit, save_timeline
+from hoodie_ds.timeline.timeline import load_timeline, save_timeline
 
 LONG = 400
 
 
-class Paged(MemoryStorage):
-    """A storage that lists a thousand names at a time, and counts how often it lists them all."""
-
-    whole = 0
-
-    def names_since(self, path: str, start: str) -> builtins.list[str]:
-        """Return the names of a folder's files after one."""
-        names = (status.path.rpartition("/")[2] for status in super().list(path))
-        return [name for name in names if name > start]
-
-    def list(
-        self, path: str, recursive: bool = False, *, folders: bool = False
-    ) -> builtins.list[FileStatus]:
-        """Return the files in a folder, or its sub-folders."""
-        self.whole += path == ".hoodie"
-        return super().list(path, recursive, folders=folders)
-
-    def renewed(self) -> Paged:
-        """Return the same files, as a process sees them that knows nothing."""
-        return Paged(self.root, self.files)
+def renewed(storage: MemoryStorage) -> MemoryStorage:
+    """Return the same files, as a process sees them that knows nothing."""
+    return MemoryStorage(storage.root, storage.files)
 
 
 def time_of(number: int) -> str:
@@ -71,9 +49,9 @@ def grown() -> MemoryStorage:
     return MemoryStorage(files=files())
 
 
-def known() -> Paged:
+def known() -> MemoryStorage:
     """A storage whose timeline has been loaded, and is settled in part."""
-    storage = Paged(files=files())
+    storage = grown()
     assert len(load_timeline(storage).settled) > LONG // 2
     return storage
 
@@ -204,23 +182,43 @@ def archive_most(storage: MemoryStorage) -> None:
     archive(storage, LONG - 30)
 
 
+def archive_few(storage: MemoryStorage) -> None:
+    archive(storage, 120)
+
+
 def savepoint(storage: MemoryStorage) -> None:
     put(storage, time_of(LONG - 3), Action.SAVEPOINT, State.INFLIGHT, State.COMPLETED)
+
+
+def savepoint_of_old(storage: MemoryStorage) -> None:
+    put(storage, time_of(3), Action.SAVEPOINT, State.INFLIGHT, State.COMPLETED)
+
+
+def commit_by_a_slow_clock(storage: MemoryStorage) -> None:
+    put(storage, following(time_of(30)), Action.COMMIT)
+
+
+def commit_and_archive_as_much(storage: MemoryStorage) -> None:
+    commit_by_a_slow_clock(storage)
+    archive(storage, 1)
 
 
 @pytest.mark.parametrize("is_new", [False, True])
 @pytest.mark.parametrize(
     "change",
-    [add_commits, roll_back_pending, restore, begin_to_restore, archive_most, savepoint],
+    [
+        *(add_commits, roll_back_pending, restore, begin_to_restore, archive_most, archive_few),
+        *(savepoint, savepoint_of_old, commit_by_a_slow_clock, commit_and_archive_as_much),
+    ],
 )
-def test_what_others_do_is_seen_though_the_settled_instants_are_not_listed(
+def test_what_others_do_is_seen_wherever_it_is(
     change: Callable[[MemoryStorage], None], is_new: bool
 ) -> None:
     storage = known()
     save_timeline(storage)
     change(storage)
     if is_new:
-        storage = storage.renewed()
+        storage = renewed(storage)
     assert load_timeline(storage) == truth(storage)
     add_commits(storage)
     assert load_timeline(storage) == truth(storage)
@@ -238,24 +236,23 @@ def test_a_table_that_lives_looks_the_same_whoever_asks(seed: int) -> None:
         if draw.random() < 0.4:
             save_timeline(storage)
         if draw.random() < 0.3:
-            storage = storage.renewed()
+            storage = renewed(storage)
         assert load_timeline(storage) == truth(storage)
     assert archived
 
 
-def test_a_new_process_asks_for_the_young_names_alone() -> None:
+def test_a_new_process_takes_the_settled_instants_from_the_summary() -> None:
     storage = known()
     save_timeline(storage)
-    new = storage.renewed()
-    assert load_timeline(new) == truth(storage)
-    assert (storage.whole, new.whole) == (1, 0)
+    new = renewed(storage)
+    assert len(load_timeline(new).settled) == len(load_timeline(storage).settled)
     save_timeline(new)  # there is nothing to add
     assert new.files == storage.files
 
 
 def test_what_another_process_has_summed_up_is_not_written_again() -> None:
     one = known()
-    another = one.renewed()
+    another = renewed(one)
     load_timeline(another)
     save_timeline(one)
     for path, data in one.files.items():
@@ -263,34 +260,6 @@ def test_what_another_process_has_summed_up_is_not_written_again() -> None:
     save_timeline(another)
     assert another.files == one.files
     assert repr(load_timeline(another)).startswith(f"<Timeline: {LONG} completed, 0 pending")
-
-
-def test_a_disk_lists_all_names_so_that_any_change_is_seen() -> None:
-    storage = grown()
-    load_timeline(storage)
-    save_timeline(storage)
-    for change in (
-        lambda: put(storage, time_of(7), Action.SAVEPOINT, State.COMPLETED),
-        lambda: archive(storage, 5),
-        lambda: put(storage, following(time_of(30)), Action.COMMIT),
-        lambda: storage.delete(instant_path(Instant(time_of(60), Action.COMMIT, State.COMPLETED))),
-    ):
-        change()
-        assert load_timeline(storage) == truth(storage)
-        new = MemoryStorage(files=storage.files)
-        assert load_timeline(new) == Timeline.of(truth(storage).instants)
-
-
-def test_a_settled_commit_that_is_gone_has_all_names_looked_at() -> None:
-    """An archiver that is at work, or was killed, takes the oldest first."""
-    storage = known()
-    save_timeline(storage)
-    oldest = load_timeline(storage).commits[0]
-    archive(storage, 5)
-    assert load_timeline(storage).commits[0] == oldest
-    with pytest.raises(TimelineError, match="is gone"):
-        read_commit(storage, replace(oldest))
-    assert load_timeline(storage) == truth(storage)
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "other", "no object", "no fields"])
@@ -312,7 +281,7 @@ def test_a_summary_that_cannot_be_read_is_left_alone(damage: str) -> None:
         "no fields": signed({"version": 1, "up_to": "20260101000000", "settled": "!"}),
     }
     storage.replace(path, damaged[damage])
-    assert load_timeline(storage.renewed()) == truth(storage)
+    assert load_timeline(renewed(storage)) == truth(storage)
 
 
 def test_of_the_summaries_two_are_kept() -> None:
@@ -324,7 +293,3 @@ def test_of_the_summaries_two_are_kept() -> None:
             load_timeline(storage)
             save_timeline(storage)
     assert len([path for path in storage.files if path.startswith(SUMMARIES)]) == 2
-
-
-def test_storages_that_list_all_at_once_are_not_asked_for_a_part() -> None:
-    assert names_since(MemoryStorage(), ".hoodie", "2026") is None
