@@ -46,7 +46,9 @@ class HoodieTable:
     options : mapping of str to str, optional
         Options of every write, with Hudi's names; those of a call are added to them. They are
         checked here, though a table that does not exist yet is created by the first write. A key
-        that is not known is refused, whatever its prefix.
+        that is not known is refused, whatever its prefix. The method that is called says the
+        operation: a write is refused if ``hoodie.datasource.write.operation`` says another one,
+        but `insert` takes ``bulk_insert``.
     storage : Storage, optional
         Rooted at the base path, in place of the one that the path's scheme gives.
     clock, ids : Clock and IdSource, optional
@@ -227,8 +229,8 @@ class HoodieTable:
     ) -> WriteResult:
         check_keys(options or {})
         reader = arrow_rows(rows)
-        raw = {OPERATION.key: operation.value, **self._options, **(options or {})}
-        parsed = WriteOptions.parse(raw)
+        parsed = WriteOptions.parse({**self._options, **(options or {})})
+        parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
         if self._merge_hook is not None:
             parsed = replace(parsed, merge_hook=self._merge_hook)
         if partitions is not None:
@@ -261,3 +263,17 @@ class HoodieTable:
             return self._storage
         options = WriteOptions.parse(self._options)
         return storage_to_write(options) if for_write else storage_to_read(options)
+
+
+def _agreed(called: Operation, said: Operation | None) -> Operation:
+    """Return the operation of the method that was called, which the option may not contradict."""
+    if said is None or said is called:
+        return called
+    if called is Operation.INSERT and said is Operation.BULK_INSERT:
+        return said
+    raise OptionError(
+        OPERATION.key,
+        said.value,
+        f"the method that was called does {called.value}; leave the option out, or call the "
+        "method that does what it says",
+    )

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
@@ -80,8 +81,21 @@ class HoodieDataSource(DataSource):
         return HoodieReader(snapshot, declared)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """Return the writer of ``df.write``; mode ``overwrite`` is ``insert_overwrite_table``."""
+        """Return the writer of ``df.write``; mode ``overwrite`` is ``insert_overwrite_table``.
+
+        Raises
+        ------
+        OptionError
+            Rows to be deleted would take the table's place; or an option is refused.
+        """
         options = self._write_options()
+        if overwrite and options.operation is Operation.DELETE:
+            raise OptionError(
+                OPERATION.key,
+                Operation.DELETE.value,
+                "mode 'overwrite' would put the rows to be deleted in place of the table; "
+                "give mode 'append'",
+            )
         if overwrite and not (options.operation and options.operation.replaces):
             options = replace(options, operation=Operation.INSERT_OVERWRITE_TABLE)
         return HoodieBatchWriter(options, arrow_schema(schema))

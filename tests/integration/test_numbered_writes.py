@@ -9,8 +9,11 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable, foreach_batch
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, ReplayMismatchError
-from hoodie_ds.sink.messages import WriteResult
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId, WriteResult
+from hoodie_ds.sink.task_writer import write_task
 from tests.tables import TRIPS, TYPE, TYPES, found, tree, trips
 
 OPERATION = "hoodie.datasource.write.operation"
@@ -99,13 +102,25 @@ def test_partition_deletes_are_known_by_the_partitions(tmp_path: Path) -> None:
     assert tree(tmp_path) == before
     with pytest.raises(ReplayMismatchError):
         table.delete_partitions(["y"], numbered(1))
-    by_rows = {OPERATION: "delete_partition", **numbered(2)}
-    options = {**TRIPS, **by_rows}
-    table.insert(ONE.select(["city"]).slice(0, 1), by_rows)
-    assert found(HoodieTable(str(tmp_path), options)) == [("b", "y", 1, 1.0)]
+
+
+def test_partition_deletes_are_known_by_their_rows(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ONE)
+    more = {"path": str(tmp_path), OPERATION: "delete_partition", **numbered(2)}
+
+    def by_rows() -> None:
+        rows = ONE.select(["city"]).slice(0, 1)
+        writer = Coordinator.of(WriteOptions.parse({**TRIPS, **more}))
+        batch = writer.begin(rows.schema)
+        task = write_task(batch, TaskId(), batch.given_id, rows.to_batches(), sole_writer=True)
+        writer.commit([task])
+
+    by_rows()
+    assert found(table) == [("b", "y", 1, 1.0)]
     table.upsert(ONE)
     before = tree(tmp_path)
-    table.insert(ONE.select(["city"]).slice(0, 1), by_rows)
+    by_rows()
     assert tree(tmp_path) == before
 
 

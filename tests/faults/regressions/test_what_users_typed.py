@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
-from hoodie_ds import HoodieTable, OptionError, ReplayMismatchError
+from hoodie_ds import HoodieDataSource, HoodieTable, OptionError, ReplayMismatchError
 from hoodie_ds.config.write_options import WriteOptions
 
 KEYED = {
@@ -85,3 +86,71 @@ def test_once_a_batch_marked_deletes_all_later_ones_had_to(tmp_path: Path) -> No
     table.upsert(pa.table({"id": ["a"], "ts": [2], "_hoodie_is_deleted": [True]}))
     table.upsert(pa.table({"id": ["c"], "ts": [3]}))
     assert sorted(table.read(["id"])["id"].to_pylist()) == ["b", "c"]
+
+
+OPERATION = "hoodie.datasource.write.operation"
+CITIES = pa.table({"id": ["a", "b"], "ts": [1, 1], "city": ["oslo", "rome"]})
+BY_CITY = {**KEYED, "hoodie.datasource.write.partitionpath.field": "city"}
+
+
+@pytest.mark.parametrize("where", ["table", "call"])
+@pytest.mark.parametrize(
+    ("said", "method"),
+    [
+        ("upsert", "delete"),
+        ("upsert", "overwrite"),
+        ("upsert", "delete_partitions"),
+        ("insert_overwrite_table", "delete_partitions"),
+        ("insert_overwrite", "overwrite"),
+        ("delete", "upsert"),
+        ("delete_partition", "upsert"),
+        ("insert", "upsert"),
+        ("insert", "delete"),
+        ("bulk_insert", "upsert"),
+    ],
+)
+def test_the_option_operation_beat_the_method_that_was_called(
+    said: str, method: str, where: str, tmp_path: Path
+) -> None:
+    HoodieTable(tmp_path / "t", BY_CITY).upsert(CITIES)
+    more = {OPERATION: said}
+    table = HoodieTable(tmp_path / "t", {**BY_CITY, **(more if where == "table" else {})})
+    before = table.read()
+    of_call = more if where == "call" else None
+    what = "oslo" if method == "delete_partitions" else CITIES.slice(0, 1)
+    with pytest.raises(OptionError, match=f"'{said}' is refused: the method .* does "):
+        getattr(table, method)(what, of_call)
+    assert table.read() == before
+
+
+@pytest.mark.parametrize(
+    ("said", "method", "left"),
+    [
+        ("upsert", "upsert", ["a", "b"]),
+        ("insert", "insert", ["a", "a", "b"]),
+        ("bulk_insert", "insert", ["a", "a", "b"]),
+        ("delete", "delete", ["b"]),
+        ("insert_overwrite_table", "overwrite", ["a"]),
+        ("delete_partition", "delete_partitions", ["b"]),
+    ],
+)
+def test_the_option_operation_may_say_what_the_method_does(
+    said: str, method: str, left: list[str], tmp_path: Path
+) -> None:
+    HoodieTable(tmp_path / "t", BY_CITY).upsert(CITIES)
+    table = HoodieTable(tmp_path / "t", {**BY_CITY, OPERATION: said})
+    getattr(table, method)("oslo" if method == "delete_partitions" else CITIES.slice(0, 1))
+    assert sorted(table.read(["id"])["id"].to_pylist()) == left
+
+
+@pytest.mark.parametrize("key", [OPERATION, "write.operation"])
+def test_rows_to_be_deleted_took_the_place_of_the_table(key: str, tmp_path: Path) -> None:
+    table = HoodieTable(tmp_path / "t", KEYED)
+    table.upsert(ROWS)
+    source = HoodieDataSource({**KEYED, "path": str(tmp_path / "t"), key: "delete"})
+    columns = StructType().add("id", "string").add("ts", "long")
+    with pytest.raises(OptionError, match=r"'delete' is refused: mode 'overwrite' .* 'append'"):
+        source.writer(columns, overwrite=True)
+    assert len(table.timeline.commits) == 1
+    source.writer(columns, overwrite=False).abort([])
+    assert table.read().num_rows == 2
