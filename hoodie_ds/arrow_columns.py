@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+Numbers = npt.NDArray[np.int64]
+"""A number for each row or key: of its slice, its partition or its task."""
 
 
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:

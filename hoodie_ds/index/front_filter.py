@@ -32,7 +32,7 @@ class FrontFilter:
     def __init__(self) -> None:
         self._bloom: Bloom | None = None
         self._room = 0
-        self._places: set[KeySource] = set()
+        self._sources: set[KeySource] = set()
 
     @property
     def nbytes(self) -> int:
@@ -58,7 +58,7 @@ class FrontFilter:
         numpy.ndarray of bool, shape (keys,)
             False for a key that is in none of them.
         """
-        new = {place: keys for place, keys in held.items() if place not in self._places}
+        new = {source: keys for source, keys in held.items() if source not in self._sources}
         num_new = sum(keys.num_keys for keys in new.values())
         if len(hashes) * (len(held) - _ASKED_FOR) <= _ADDED_FOR * num_new:
             return frozenset(), np.ones(len(hashes), np.bool_)
@@ -66,12 +66,12 @@ class FrontFilter:
             new = dict(held)
             num_new = sum(keys.num_keys for keys in new.values())
             self._room = 2 * num_new
-            self._places = set()
+            self._sources = set()
             self._bloom = Bloom(max(1, self._room), _FALSE_POSITIVES)
         for keys in new.values():
             self._bloom.update(keys.live.hashes.tolist(), keys.dead.hashes.tolist())
         self._room -= num_new
-        self._places |= new.keys()
+        self._sources |= new.keys()
         # Key by key, but within C: the filter has no call for many.
         passed = map(self._bloom.__contains__, hashes.tolist())
-        return self._places & held.keys(), np.fromiter(passed, np.bool_, len(hashes))
+        return self._sources & held.keys(), np.fromiter(passed, np.bool_, len(hashes))

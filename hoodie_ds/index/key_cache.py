@@ -38,31 +38,31 @@ class KeyCache:
         """Bytes of the filter in front of the slices."""
         return self._front.nbytes
 
-    def get(self, place: KeySource) -> SliceKeys | None:
+    def get(self, source: KeySource) -> SliceKeys | None:
         """Return the keys of a slice; None if they are not kept."""
         with self._lock:
-            keys = self._slices.get(place)
+            keys = self._slices.get(source)
             if keys is not None:
-                self._slices.move_to_end(place)
+                self._slices.move_to_end(source)
             return keys
 
-    def put(self, place: KeySource, keys: SliceKeys) -> None:
+    def put(self, source: KeySource, keys: SliceKeys) -> None:
         """Keep the keys of a slice, and let go of others where there is no room."""
         with self._lock:
-            self._drop(place)
-            self._slices[place] = keys
+            self._drop(source)
+            self._slices[source] = keys
             self._held_bytes += keys.nbytes
             self._make_room()
 
     def ask_front(
-        self, places: Iterable[KeySource], query: KeyQuery
+        self, sources: Iterable[KeySource], query: KeyQuery
     ) -> tuple[Set[KeySource], Mask]:
         """Return which slices need not be searched for all keys, and for which they need be.
 
-        See `FrontFilter.ask`; of the places those are meant whose keys are kept.
+        See `FrontFilter.ask`; of the sources those are meant whose keys are kept.
         """
         with self._lock:
-            held = {place: self._slices[place] for place in places if place in self._slices}
+            held = {source: self._slices[source] for source in sources if source in self._slices}
             answer = self._front.ask(held, query.hashes)
             self._make_room()
             return answer
@@ -73,8 +73,8 @@ class KeyCache:
         if not self._slices:
             self._front = FrontFilter()
 
-    def _drop(self, place: KeySource) -> None:
-        keys = self._slices.pop(place, None)
+    def _drop(self, source: KeySource) -> None:
+        keys = self._slices.pop(source, None)
         if keys is not None:
             self._held_bytes -= keys.nbytes
 

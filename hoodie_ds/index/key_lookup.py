@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Mask, SliceKeys
@@ -21,8 +21,6 @@ from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.checksums import check_once
 from hoodie_ds.table.file_slice import FileSlice
-
-Numbers = npt.NDArray[np.int64]
 
 _KEYS: Final = pa.schema([pa.field(RECORD_KEY, pa.string())])
 _FIRST_DISORDERED: Final = "\ue000"
@@ -89,19 +87,19 @@ class KeyLookup:
         query, order = KeyQuery.of(encoded.dictionary)
         found = np.full(len(order), -1, dtype=np.int64)
         deleted = found.copy()
-        places = [KeySource(self._storage.root, s, self._as_of if s.logs else "") for s in slices]
-        fronted, may = self._cache.ask_front(places, query)
+        sources = [KeySource(self._storage.root, s, self._as_of if s.logs else "") for s in slices]
+        fronted, may = self._cache.ask_front(sources, query)
         every, passed = np.arange(len(found)), np.flatnonzero(may)
-        for number, place in enumerate(places):
-            asked = passed if place in fronted else every
+        for number, source in enumerate(sources):
+            asked = passed if source in fronted else every
             missing = asked[found[asked] < 0]
-            if place in fronted:  # what is found by now need not be looked at again
+            if source in fronted:  # what is found by now need not be looked at again
                 passed = missing
             else:
                 every = missing
             if not len(missing):
                 continue
-            live, dead = self._holds(place, query.only(missing))
+            live, dead = self._holds(source, query.only(missing))
             found[missing[live]] = number
             deleted[missing[dead]] = number
         by_key = np.empty_like(found)
@@ -109,9 +107,9 @@ class KeyLookup:
         result: Numbers = by_key[encoded.indices.to_numpy(zero_copy_only=False)]
         return result
 
-    def _holds(self, place: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
+    def _holds(self, source: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
         """Which keys are those of rows, and which those of deleted ones."""
-        slice_, stored = place.slice, self._cache.get(place)
+        slice_, stored = source.slice, self._cache.get(source)
         if stored is not None:
             return stored.live.search(query), stored.dead.search(query)
         if slice_.logs or slice_.base is None:
@@ -119,10 +117,8 @@ class KeyLookup:
         else:
             if slice_.base.checksum is not None:
                 check_once(self._storage, slice_.base.path, slice_.base.checksum)
-            with self._storage.open_input(slice_.base.path) as source:
-                reader = BaseFileReader(
-                    source, _KEYS, slice_.base.path, trusted=slice_.base.trusted
-                )
+            with self._storage.open_input(slice_.base.path) as file:
+                reader = BaseFileReader(file, _KEYS, slice_.base.path, trusted=slice_.base.trusted)
                 may = _in_range(query.keys, reader.key_range())
                 bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
                 if bloom is not None:
@@ -130,7 +126,7 @@ class KeyLookup:
                 if not may.any():
                     return may, may
                 stored = SliceKeys.of(reader.read().column(RECORD_KEY).combine_chunks())
-        self._cache.put(place, stored)
+        self._cache.put(source, stored)
         return stored.live.scan(query), stored.dead.scan(query)
 
 

@@ -161,7 +161,7 @@ class Coordinator:
         """
         table = find_table(self.storage)
         if timeline is None and pin is not None:
-            timeline = pin(lambda: self._view(table))
+            timeline = pin(lambda: self._timeline(table))
         return self._plan(table, schema, timeline)
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> WriteResult:
@@ -234,7 +234,7 @@ class Coordinator:
                 f"{operation.value} replaces file groups and takes an instant for each batch",
             )
         if timeline is None:
-            timeline = self._view(table)
+            timeline = self._timeline(table)
         refuse_restore(self.storage.root, timeline)
         check_timeline(timeline, properties)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
@@ -276,7 +276,7 @@ class Coordinator:
             plan = self._plan(table, schema, timeline)
         return replace(plan, table=table, timeline=timeline)
 
-    def _view(self, table: Table | None) -> Timeline:
+    def _timeline(self, table: Table | None) -> Timeline:
         """Load the timeline as the next batch sees it, with what its instant holds already."""
         if table is None:
             return Timeline()

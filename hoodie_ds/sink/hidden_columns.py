@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.errors import WriteConflictError
-
-Numbers = npt.NDArray[np.int64]
 
 TASK_COLUMN: Final = "_hoodie_ds_task"
 """Hidden column (integer): the task to which the shuffle sent the row."""
@@ -76,7 +74,7 @@ class Assignment:
         """Digest of the timeline that the rows were assigned by; None if they were not."""
 
     def locations(self, chunk: pa.Table) -> Numbers | None:
-        """Return the place of each row; None where they say nothing of this batch's view.
+        """Return the location of each row; None where they say nothing of this batch's view.
 
         Raises
         ------

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,19 +20,11 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import PINNED_TIMELINES
-from hoodie_ds.timeline.settled import Settled
+from hoodie_ds.timeline.settled import MALFORMED, Settled
 from hoodie_ds.timeline.timeline import Timeline
 
 _ABANDONED_MS: Final = 7 * 24 * 3600 * 1000
 _FORGOTTEN_AT_ONCE: Final = 100
-_DAMAGED: Final = (
-    ValueError,
-    TypeError,
-    LookupError,
-    OverflowError,
-    RecursionError,
-    zlib.error,
-)
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -106,7 +97,7 @@ def _parse(body: bytes, path: str) -> Timeline:
         content = json.loads(body)
         found = [_instant(*entry) for entry in content["instants"]]
         settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
-    except _DAMAGED as error:
+    except MALFORMED as error:
         raise CorruptFileError(
             f"{path}: a pinned timeline is damaged ({error}); delete it and start the query again"
         ) from error

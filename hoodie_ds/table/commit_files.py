@@ -71,6 +71,9 @@ def newest_commit_naming(
 ) -> CommitFiles | None:
     """Return the newest commit that wrote to a file; None if there is none.
 
+    It walks over the commits since a time. Of a log file ask `newest_commit_of` of
+    `hoodie_ds.table.live_files`, which knows the answer for the newest slices.
+
     Parameters
     ----------
     storage : Storage

@@ -126,6 +126,8 @@ class LiveFiles:
     def newest_naming(self, group: FileGroupId, path: str, start: str) -> Instant | None:
         """Return the newest commit that wrote to a file of a group's newest slice.
 
+        Only `newest_commit_of` asks, which knows what to do about other slices.
+
         Raises
         ------
         LookupError
@@ -231,6 +233,9 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
 def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> CommitFiles | None:
     """Return the newest commit that wrote to a log file; None if there is none.
 
+    This is the function to call. It answers from what is known of the newest slices, and walks
+    over the commits by `newest_commit_naming` for a file of an older one.
+
     Parameters
     ----------
     storage : Storage
@@ -254,6 +259,8 @@ def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> Comm
 
 def replaced_ids(storage: Storage, timeline: Timeline) -> Mapping[str, frozenset[str]]:
     """Return the file ids that replace commits have hidden, by partition path.
+
+    `FileSystemView.replaced_ids` gives those of one partition.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Timeline:
 
     @classmethod
     def of(cls, instants: Iterable[Instant], settled: Settled = _NOTHING_SETTLED) -> Timeline:
-        """Fold the steps found on storage into one instant per time, later than the settled."""
+        """Reduce the steps found on storage to one instant per time, later than the settled."""
         furthest: dict[tuple[str, bool], Instant] = {}
         rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
         for instant in instants:

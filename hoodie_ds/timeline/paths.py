@@ -106,7 +106,7 @@ def writer_folder(name: str) -> str:
     return f"{WRITERS}/{xxhash.xxh3_128_hexdigest(name.encode())}"
 
 
-def tombstone_path(time: str) -> str:
+def aborted_path(time: str) -> str:
     """Path of the mark that an instant was given up."""
     return f"{temp_folder(time)}/aborted"
 

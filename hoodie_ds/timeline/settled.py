@@ -26,6 +26,16 @@ _LENGTH: Final = 17
 _LARGEST: Final = 1 << 28
 _MASK: Final = (1 << 64) - 1
 
+MALFORMED: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    zlib.error,
+)
+"""What taking damaged JSON apart raises, with packed instants in it."""
+
 _Times = npt.NDArray[np.int64]
 _Codes = npt.NDArray[np.uint8]
 

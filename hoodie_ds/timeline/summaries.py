@@ -20,6 +20,7 @@ import xxhash
 from hoodie_ds.errors import StorageError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import SUMMARIES
+from hoodie_ds.timeline.settled import MALFORMED
 
 _VERSION: Final = 1
 _KEPT: Final = 2
@@ -27,15 +28,6 @@ _LARGEST: Final = 1 << 30
 _TIME: Final = re.compile(r"[0-9]{14,17}")
 _CHECKSUM_BYTES: Final = 16
 
-_UNUSABLE: Final = (
-    StorageError,
-    ValueError,
-    TypeError,
-    LookupError,
-    OverflowError,
-    RecursionError,
-    zlib.error,
-)
 
 T = TypeVar("T")
 
@@ -89,7 +81,7 @@ def read_summary(storage: Storage, kind: str, make: Callable[[Mapping[str, Any]]
     try:
         newest = newest_summary(storage, kind)
         return make(_parse(storage.read(_path(kind, newest.up_to)))) if newest.up_to else None
-    except _UNUSABLE as error:
+    except (StorageError, *MALFORMED) as error:
         _log.debug("%s: no summary of %s: %s", storage.root, kind, error)
         return None
 

@@ -708,7 +708,7 @@ READS = [
     ),
     Mutant(
         "the filter in front of the state is asked about slices that it was not told of",
-        Text("if place not in self._places}", "if not self._places}"),
+        Text("if source not in self._sources}", "if not self._sources}"),
         "tests/unit/index/test_front_filter.py::test_a_full_filter_is_made_anew_of_what_there_is",
         "P8: a stored key is inserted again",
     ),

@@ -45,9 +45,9 @@ from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.paths import (
+    aborted_path,
     commit_path,
     manifest_path,
-    tombstone_path,
 )
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 from hoodie_ds.transaction import heartbeat
@@ -272,7 +272,7 @@ def is_complete(message: TaskCommitMessage) -> bool:
 
 
 def give_up(message: TaskCommitMessage) -> None:
-    """Leave a tombstone for the instant of a message, and let others undo it at once."""
+    """Mark the instant of a message as given up, and let others undo it at once."""
     assert message.instant_time is not None
     pending, storage = message.batch.pending, message.batch.table.storage
     try:
@@ -282,7 +282,7 @@ def give_up(message: TaskCommitMessage) -> None:
     except (TableNotFoundError, WriteConflictError):
         pass
     with suppress(AlreadyExistsError):
-        storage.put_if_absent(tombstone_path(message.instant_time), b"")
+        storage.put_if_absent(aborted_path(message.instant_time), b"")
     if pending.is_shared:
         heartbeat.stop(storage, message.instant_time)
 

@@ -5,7 +5,7 @@ a row that arrives too late moves nothing, and what was merged decides about the
 that moves is deleted where it was and inserted where it belongs, in one commit. Everything else
 goes, unchanged, to the file group that holds its key, whose writer merges it as ever.
 
-Invariant: all rows of a key are here, and each key has one place in the end.
+Invariant: all rows of a key are here, and each key has one location in the end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import as_numpy, one_chunk
+from hoodie_ds.arrow_columns import Numbers, as_numpy, one_chunk
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
@@ -37,7 +37,6 @@ from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 
 Mask = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
 
 
 class GlobalLocations:
@@ -164,7 +163,7 @@ class GlobalLocations:
         return np.array(numbers, dtype=np.int64)
 
     def _homes_of(self, stored: Numbers) -> Numbers:
-        """The partition of each place; -1 of none."""
+        """The partition of each slice; -1 for no slice."""
         return np.append(self._homes, -1)[stored]
 
 

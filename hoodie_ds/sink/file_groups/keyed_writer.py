@@ -7,6 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.write_profile import SmallFile, WriteProfile
@@ -14,7 +15,7 @@ from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.insert_writer import InsertWriter
 from hoodie_ds.sink.file_groups.packing import reserve
-from hoodie_ds.sink.hidden_columns import Numbers, Ownership
+from hoodie_ds.sink.hidden_columns import Ownership
 from hoodie_ds.sink.locate.routers import BucketRouter, IndexRouter, Router, Target
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.config.enums import DuplicatePolicy, IndexType, Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
-from hoodie_ds.index.key_lookup import KeyLookup, Numbers
+from hoodie_ds.index.key_lookup import KeyLookup
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
@@ -119,6 +120,6 @@ def stored_keys(plan: WritePlan, latest: FileSlice) -> pa.Array:
 
 
 def known_keys(plan: WritePlan, latest: FileSlice) -> SliceKeys:
-    """Return the record keys that a slice is the place of, those that log files delete apart."""
+    """Return the record keys that a slice holds, those that log files delete apart."""
     live, base = stored_keys(plan, latest), stored_keys(plan, replace(latest, logs=()))
     return SliceKeys.of(live, base.filter(pc.invert(pc.is_in(base, value_set=live))))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.write_profile import WriteProfile
 from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.packing import reserve
-from hoodie_ds.sink.hidden_columns import Numbers, Ownership
+from hoodie_ds.sink.hidden_columns import Ownership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, split_by_partition

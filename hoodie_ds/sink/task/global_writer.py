@@ -11,11 +11,12 @@ from functools import partial
 
 import pyarrow as pa
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.file_groups.buffers import Flusher, RowBuffer
 from hoodie_ds.sink.file_groups.global_locations import write_located
-from hoodie_ds.sink.hidden_columns import Numbers, Ownership
+from hoodie_ds.sink.hidden_columns import Ownership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows

@@ -15,7 +15,7 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import DECISIONS, TEMP, instant_path, manifest_path, tombstone_path
+from hoodie_ds.timeline.paths import DECISIONS, TEMP, aborted_path, instant_path, manifest_path
 from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA, empty_plan
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.transaction.manifest import newest_manifest
@@ -58,7 +58,7 @@ def _ours_died(storage: Storage) -> Table:
     begin(table, FAILED)
     put_file(table, NEW_BASE, marker=FAILED)
     put_file(table, OTHER_BASE, marker=FAILED)
-    storage.put_if_absent(tombstone_path(FAILED), b"")
+    storage.put_if_absent(aborted_path(FAILED), b"")
     return table
 
 
