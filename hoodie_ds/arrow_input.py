@@ -42,6 +42,8 @@ def arrow_rows(rows: Rows) -> pa.RecordBatchReader:
 def _reader(rows: Rows) -> pa.RecordBatchReader:
     if isinstance(rows, pa.RecordBatchReader):
         return rows
+    if type(rows).__name__ == "LazyFrame":
+        raise TypeError("it has no rows yet: give rows.collect()")
     if isinstance(rows, pa.Table):
         return rows.to_reader()
     if type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "columns"):

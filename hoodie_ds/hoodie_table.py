@@ -76,6 +76,8 @@ class HoodieTable:
         ids: IdSource | None = None,
         merge_hook: MergeHook | None = None,
     ) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise OptionError("path", path, "give the table's folder, as text or pathlib.Path")
         self._options = {**(options or {}), "path": os.fspath(path)}
         check_options(self._options)
         self._storage = storage
@@ -202,6 +204,11 @@ class HoodieTable:
             Columns to return; all, the five ``_hoodie_*`` columns first, if None.
         filter : pyarrow.compute.Expression, optional
             Which rows to return.
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
         """
         return self._snapshot().read(columns, filter)
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.texts import texts
-from hoodie_ds.errors import SchemaError
+from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merge.hook_merger import merger_of
@@ -137,7 +137,9 @@ class Snapshot:
         Raises
         ------
         SchemaError
-            A column does not exist.
+            A column does not exist, or the filter does not fit the columns.
+        OptionError
+            The filter is no expression of Arrow.
         """
         wanted = self.schema.names if columns is None else list(texts("columns", columns))
         for name in wanted:
@@ -149,10 +151,24 @@ class Snapshot:
         # Without a column Arrow would lose the number of rows on the way.
         fetched = (wanted or [RECORD_KEY]) if row_filter is None else self.schema.names
         empty = pa.schema([self.schema.field(name) for name in fetched]).empty_table()
+        _filtered(empty, row_filter)  # refused before anything is read
         reader = self.reader()
         with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hoodie-reader") as pool:
             parts = pool.map(lambda found: list(reader.read(found, fetched)), self.slices())
             rows = pa.concat_tables([empty, *chain.from_iterable(parts)])
-        if row_filter is not None:
-            rows = rows.filter(row_filter)
-        return rows.select(wanted)
+        return _filtered(rows, row_filter).select(wanted)
+
+
+def _filtered(rows: pa.Table, row_filter: object) -> pa.Table:
+    if row_filter is None:
+        return rows
+    if not isinstance(row_filter, pc.Expression):
+        remedy = 'give an expression of Arrow, such as pyarrow.compute.field("id") == "a"'
+        raise OptionError("filter", type(row_filter).__name__, remedy)
+    try:
+        return rows.filter(row_filter)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"the filter {str(row_filter)[:200]} does not fit the table's columns, "
+            f"{', '.join(rows.column_names)}: {error}"
+        ) from error

@@ -10,7 +10,11 @@ from hoodie_ds.config.options.write import ALLOW_NON_ATOMIC_STORAGE, RETRY_DEADL
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
-from hoodie_ds.storage.fsspec_storage import FsspecStorage, has_atomic_put
+from hoodie_ds.storage.fsspec_storage import (
+    FsspecStorage,
+    has_atomic_put,
+    is_known_not_to_be_atomic,
+)
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
@@ -55,8 +59,10 @@ def open_storage(
     scheme = scheme_of(place)
     if scheme == "file":
         return LocalStorage(os.path.realpath(os.path.expanduser(_local_path(place))))
-    atomic = has_atomic_put(scheme)
-    if for_write and not atomic and not allow_non_atomic:
+    refuses = for_write and not allow_non_atomic
+    # Before the package is asked for: it would be installed for nothing.
+    atomic = not (refuses and is_known_not_to_be_atomic(scheme)) and has_atomic_put(scheme)
+    if refuses and not atomic:
         raise OptionError(
             ALLOW_NON_ATOMIC_STORAGE.key,
             None,

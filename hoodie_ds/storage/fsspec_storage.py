@@ -34,6 +34,11 @@ from hoodie_ds.storage.streams import GuardedInput, whole_output
 _MEMORY_LOCK: Final = threading.RLock()
 
 
+def is_known_not_to_be_atomic(scheme: str) -> bool:
+    """Whether no release of a scheme's package has an atomic create; it need not be installed."""
+    return scheme in fsspec.available_protocols() and scheme not in (*connections.S3, "memory")
+
+
 def has_atomic_put(scheme: str) -> bool:
     """Whether a scheme's file system is known to create a file for exactly one caller.
 

@@ -224,7 +224,8 @@ class TableProperties:
         for reason, holds in reasons.items():
             if holds:
                 raise UnsupportedTableError(
-                    f"table {self.name!r} cannot be {verb} by this release: it has {reason}"
+                    f"table {self.name!r} cannot be {verb} by this release: it has {reason}; "
+                    "use Apache Hudi on the JVM for it"
                 )
 
 

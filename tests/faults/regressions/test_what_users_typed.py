@@ -8,7 +8,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from hoodie_ds import HoodieDataSource, HoodieTable, OptionError, ReplayMismatchError
+from hoodie_ds import (
+    HoodieDataSource,
+    HoodieTable,
+    OptionError,
+    ReplayMismatchError,
+    SchemaError,
+)
 from hoodie_ds.config.write_options import WriteOptions
 
 KEYED = {
@@ -78,6 +84,20 @@ def test_options_under_names_that_nothing_reads_were_passed_over(key: str, tmp_p
     with pytest.raises(OptionError, match=key):
         table.upsert(ROWS, {key: "delete"})
     assert not place.exists()
+
+
+@pytest.mark.parametrize("path", [None, 5, b"/tmp/t"])
+def test_a_path_that_is_no_text_was_a_type_error(path: str) -> None:
+    with pytest.raises(OptionError, match="give the table's folder"):
+        HoodieTable(path, KEYED)
+
+
+def test_a_frame_without_rows_yet_is_to_be_collected(tmp_path: Path) -> None:
+    class LazyFrame:
+        pass
+
+    with pytest.raises(SchemaError, match=r"give rows\.collect\(\)"):
+        HoodieTable(tmp_path / "t", KEYED).upsert(LazyFrame())
 
 
 def test_once_a_batch_marked_deletes_all_later_ones_had_to(tmp_path: Path) -> None:

@@ -9,7 +9,13 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
+from hoodie_ds.errors import (
+    CorruptFileError,
+    HoodieError,
+    OptionError,
+    SchemaError,
+    UnsupportedTableError,
+)
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.storage.connect import open_storage
@@ -71,6 +77,22 @@ def test_a_filter_may_use_other_columns(table: HoodieTable) -> None:
 def test_an_unknown_column_is_named_with_those_there_are(table: HoodieTable) -> None:
     with pytest.raises(SchemaError, match=r"'fair' is not in the table.* ts, fare"):
         table.read(columns=["fair"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "told"),
+    [
+        ("city='x'", OptionError, "'filter' = 'str' is refused: give an expression of Arrow"),
+        ([("city", "=", "x")], OptionError, "'list' is refused"),
+        (pc.field("cty") == "x", SchemaError, r"filter \(cty == \"x\"\) .* ts, fare: .*cty"),
+        (pc.field("fare") == "x", SchemaError, "does not fit the table's columns"),
+    ],
+)
+def test_a_filter_that_arrow_cannot_apply_is_an_error_of_ours(
+    table: HoodieTable, wrong: pc.Expression, kind: type[HoodieError], told: str
+) -> None:
+    with pytest.raises(kind, match=told):
+        table.read(filter=wrong)
 
 
 def test_a_table_without_a_commit_has_no_rows(tmp_path: Path) -> None:
