@@ -42,7 +42,8 @@ class HoodieTable:
     Parameters
     ----------
     path : str or path-like
-        Base path: a local folder, in which ``~`` is the user's, or an fsspec URL.
+        Base path: a local folder, in which ``~`` is the user's, or an fsspec URL. It takes the
+        place of the option ``path``.
     options : mapping of str to str, optional
         Options of every write, with Hudi's names; those of a call are added to them. They are
         checked here, though a table that does not exist yet is created by the first write. A key

@@ -34,6 +34,8 @@ _FAMILIES = (
     ),
 )
 """Types that may become one another, if each value does so exactly."""
+_PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+"""The form that dictionaries of a type are decoded in."""
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -104,7 +106,10 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
 
 
 def _decoded(array: pa.DictionaryArray, target: pa.DataType, path: str) -> pa.Array:
+    plain = _PLAIN.get(array.type.value_type)
     try:
+        if plain is not None:  # pyarrow takes no rows of views, which Polars has in categories
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(plain))
         return array.dictionary_decode()
     except pa.ArrowException as error:
         raise _refusal(array.type, target, path, str(error)) from error

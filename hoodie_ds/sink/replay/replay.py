@@ -177,10 +177,14 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
     if batch.options.accept_different:
         _log.warning("%s: %s; the table stays as it is", batch.table.storage.root, text)
         return
+    remedy = (
+        f"Give the write a greater number, or its writer another {CHECKPOINT_IDENTIFIER.key}"
+        if batch_id == batch.given_id
+        else "Go on from the newest checkpoint of the query, or begin a new one, which makes it a "
+        "new query whose rows are all written (with foreach_batch and Spark Connect, give it "
+        f"another {CHECKPOINT_IDENTIFIER.key} too)"
+    )
     raise ReplayMismatchError(
-        f"{batch.table.storage.root}: {text}; the table stays as it is. Go on from the newest "
-        "checkpoint of the query, or begin a new one, which makes it a new query whose rows are "
-        f"all written (with foreach_batch and Spark Connect, give it another "
-        f"{CHECKPOINT_IDENTIFIER.key} too); give a batch write a greater number, or its writer "
-        f"another name. {ACCEPT_DIFFERENT.key}=true takes the batch for done"
+        f"{batch.table.storage.root}: {text}; the table stays as it is. {remedy}. "
+        f"{ACCEPT_DIFFERENT.key}=true takes the batch for done"
     )

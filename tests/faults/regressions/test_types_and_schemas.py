@@ -187,6 +187,26 @@ def test_text_that_is_none_was_committed_and_never_read_again(
     assert there.read().num_rows == 0
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_categories_of_polars_were_refused(tmp_path: Path, form: str) -> None:
+    kind, more = FORMS[form]
+    codes = pa.array([0, 1, None, 0], pa.uint32())
+    names = pa.array(["oslo", "rome"], pa.string_view())
+    city = pa.DictionaryArray.from_arrays(codes, names)
+    blob = pa.DictionaryArray.from_arrays(codes, names.cast(pa.binary_view()))
+    inner = pa.StructArray.from_arrays([city], ["name"])
+    rows = pa.table({"id": city, "city": city, "blob": blob, "in": inner})
+    there = table(tmp_path, kind, **more)
+    there.upsert(rows.take([1]))
+    there.upsert(rows.slice(0, 2))
+    there.delete(rows.select(["id"]).slice(0, 1))
+    read = there.read(["id", "city", "blob", "in"])
+    assert read.to_pylist() == [
+        {"id": "rome", "city": "rome", "blob": b"rome", "in": {"name": "rome"}}
+    ]
+    assert read.schema.types[1:3] == [pa.string(), pa.binary()]
+
+
 @pytest.mark.parametrize("options", [{"key": "c"}, {"partitionpath": "c"}, {"precombine": "c"}])
 def test_keys_and_ordering_values_that_are_no_text(tmp_path: Path, options: dict[str, str]) -> None:
     there = table(tmp_path, "MERGE_ON_READ", **options)

@@ -174,3 +174,10 @@ def test_rows_to_be_deleted_took_the_place_of_the_table(key: str, tmp_path: Path
     assert len(table.timeline.commits) == 1
     source.writer(columns, overwrite=False).abort([])
     assert table.read().num_rows == 2
+
+
+def test_the_path_of_a_table_takes_the_place_of_the_option(tmp_path: Path) -> None:
+    options = {**KEYED, "path": str(tmp_path / "other")}
+    HoodieTable(tmp_path / "t", options).upsert(ROWS)
+    assert HoodieTable(tmp_path / "t").read().num_rows == 2
+    assert not (tmp_path / "other").exists()

@@ -66,10 +66,13 @@ def test_values_take_the_tables_type(
     assert column(values, source, target) == expected
 
 
-def test_dictionaries_are_decoded_with_their_nulls() -> None:
-    array = pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.int8()), ["x", "y"])
-    table = conform(pa.table({"c": array}), pa.schema([("c", pa.string())]))
-    assert table.column("c").to_pylist() == ["x", None, "y"]
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.binary_view()])
+@pytest.mark.parametrize("start", [0, 1])
+def test_dictionaries_are_decoded_with_their_nulls(kind: pa.DataType, start: int) -> None:
+    values = pa.array(["x", None, "y"], pa.string()).cast(kind)
+    array = pa.DictionaryArray.from_arrays(pa.array([0, None, 2, 1, 0], pa.int8()), values)
+    table = conform(pa.table({"c": array.slice(start)}), pa.schema([("c", pa.string())]))
+    assert table.column("c").to_pylist() == ["x", None, "y", None, "x"][start:]
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,8 @@ def test_the_same_rows_change_nothing_and_others_are_refused(stream: Stream) -> 
     assert "batch 0 of query q is in the table with 3 rows with checksum" in text
     assert text.count("3 rows with checksum") == 2
     assert "hoodie.py.replay.accept.different=true" in text
+    assert "Go on from the newest checkpoint of the query" in text
+    assert "greater number" not in text
     stream.refuses(0, ROWS.slice(0, 2))
     stream.refuses(0, ROWS.slice(0, 0))
     stream.refuses(0, pa.concat_tables([ROWS, ROWS.slice(0, 1)]))
