@@ -110,7 +110,9 @@ def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
                 instant = timeline.latest()
                 for batch in finished:
                     batches, rows = batches + 1, rows + batch.rows
-                    line = f"{_line(batch)}, {rows:,} in all, now at instant {instant}"
+                    line = f"{_line(batch)}, {rows:,} in all"
+                    if batch is finished[-1]:  # the instant may be none of an earlier batch's
+                        line += f", now at instant {instant}"
                     console.print(line, highlight=False, soft_wrap=True)
                 status.update(f"batches: {batches:,}, rows: {rows:,}, instant: {instant}")
         except KeyboardInterrupt:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
-from hoodie_ds import streamer
+from hoodie_ds import HoodieTable, streamer
 from hoodie_ds.datasource.ddl import ddl_fault
 from hoodie_ds.datasource.session import BatchProgress, SparkJob, StreamJob, summary
 from hoodie_ds.errors import CorruptFileError, OptionError
@@ -224,6 +228,30 @@ def test_ctrl_c_waits_for_the_jvm_and_ends_with_130(
             "stopped; the next run goes on from the checkpoint"
         ]
     assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_an_earlier_batch_was_told_with_the_instant_of_a_later_one(tmp_path: Path) -> None:
+    class TwoAtOnce(Session):
+        def run(self, *_: object) -> Iterator[list[BatchProgress]]:
+            yield [BatchProgress(0, 5, 1.0), BatchProgress(1, 7, 1.0)]
+
+    shown = io.StringIO()
+    console = Console(file=shown, width=200)
+    job = StreamJob("rate", {"path": str(tmp_path / "t")}, str(tmp_path / "ck"))
+    assert streamer.run_stream(cast(SparkJob, TwoAtOnce("never")), job, console) == 2
+    assert shown.getvalue().splitlines() == [
+        "batch 0: 5 rows in 1.0 s (5 rows/s), 5 in all",
+        "batch 1: 7 rows in 1.0 s (7 rows/s), 12 in all, now at instant none",
+    ]
+
+
+def test_keys_of_the_source_may_stand_among_those_of_the_table(tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    options = {"path": place, "bootstrap.servers": "b:9092"}
+    assert not streamer._has_keys(options)
+    keyed = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+    HoodieTable(place, keyed).upsert(pa.table({"id": [1]}))
+    assert streamer._has_keys(options)
 
 
 def test_a_second_ctrl_c_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
