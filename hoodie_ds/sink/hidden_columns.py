@@ -39,7 +39,7 @@ def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Ownership:
+class TaskOwnership:
     """What a task has to itself in a batch.
 
     Parameters
@@ -96,7 +96,7 @@ class Assignment:
         locations: Numbers = values.astype(np.int32).astype(np.int64)
         return locations
 
-    def ownership(self, is_alone: bool, by_bucket: bool) -> Ownership:
+    def ownership(self, is_alone: bool, by_bucket: bool) -> TaskOwnership:
         """Say what the task has to itself, once all rows are seen.
 
         Parameters
@@ -107,7 +107,7 @@ class Assignment:
             Whether a row's key names its file group.
         """
         groups = self._is_here and (by_bucket or self._is_located)
-        return Ownership(is_alone or groups, is_alone or self._is_here)
+        return TaskOwnership(is_alone or groups, is_alone or self._is_here)
 
     def _sits_here(self, chunk: pa.Table) -> bool:
         if TASK_COLUMN not in chunk.column_names:

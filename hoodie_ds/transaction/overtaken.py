@@ -65,7 +65,7 @@ def no_late_files(pending: PendingAction, time: str, files: Collection[str]) -> 
     ------
     HoodieError
         The instant was rolled back, or completed without these files, or the table was changed:
-        see `check_table`.
+        see `check_not_overtaken`.
     """
     try:
         yield
@@ -80,7 +80,7 @@ def no_late_files(pending: PendingAction, time: str, files: Collection[str]) -> 
         raise ended
 
 
-def check_table(pending: PendingAction, instant: Instant) -> None:
+def check_not_overtaken(pending: PendingAction, instant: Instant) -> None:
     """Refuse to commit to a table that was changed; of an upgraded one, take the files back.
 
     The timeline of later table versions lies elsewhere. What is put into the old place nobody
@@ -116,7 +116,7 @@ def _ended(pending: PendingAction, time: str) -> HoodieError | None:
     storage, instant = pending.storage, pending.inflight(time)
     if owner_of(storage, instant) != pending.owner:
         try:
-            check_table(pending, instant)  # an upgrade moves the timeline away
+            check_not_overtaken(pending, instant)  # an upgrade moves the timeline away
         except HoodieError as error:
             return error
         return pending.undone(time)

@@ -28,7 +28,7 @@ LEFT_OUT = {
     "clustering": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
     "restore": ("hoodie_ds.sink.commit.commit.check_based", lambda *_: None),
     "new column": ("hoodie_ds.sink.commit.commit.schema_beside", lambda plan, *_: plan.schema),
-    "upgrade": ("hoodie_ds.sink.commit.commit.check_table", lambda *_: None),
+    "upgrade": ("hoodie_ds.sink.commit.commit.check_not_overtaken", lambda *_: None),
 }
 
 

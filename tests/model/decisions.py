@@ -10,7 +10,7 @@ the order of turns alone. Where a variant has a lock instead, its lease ends whe
 | claim, open, write | `open_instant` and a task's file, for each task |
 | begin the turn, take the lock | `exclusive_commit.excluding` |
 | the newest turn is n; carry out | `resolution.apply_pending`: `newest_decision`, `_apply` |
-| load the timeline | of `commit._decided`: `_is_done`, `check_not_undone`, `check_groups` |
+| load the timeline | `commit._try_to_commit`: `_check_done`, `check_not_undone`, `check_groups` |
 | manifest | `_put_manifest` |
 | take turn n, list again | `append_decision` |
 | complete | `_put_completed`, `complete_from_manifest` |

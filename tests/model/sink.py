@@ -10,7 +10,7 @@ a batch or nothing, once, and all of it from when Spark has logged it.
 | begin: sweep | `sweep.sweep` |
 | begin | `Coordinator.begin`: guard and proposed time |
 | task: open, look, write | `write_task`: `open_instant`, then a file under a name of its own |
-| commit | `commit._decided`: `_is_done`, `check_not_undone`, of `check_groups` the replay guard |
+| commit | `_try_to_commit`: `_check_done`, `check_not_undone`, of `check_groups` the replay guard |
 | manifest | `_put_manifest` |
 | drop | `delete_own_lost` |
 | complete | `_put_completed` |

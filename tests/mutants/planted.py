@@ -437,7 +437,7 @@ COMMITS = [
     Mutant(
         "conflicts are looked for on the timeline of the batch's start",
         within(
-            "commit._record",
+            "commit._checked_record",
             check_groups=Around(
                 lambda check, batch, time, _, *given: check(batch, time, batch.timeline, *given)
             ),
@@ -531,7 +531,7 @@ REPLAYS = [
     Mutant(
         "a batch that was committed meanwhile is committed again",
         within(
-            "_is_done",
+            "_check_done",
             recall=Around(lambda recall, *given: Changed(recall(*given), holds=returns(False))),
         ),
         "tests/unit/sink/commit/test_commit.py::test_a_batch_that_was_begun_twice_commits_once",
@@ -539,7 +539,7 @@ REPLAYS = [
     ),
     Mutant(
         "an instant of several batches forgets the earlier ones",
-        within("commit._record", joined=lambda before, record, path: record),
+        within("commit._checked_record", joined=lambda before, record, path: record),
         "tests/integration/test_several_batches.py::test_rows_appear_with_the_last_batch",
         "P3: rows of earlier micro-batches are gone",
     ),
@@ -574,7 +574,7 @@ REPLAYS = [
     ),
     Mutant(
         "a commit leaves a writer out that is not put aside",
-        within("commit._record", put_aside=nothing),
+        within("commit._checked_record", put_aside=nothing),
         f"{IDENTITY}::test_a_writer_that_was_put_aside_comes_back_and_goes_again",
         "P2: the table forgets a writer, and its batch comes twice",
     ),
@@ -1009,7 +1009,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a batch is committed that waits in another instant",
-        within("commit._decided", check_held_by_no_other=nothing),
+        within("commit._try_to_commit", check_held_by_no_other=nothing),
         f"{LATE}::test_a_driver_with_another_number_of_batches_made_written_ones_void",
         "P2: the batches that wait with it are doubled, or lost",
     ),
@@ -1121,7 +1121,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "keys are not compared",
-        within("commit._decided", check_new_keys=nothing),
+        within("commit._try_to_commit", check_new_keys=nothing),
         "tests/integration/test_several_writers.py::test_one_new_key_in_two_file_groups_is_a_conflict",
         "P8: one new key in two file groups",
     ),
@@ -1189,7 +1189,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a commit says the schema that its batch began with",
-        within("commit._record", schema_beside=lambda batch, *_: batch.schema),
+        within("commit._checked_record", schema_beside=lambda batch, *_: batch.schema),
         "tests/faults/regressions/test_schema_races.py"
         "::test_a_later_commit_without_a_new_column_took_it_away",
         "P12: a column that another writer added is gone, and its values with the next rewrite",
@@ -1243,14 +1243,14 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a batch is committed to a table that was upgraded while it waited for the lock",
-        within("commit._decided", check_table=nothing),
+        within("commit._try_to_commit", check_not_overtaken=nothing),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
         "::test_an_upgrade_while_the_lock_is_waited_for_is_seen",
         "P1: a commit that was reported and is in no table",
     ),
     Mutant(
         "an upgrade is taken for a rollback by another writer",
-        within("overtaken._ended", check_table=nothing),
+        within("overtaken._ended", check_not_overtaken=nothing),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
         "::test_an_upgrade_while_staged_rows_are_merged_is_seen",
         "P1: files are left in a table of another version, and the advice does not help",

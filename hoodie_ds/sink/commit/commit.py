@@ -61,7 +61,7 @@ from hoodie_ds.transaction.exclusive_commit import (
     finish,
     sum_up,
 )
-from hoodie_ds.transaction.overtaken import check_table, told_if_undone
+from hoodie_ds.transaction.overtaken import check_not_overtaken, told_if_undone
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -96,15 +96,15 @@ def complete(
     pending, storage = batch.pending, batch.table.storage
     instant = pending.inflight(time)
     timeline = load_timeline(storage)
-    check_table(pending, instant)  # after the timeline, which an upgrade moves away
-    if _is_done(messages, timeline):
+    check_not_overtaken(pending, instant)  # after the timeline, which an upgrade moves away
+    if _check_done(messages, timeline):
         return None
     check_not_undone(pending, timeline, instant)
     with told_if_undone(pending, time), alive(pending, time):
         tried = _first_try(messages[0])
         statuses = _statuses(tried) if tried else _all_files(batch, time, messages, ids)
         with excluding(pending, clock, pauses) as exclusion:
-            while not _decided(messages, instant, statuses, tried, timeline, exclusion):
+            while not _try_to_commit(messages, instant, statuses, tried, timeline, exclusion):
                 pass
     if pending.is_shared:
         heartbeat.stop(storage, time)
@@ -158,7 +158,7 @@ def _number(batch: Batch) -> int:
     return batch.pending.batches_before + 1
 
 
-def _decided(
+def _try_to_commit(
     messages: Sequence[TaskCommitMessage],
     instant: Instant,
     statuses: Sequence[WriteStatus],
@@ -176,16 +176,16 @@ def _decided(
     batch, pending = messages[0].batch, exclusion.pending
     known, timeline = timeline, exclusion.apply_pending(timeline)
     if pending.is_shared or any(message.staged for message in messages):
-        check_table(pending, instant)  # it took a while to come here
+        check_not_overtaken(pending, instant)  # it took a while to come here
     if timeline is not known:
-        if _is_done(messages, timeline):
+        if _check_done(messages, timeline):
             return True
         check_not_undone(pending, timeline, instant)
     batch_id = messages[0].batch_id
     if batch_id is not None and not pending.is_shared:
         check_held_by_no_other(pending.storage, batch_id, instant.time, timeline)
     if tried is None or batch.options.batches_per_commit == 1:
-        record = _record(messages, instant, statuses, timeline, exclusion.number)
+        record = _checked_record(messages, instant, statuses, timeline, exclusion.number)
         body = record.to_bytes()
         _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
     else:
@@ -206,7 +206,7 @@ def _decided(
     return True
 
 
-def _record(
+def _checked_record(
     messages: Sequence[TaskCommitMessage],
     instant: Instant,
     statuses: Sequence[WriteStatus],
@@ -238,8 +238,18 @@ def _record(
     return record
 
 
-def _is_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
-    """Whether the batch is in the table; its instant may have been completed without it."""
+def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
+    """Find out whether the batch is in the table, and refuse it where it cannot come there.
+
+    Raises
+    ------
+    ReplayMismatchError
+        It is there with other rows.
+    MissedBatchesError
+        The table has not seen the batches before it.
+    TimelineError
+        Its instant was completed without it.
+    """
     message = messages[0]
     assert message.instant_time is not None
     completed = timeline.commit_at(message.instant_time)
@@ -276,7 +286,7 @@ def give_up(message: TaskCommitMessage) -> None:
     assert message.instant_time is not None
     pending, storage = message.batch.pending, message.batch.table.storage
     try:
-        check_table(pending, pending.inflight(message.instant_time))
+        check_not_overtaken(pending, pending.inflight(message.instant_time))
     except UnsupportedTableError:
         return  # of the batch nothing is left
     except (TableNotFoundError, WriteConflictError):

@@ -25,7 +25,7 @@ from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
-from hoodie_ds.sink.hidden_columns import Ownership
+from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.locate.key_locations import KeyLocations
 from hoodie_ds.sink.locate.routers import Target
 from hoodie_ds.sink.messages import StagedRows
@@ -200,7 +200,7 @@ def write_located(
         for some in few:
             for target, rows in GlobalLocations(plan, some, stored).located():
                 writer.take([(target, rows)], rows.nbytes)
-        return writer.close(Ownership(groups=is_alone, keys=True))
+        return writer.close(TaskOwnership(groups=is_alone, keys=True))
     except BaseException as error:
         writer.discard(error)
         raise

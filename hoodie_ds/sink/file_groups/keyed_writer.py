@@ -15,7 +15,7 @@ from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.insert_writer import InsertWriter
 from hoodie_ds.sink.file_groups.packing import reserve
-from hoodie_ds.sink.hidden_columns import Ownership
+from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.locate.routers import BucketRouter, IndexRouter, Router, Target
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
@@ -84,7 +84,7 @@ class KeyedWriter:
         held = self._buffered_bytes() + self._flusher.in_flight_bytes
         self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
 
-    def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
+    def close(self, owns: TaskOwnership) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Write what is left; inserts first, as small files take some of them."""
         self._flusher.close()
         statuses: list[WriteStatus] = []
@@ -122,7 +122,7 @@ class KeyedWriter:
         for rows in writer.buffer.take():
             self._flusher.submit(partial(writer.flush, rows), rows.nbytes)
 
-    def _small_files(self, partition_path: str, owns: Ownership) -> list[SmallFile]:
+    def _small_files(self, partition_path: str, owns: TaskOwnership) -> list[SmallFile]:
         """File groups that no other task fills or updates in this batch."""
         assert isinstance(self._router, IndexRouter)
         if not self._plan.operation.fills_small_files:

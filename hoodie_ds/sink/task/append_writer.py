@@ -12,7 +12,7 @@ from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.write_profile import WriteProfile
 from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.packing import reserve
-from hoodie_ds.sink.hidden_columns import Ownership
+from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, split_by_partition
@@ -61,7 +61,7 @@ class AppendWriter:
             self._flusher.wait_for_one()
         self._flusher.submit(partial(self._encode, keyed), size)
 
-    def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
+    def close(self, owns: TaskOwnership) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Finish the files; file groups are always this task's own."""
         self._flusher.close()
         self._statuses += [handle.close() for handle in self._handles.values()]

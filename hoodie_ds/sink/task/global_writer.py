@@ -16,7 +16,7 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.file_groups.buffers import Flusher, RowBuffer
 from hoodie_ds.sink.file_groups.global_locations import write_located
-from hoodie_ds.sink.hidden_columns import Ownership
+from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows
@@ -60,7 +60,7 @@ class GlobalWriter:
         held = self._buffer.nbytes
         self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
 
-    def close(self, owns: Ownership) -> tuple[list[WriteStatus], list[StagedRows]]:
+    def close(self, owns: TaskOwnership) -> tuple[list[WriteStatus], list[StagedRows]]:
         """Write the rows, or leave them to the commit; see `KeyedWriter.close`."""
         if self._staged or not owns.keys:
             self._set_aside()
