@@ -7,6 +7,7 @@ name does. Where neither helps, each commit since the slice began is looked at o
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -149,6 +150,10 @@ class _TableFiles:
 @lru_cache(maxsize=_TABLES)
 def _of_table(storage: Storage) -> _TableFiles:
     return _TableFiles(storage)
+
+
+# A child of a fork would wait for ever for a lock that another thread of its parent holds.
+os.register_at_fork(after_in_child=_of_table.cache_clear)
 
 
 def _read(storage: Storage, instant: Instant) -> CommitFiles:

@@ -7,6 +7,7 @@ takes each commit in once, and begins with what writers have summed up.
 
 from __future__ import annotations
 
+import os
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -245,15 +246,14 @@ def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> Comm
     log : LogFile
         The file.
     """
-    live, start = _kept(storage).known, log.name.base_instant
-    if live is not None and live.seen is timeline:
-        with suppress(LookupError):
+    kept, start = _kept(storage), log.name.base_instant
+    with kept.lock, suppress(LookupError):
+        if kept.known is not None and kept.known.seen is timeline:
             group = FileGroupId(log.partition_path, log.name.file_id)
-            instant = live.newest_naming(group, log.path, start)
+            instant = kept.known.newest_naming(group, log.path, start)
+            # One that was archived since says nothing any more.
             found = None if instant is None else timeline.commit_at(instant.time)
-            return (
-                None if found is None else commit_files(storage, found)
-            )  # archived ones say nothing
+            return None if found is None else commit_files(storage, found)
     return newest_commit_naming(storage, timeline, log.path, start)
 
 
@@ -372,3 +372,7 @@ def _beginning(seen: Timeline, timeline: Timeline, at_once: int | None) -> Timel
 @lru_cache(maxsize=_TABLES)
 def _kept(storage: Storage) -> _Kept:
     return _Kept()
+
+
+# A child of a fork would wait for ever for a lock that another thread of its parent holds.
+os.register_at_fork(after_in_child=_kept.cache_clear)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from threading import Event
 from typing import cast
 
 import pytest
@@ -172,3 +177,31 @@ def test_a_process_may_end_or_fail_while_it_sums_up(kind: str) -> None:
         assert table.reread() == [20] * 3
         tried += 1
     assert tried >= 10
+
+
+def test_a_child_of_a_fork_does_not_wait_for_a_thread_of_its_parent() -> None:
+    """Which held a lock while it read commits."""
+    table = summed_up("MERGE_ON_READ")
+    sixth = instant_path(load_timeline(table.storage).commits[5])
+    reading, forked = Event(), Event()
+    begun = table.storage.copy()
+    begun.delete(SUMMARIES)  # so that there are commits to read
+
+    def slow_read(path: str) -> bytes:
+        if path == sixth:
+            reading.set()
+            assert forked.wait(60)
+        return MemoryStorage.read(begun, path)
+
+    begun.read = slow_read  # type: ignore[method-assign]
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(lambda: Snapshot.latest(begun).read().num_rows)
+        assert reading.wait(60)
+        child = os.fork()
+        if child == 0:
+            begun.read = partial(MemoryStorage.read, begun)  # type: ignore[method-assign]
+            signal.alarm(20)
+            os._exit(Snapshot.latest(begun).read().num_rows)
+        forked.set()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        assert read.result() == 3
