@@ -27,7 +27,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.settled import Settled
-from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summary, write_summary
+from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
 from hoodie_ds.timeline.timeline import Timeline
 
 _TABLES: Final = 8
@@ -340,25 +340,27 @@ class _Kept:
     def live(self, storage: Storage) -> LiveFiles:
         """What is known, at first from the newest summary."""
         if self.known is None:
-            self.known = _summed_up(storage)
+            self.known = next(_summed_up(storage))
         return self.known
 
     def grown(self, storage: Storage, timeline: Timeline, at_once: int | None = None) -> LiveFiles:
-        """What is known with the commits of a timeline, or with so many of its settled ones."""
-        live = self.live(storage)
-        if not live.grow(storage, _beginning(live.seen, timeline, at_once)):
-            # Commits were taken back, or there is another table now.
-            self.known, self.saved = None, SummaryFile()
-            live = _summed_up(storage)
-            if not live.grow(storage, _beginning(live.seen, timeline, at_once)):
-                live = LiveFiles(Timeline())
-                live.grow(storage, _beginning(live.seen, timeline, at_once))
-            self.known = live
+        """What is known with the commits of a timeline, or with so many of its settled ones.
+
+        Where commits were taken back, or there is another table now, an older summary may be true.
+        """
+        known = () if self.known is None else (self.known,)
+        for live in chain(known, _summed_up(storage)):
+            if live.grow(storage, _beginning(live.seen, timeline, at_once)):
+                break
+            self.saved = SummaryFile()
+        self.known = live
         return live
 
 
-def _summed_up(storage: Storage) -> LiveFiles:
-    return read_summary(storage, _SUMMARY, LiveFiles.from_json) or LiveFiles(Timeline())
+def _summed_up(storage: Storage) -> Iterator[LiveFiles]:
+    """Yield what the summaries say, the newest first, then what is true of each table: nothing."""
+    yield from read_summaries(storage, _SUMMARY, LiveFiles.from_json)
+    yield LiveFiles(Timeline())
 
 
 def _beginning(seen: Timeline, timeline: Timeline, at_once: int | None) -> Timeline:

@@ -11,7 +11,8 @@ import json
 import logging
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -61,28 +62,34 @@ def newest_summary(storage: Storage, kind: str) -> SummaryFile:
     return max(_stored(storage, kind), key=lambda found: found.up_to, default=SummaryFile())
 
 
-def read_summary(storage: Storage, kind: str, make: Callable[[Mapping[str, Any]], T]) -> T | None:
-    """Read the newest summary of a kind.
+def read_summaries(
+    storage: Storage, kind: str, make: Callable[[Mapping[str, Any]], T]
+) -> Iterator[T]:
+    """Yield what the summaries of a kind say, the newest first; those that are unusable left out.
 
     Parameters
     ----------
     storage : Storage
         Rooted at the table's base path.
     kind : str
-        What it sums up.
+        What they sum up.
     make : callable
-        Makes something of its content.
-
-    Returns
-    -------
-    object or None
-        None if there is none that can be used.
+        Makes something of the content of one.
     """
+    stored: list[SummaryFile] = []
+    with suppress(StorageError):
+        stored += _stored(storage, kind)
+    for found in sorted(stored, key=lambda one: one.up_to, reverse=True):
+        made = _made(storage, _path(kind, found.up_to), make)
+        if made is not None:
+            yield made
+
+
+def _made(storage: Storage, path: str, make: Callable[[Mapping[str, Any]], T]) -> T | None:
     try:
-        newest = newest_summary(storage, kind)
-        return make(_parse(storage.read(_path(kind, newest.up_to)))) if newest.up_to else None
+        return make(_parse(storage.read(path)))
     except (StorageError, *MALFORMED) as error:
-        _log.debug("%s: no summary of %s: %s", storage.root, kind, error)
+        _log.debug("%s/%s cannot be used: %s", storage.root, path, error)
         return None
 
 

@@ -19,7 +19,7 @@ from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.settled import Settled
-from hoodie_ds.timeline.summaries import newest_summary, read_summary, write_summary
+from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_summary
 
 __all__ = ["Timeline", "load_timeline", "read_commit", "save_timeline"]
 
@@ -50,7 +50,7 @@ def load_timeline(storage: Storage) -> Timeline:
     memory = _memory(storage)
     known = memory.known
     if known is None:
-        known = read_summary(storage, _SUMMARY, _summed_up) or _Known()
+        known = next(read_summaries(storage, _SUMMARY, _summed_up), _Known())
         memory.saved = known.start
     memory.known = _with_more_settled(_as_listed(names_in(storage, V1.folder), known))
     return memory.known.timeline

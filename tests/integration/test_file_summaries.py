@@ -31,7 +31,7 @@ from hoodie_ds.testing.sweep import fault_points
 from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
-from hoodie_ds.timeline.summaries import read_summary
+from hoodie_ds.timeline.summaries import read_summaries
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.regressions.test_growth import Table, commits_parsed
 
@@ -42,7 +42,7 @@ def summed_up(kind: str, writes: int = 22, **more: str) -> Table:
     table = Table(kind, **more)
     for _ in range(writes):
         table.write()
-    assert read_summary(table.storage, "files", LiveFiles.from_json) is not None
+    assert list(read_summaries(table.storage, "files", LiveFiles.from_json))
     return table
 
 
@@ -74,6 +74,17 @@ def test_a_commit_that_was_taken_back_does_not_count() -> None:
                 table.storage.delete(path)
         table.storage.delete(instant_path(newest.at(State.COMPLETED)))
     assert table.reread() == [15] * 3
+
+
+def test_an_older_summary_is_taken_where_the_newest_is_not_true_any_more() -> None:
+    table = summed_up("COPY_ON_WRITE", 40)
+    newest = load_timeline(table.storage).commits[-1]
+    for path in table.storage.files:
+        if newest.time in path and not path.startswith(f"{SUMMARIES}/"):
+            table.storage.delete(path)
+    parsed = commits_parsed(lambda: table.reread())
+    assert len(parsed) < 25
+    assert table.reread() == [38] * 3
 
 
 def test_a_new_process_knows_what_was_replaced() -> None:
@@ -133,7 +144,7 @@ def test_a_damaged_summary_is_read_past() -> None:
     assert table.reread() == [21] * 3
     for _ in range(20):
         table.write()
-    assert read_summary(table.storage, "files", LiveFiles.from_json) is not None
+    assert list(read_summaries(table.storage, "files", LiveFiles.from_json))
 
 
 @pytest.mark.parametrize("is_new", [False, True])
