@@ -349,11 +349,13 @@ class _Kept:
         Where commits were taken back, or there is another table now, an older summary may be true.
         """
         known = () if self.known is None else (self.known,)
-        for live in chain(known, _summed_up(storage)):
-            if live.grow(storage, _beginning(live.seen, timeline, at_once)):
-                break
-            self.saved = SummaryFile()
-        self.known = live
+        live = next(
+            live
+            for live in chain(known, _summed_up(storage))
+            if live.grow(storage, _beginning(live.seen, timeline, at_once))
+        )
+        if live is not self.known:
+            self.known, self.saved = live, SummaryFile()
         return live
 
 

@@ -176,3 +176,12 @@ def test_the_newest_commit_of_a_log_file_is_known_of_old_slices_too(table: Timel
         assert commit == commit_files(
             table.storage, Instant(T[time], Action.COMMIT, State.COMPLETED)
         )
+
+
+def test_a_commit_that_completes_late_does_not_stand_for_the_newest(table: Timeline) -> None:
+    """Of several writers the one that began first may end last."""
+    table.commit(1, base(1)).commit(3, log(1, 1)).commit(4, log(1, 2))
+    missing(table, base(1), log(1, 1), log(1, 2))
+    table.commit(2, log(1, 1))
+    with pytest.raises(CorruptFileError, match=rf"log.1_0-1-1 is missing, which .hoodie/{T[3]}"):
+        missing(table, base(1), log(1, 2))

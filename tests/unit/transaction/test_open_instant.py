@@ -6,6 +6,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.transaction.open_instant import open_instant
 from tests.tables import TRIPS, trips
@@ -31,3 +32,16 @@ def test_the_error_of_an_action_that_was_rolled_back_names_its_operation() -> No
     assert "instant 20250101000000000 was rolled back" in text
     assert "its CLUSTER was under way" in text
     assert "batch was" not in text
+
+
+def test_a_time_of_which_archiving_has_left_the_commit_is_not_opened_again() -> None:
+    storage = MemoryStorage()
+    options = WriteOptions.parse({**TRIPS, "path": "memory"})
+    pending = Coordinator(options, storage, SimClock(), SimIds()).begin(ROWS.schema).pending
+    time = open_instant(pending)
+    instant = pending.inflight(time)
+    storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), b"{}")
+    storage.delete(instant_path(instant))
+    storage.delete(instant_path(instant.at(State.REQUESTED)))
+    storage.delete(".hoodie/.temp")
+    assert open_instant(pending) == following(time)
