@@ -148,7 +148,7 @@ class LiveFiles:
         """
         first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
         for group, named in self._groups.items():
-            if any(padded(i.time) >= first for i in self._replaced.get(group, ())):
+            if group in self._replaced:
                 continue
             for path, (_, instant) in named.files.items():
                 if padded(instant.time) >= first:

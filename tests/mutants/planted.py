@@ -734,7 +734,7 @@ READS = [
         "of a timeline that was loaded before only what is new is taken in",
         instead(
             "timeline._changed",
-            lambda changed, known, timeline, names: changed(known & names, timeline, names),
+            lambda changed, known, names: changed(Changed(known, names=known.names & names), names),
         ),
         "tests/unit/timeline/test_timeline.py"
         "::test_what_changes_is_taken_in_as_if_all_were_loaded_anew",
@@ -776,7 +776,7 @@ READS = [
     ),
     Mutant(
         "a replacement hides file groups after it was archived",
-        within("LiveFiles.named", any=lambda found: bool(list(found))),
+        skipped("LiveFiles._let_go"),
         "tests/unit/table/test_live_files.py"
         "::test_a_file_group_whose_replacement_was_archived_may_begin_anew",
         "P14: a lost file is not missed",

@@ -70,7 +70,7 @@ def _pytest(folder: str, planted: str, tests: Sequence[str], output: Path) -> No
         patch.plant()
     options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
-    sys.exit(_ENDED + pytest.main([*options, "-o", f"pythonpath={folder} .", *tests]))
+    sys.exit(_ENDED + pytest.main([*options, "-o", f"pythonpath='{folder}' .", *tests]))
 
 
 def module_with(text: str, package: Path = PACKAGE) -> Path:
