@@ -7,7 +7,7 @@ readers compute, because a row in another bucket is a row they do not find (RFC-
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
@@ -96,19 +96,6 @@ def bucket_ids(
         for begin in range(0, len(keys), _BLOCK_ROWS)
     ]
     return _in_buckets(np.concatenate([np.empty(0, np.uint32), *parts]), num_buckets)
-
-
-def bucket_ids_of_values(
-    columns: Sequence[pa.Array | pa.ChunkedArray], num_buckets: int
-) -> BucketIds:
-    """Bucket of each row from its hash values, one text column per hash field; nulls allowed.
-
-    Raises
-    ------
-    OptionError
-        ``num_buckets`` is not between 1 and 10**8.
-    """
-    return _in_buckets(list_hashes([string_hashes(column) for column in columns]), num_buckets)
 
 
 def bucket_prefix(bucket: int) -> str:

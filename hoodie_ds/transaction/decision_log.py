@@ -1,15 +1,16 @@
 """The decision log: the order in which writers decide about instants, whatever their locks say.
 
 A lock alone does not make commits safe: its holder may be stopped for longer than the lock lasts
-and go on as if it had it. So every decision, to complete an instant or to roll it back, is the next
-entry of a log, put if absent, which only one writer can win. A writer applies the newest logged
-decision before it appends its own, whoever made it. A writer that was overtaken finds the name of
-its entry taken. (The fencing token of a lock, made part of the commit.)
+and go on as if it had it. So every decision, to complete an instant, to roll it back or to schedule
+a table service, is the next entry of a log, put if absent, which only one writer can win. A writer
+applies the newest logged decision before it appends its own, whoever made it. A writer that was
+overtaken finds the name of its entry taken. (The fencing token of a lock, made part of the commit.)
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ class Outcome(Enum):
     ROLL_BACK = "roll back"
     KEEP_OPEN = "prepare"
     """Keep its batches; it waits for further ones, so there is nothing to apply."""
+    SCHEDULE = "schedule"
+    """Put the plan of a table service on the timeline, which nothing else stands on yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Decision:
         A text that no other attempt to append has.
     carried : mapping of str to str
         What is to outlive the timeline: other engines archive commits, and no decision.
+    plan : bytes
+        Content of the requested file of a service that is scheduled.
     """
 
     number: int
@@ -63,6 +68,7 @@ class Decision:
     instant: Instant
     decided_by: str
     carried: Mapping[str, str] = field(default_factory=dict)
+    plan: bytes = b""
 
     def to_bytes(self) -> bytes:
         """Return the content of the entry's file."""
@@ -73,6 +79,8 @@ class Decision:
             "by": self.decided_by,
             "carried": dict(self.carried),
         }
+        if self.plan:
+            body["plan"] = b64encode(self.plan).decode()
         return json.dumps(body).encode()
 
     @classmethod
@@ -88,7 +96,9 @@ class Decision:
             found = json.loads(body)
             instant = Instant(str(found["instant"]), Action(found["action"]), State.INFLIGHT)
             carried = {str(key): str(text) for key, text in found["carried"].items()}
-            return cls(number, Outcome(found["decision"]), instant, str(found["by"]), carried)
+            plan = b64decode(found.get("plan", ""), validate=True)
+            outcome = Outcome(found["decision"])
+            return cls(number, outcome, instant, str(found["by"]), carried, plan)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(f"{path} is not a logged decision: {body[:100]!r}") from error
 

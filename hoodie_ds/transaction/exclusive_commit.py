@@ -28,7 +28,7 @@ from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
-from hoodie_ds.transaction.resolution import apply_pending
+from hoodie_ds.transaction.resolution import apply_pending, put_requested
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -87,6 +87,27 @@ class Exclusion:
         if carried is not None:
             decision = replace(decision, carried=carried)
         return append_decision(self.pending.storage, decision)
+
+    def schedule(self, instant: Instant) -> bool:
+        """Decide that the action's plan goes on the timeline, and put it there.
+
+        Parameters
+        ----------
+        instant : Instant
+            The action's, requested.
+
+        Returns
+        -------
+        bool
+            False if others decided something since `apply_pending`.
+        """
+        pending = self.pending
+        decision = next_decision(self._before, Outcome.SCHEDULE, instant, pending.attempt)
+        decision = replace(decision, plan=pending.plan)
+        if not append_decision(pending.storage, decision):
+            return False
+        put_requested(pending.storage, decision)
+        return True
 
 
 @contextmanager

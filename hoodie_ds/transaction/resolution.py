@@ -6,17 +6,19 @@ still to be applied, and every writer can.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
 from hoodie_ds.environment import Clock
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import manifest_path, temp_folder
+from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 from hoodie_ds.transaction import heartbeat
@@ -61,16 +63,33 @@ def apply_pending(
         There is something to apply, and another engine's restore is pending.
     """
     newest = newest_decision(table.storage)
-    if known is not None and (newest is None or known.commit_at(newest.instant.time)):
+    if known is not None and (newest is None or _is_applied(known, newest)):
         return newest, known
     timeline = load_timeline(table.storage)
-    if newest is None or newest.outcome is Outcome.KEEP_OPEN:
-        return newest, timeline
-    if not timeline.is_pending(newest.instant.time):
+    if newest is None or not _is_due(timeline, newest):
         return newest, timeline
     refuse_restore(table.storage.root, timeline)
     _apply(table, newest, clock)
     return newest, load_timeline(table.storage)
+
+
+def _is_applied(timeline: Timeline, newest: Decision) -> bool:
+    """Whether a timeline shows what was decided, without a look at the storage."""
+    time = newest.instant.time
+    if newest.outcome is Outcome.SCHEDULE:
+        return bool(timeline.at(time))
+    return timeline.commit_at(time) is not None
+
+
+def _is_due(timeline: Timeline, newest: Decision) -> bool:
+    """Whether what was decided is still to be done, as the newest timeline shows."""
+    match newest.outcome:
+        case Outcome.KEEP_OPEN:
+            return False
+        case Outcome.SCHEDULE:
+            return not timeline.at(newest.instant.time)
+        case _:
+            return timeline.is_pending(newest.instant.time)
 
 
 def resolve_instant(
@@ -106,7 +125,9 @@ def resolve_instant(
 def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     """Do what was decided; any process may, several at a time too."""
     time = newest.instant.time
-    if newest.outcome is Outcome.COMPLETE:
+    if newest.outcome is Outcome.SCHEDULE:
+        put_requested(table.storage, newest)
+    elif newest.outcome is Outcome.COMPLETE:
         completed = complete_from_manifest(table.storage, newest.instant)
         # Else its writer completed it, and threw the manifest away, since the timeline was loaded.
         if not completed and load_timeline(table.storage).is_pending(time):
@@ -117,6 +138,13 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     else:
         _undo(table, newest.instant, clock)
     heartbeat.stop(table.storage, time)
+
+
+def put_requested(storage: Storage, scheduled: Decision) -> None:
+    """Put the plan that a decision schedules on the timeline, unless others have."""
+    with suppress(AlreadyExistsError):
+        path = instant_path(scheduled.instant.at(State.REQUESTED))
+        storage.put_if_absent(path, scheduled.plan)
 
 
 def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:

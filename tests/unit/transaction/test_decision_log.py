@@ -32,6 +32,8 @@ BODY = Decision(1, Outcome.COMPLETE, INSTANT, "a").to_bytes()
         BODY.replace(b"complete", b"wait"),
         BODY.replace(b'"commit"', b'"merge"'),
         BODY.replace(b"{}", b"[]"),
+        BODY.replace(b"{}", b'{}, "plan": "?"'),
+        BODY.replace(b"{}", b'{}, "plan": 1'),
     ],
 )
 def test_a_decision_that_no_writer_wrote_is_damage_and_named(body: bytes) -> None:

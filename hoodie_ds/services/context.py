@@ -1,0 +1,140 @@
+"""What every table service needs, and the way its plan comes on the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table, check_unchanged, open_table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following, next_time
+from hoodie_ds.timeline.paths import temp_folder
+from hoodie_ds.timeline.rollbacks import refuse_restore
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.exclusive_commit import excluding
+from hoodie_ds.transaction.ownership import claim, owner_text
+from hoodie_ds.transaction.pending_action import PendingAction
+
+Planner = Callable[[Timeline, str], bytes | None]
+"""Takes the timeline and the instant time of a plan; returns the plan, None if nothing is due."""
+
+
+@dataclass(frozen=True)
+class ServiceContext:
+    """Where and how the services of a table run.
+
+    Parameters
+    ----------
+    options : WriteOptions
+        Of a writer of the table; they say how a service lives beside others too.
+    storage : Storage
+        Rooted at the table's base path.
+    clock : Clock
+        Where times come from.
+    ids : IdSource
+        Where the identity of an attempt comes from.
+    pauses : Pauses
+        Waits for the lock, where there are several writers.
+    """
+
+    options: WriteOptions
+    storage: Storage
+    clock: Clock
+    ids: IdSource
+    pauses: Pauses = field(default_factory=RandomPauses)
+
+    def open_table(self) -> Table:
+        """Return the table, fit to be changed.
+
+        Raises
+        ------
+        TableNotFoundError
+            There is none.
+        UnsupportedTableError
+            This release does not change such tables.
+        """
+        table = open_table(self.storage)
+        table.properties.check_writable()
+        return table
+
+    def action(self, table: Table, action: Action, operation_type: str) -> PendingAction:
+        """Return an action of a service, which has neither time nor plan yet.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        action : Action
+            What is done to it.
+        operation_type : str
+            Hudi's name for that, such as ``COMPACT``.
+        """
+        attempt = self.ids.unique()
+        concurrency = self.options.concurrency
+        return PendingAction(
+            table=table,
+            timeline=load_timeline(table.storage),
+            action=action,
+            operation_type=operation_type,
+            proposed_time="",
+            attempt=attempt,
+            owner=owner_text("", attempt, concurrency.is_shared),
+            concurrency=concurrency,
+        )
+
+    def schedule(self, pending: PendingAction, plan: Planner) -> Instant | None:
+        """Put the plan of a service on the timeline, if there is anything to do.
+
+        The plan is made under the lock, after the newest decision, and is an entry of the decision
+        log itself: a scheduler that was stopped cannot bring a plan that others do not know of.
+
+        Parameters
+        ----------
+        pending : PendingAction
+            From `action`.
+        plan : Planner
+            Is called again where others decided something meanwhile.
+
+        Returns
+        -------
+        Instant or None
+            The requested instant; None if nothing is due.
+
+        Raises
+        ------
+        TimelineError
+            A restore is pending.
+        UnsupportedTableError
+            The table was upgraded meanwhile.
+        LockTimeoutError
+            Others held the table's lock all the time.
+        """
+        storage, table = pending.storage, pending.table
+        with excluding(pending, self.clock, self.pauses) as exclusion:
+            while True:
+                timeline = exclusion.apply_pending(load_timeline(storage))
+                refuse_restore(storage.root, timeline)
+                check_unchanged(table)
+                time = self._claim_time(pending, timeline)
+                try:
+                    body = plan(load_timeline(storage), time)
+                    if body is None:
+                        return None
+                    exclusion.pending = replace(pending, proposed_time=time, plan=body)
+                    instant = Instant(time, pending.action, State.REQUESTED)
+                    if exclusion.schedule(instant):
+                        return instant
+                finally:
+                    storage.delete(temp_folder(time))
+
+    def _claim_time(self, pending: PendingAction, timeline: Timeline) -> str:
+        """Take an instant time later than all others, which no other action gets."""
+        storage, utc = pending.storage, pending.table.properties.timeline_in_utc
+        time = next_time(self.clock.now_ms(), utc, timeline.latest_time)
+        # A claim is let go once its instant is on the timeline, so look there after it.
+        while not claim(storage, time, pending.owner) or load_timeline(storage).at(time):
+            time = following(time)
+        return time
