@@ -221,12 +221,12 @@ class HoodieTable:
     @property
     def properties(self) -> TableProperties:
         """The table's properties."""
-        return open_table(self._open(for_write=False)).properties
+        return open_table(self._open_to_read()).properties
 
     @property
     def timeline(self) -> Timeline:
         """The active timeline."""
-        return load_timeline(open_table(self._open(for_write=False)).storage)
+        return load_timeline(open_table(self._open_to_read()).storage)
 
     def _write(
         self,
@@ -244,7 +244,8 @@ class HoodieTable:
         if partitions is not None:
             paths, exact = partitions
             parsed = replace(parsed, partitions_to_delete=paths, exact_partitions=exact)
-        coordinator = Coordinator(parsed, self._open(for_write=True), self._clock, self._ids)
+        storage = self._storage or storage_to_write(parsed)
+        coordinator = Coordinator(parsed, storage, self._clock, self._ids)
         if parsed.concurrency.is_shared and parsed.concurrency.conflict_retries:
             reader = reader.read_all()  # what can be read once cannot be written again
         return retry_after_conflicts(parsed, partial(self._write_once, coordinator, reader))
@@ -264,13 +265,10 @@ class HoodieTable:
     def _snapshot(self) -> Snapshot:
         options = ReadOptions.parse(self._options)
         hook = self._merge_hook or options.merge_hook
-        return Snapshot.latest(self._open(for_write=False), hook, options.verify_checksums)
+        return Snapshot.latest(self._open_to_read(), hook, options.verify_checksums)
 
-    def _open(self, for_write: bool) -> Storage:
-        if self._storage is not None:
-            return self._storage
-        options = WriteOptions.parse(self._options)
-        return storage_to_write(options) if for_write else storage_to_read(options)
+    def _open_to_read(self) -> Storage:
+        return self._storage or storage_to_read(WriteOptions.parse(self._options))
 
 
 def _agreed(called: Operation, said: Operation | None) -> Operation:

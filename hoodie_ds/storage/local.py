@@ -15,6 +15,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import BinaryIO, Final
 
 from hoodie_ds.errors import (
@@ -159,12 +160,19 @@ class LocalStorage:
         """Return the absolute path; `PathEscapeError` if it, or a link on it, leaves the root."""
         check_path(path, root_allowed=root_allowed)
         full = os.path.join(self.root, path) if path else self.root
-        real = os.path.realpath(full)
-        if real != self.root and not real.startswith(self.root.rstrip("/") + "/"):
-            raise PathEscapeError(
-                f"{path!r} below {self.root!r} is refused: a symbolic link leads outside; remove it"
-            )
+        if self._has_link(path):
+            real = os.path.realpath(full)
+            if real != self.root and not real.startswith(self.root.rstrip("/") + "/"):
+                raise PathEscapeError(
+                    f"{path!r} below {self.root!r} is refused: a symbolic link leads outside; "
+                    "remove it"
+                )
         return full
+
+    def _has_link(self, path: str) -> bool:
+        """Whether there is a link from the root on, to which no link led when it was resolved."""
+        parts = accumulate(path.split("/") if path else (), os.path.join, initial=self.root)
+        return any(map(os.path.islink, parts))
 
     @contextlib.contextmanager
     def _errors(self, verb: str, path: str) -> Iterator[None]:

@@ -11,6 +11,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.errors import MergeHookError, OptionError
 from hoodie_ds.record.merge.merge_hook import Merged
+from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.timeline.timeline import read_commit
 from tests.merge_hooks import HOOK, MODE, add, fails
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, found, tree, trips
@@ -56,7 +57,7 @@ def test_what_a_commit_says_of_its_rows(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), BY_PATH)
     table.upsert(fare(("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 0.0)))
     table.upsert(fare(("a", 1.0), ("b", -2.0), ("c", 0.0), ("e", 1.0), ("f", 0.0), deleted="c"))
-    storage = HoodieTable(str(tmp_path))._open(for_write=False)
+    storage = LocalStorage(str(tmp_path))
     stats = [read_commit(storage, instant).stats[0] for instant in table.timeline.commits]
     counts = [(s.num_writes, s.num_inserts, s.num_update_writes, s.num_deletes) for s in stats]
     assert counts == [(3, 3, 0, 0), (2, 1, 1, 2)]
