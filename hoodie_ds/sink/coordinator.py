@@ -36,7 +36,6 @@ from hoodie_ds.sink.replay.superseded import is_superseded
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.write_checks import (
     check_ordering,
-    check_timeline,
     resolve_operation,
     stored_schema,
 )
@@ -236,7 +235,6 @@ class Coordinator:
         if timeline is None:
             timeline = self._timeline(table)
         refuse_restore(self.storage.root, timeline)
-        check_timeline(timeline, properties)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise TableNotFoundError(
                 f"{self.storage.root} holds no Hudi table to delete from; check the path"

@@ -7,17 +7,16 @@ from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
-from hoodie_ds.config.enums import Operation, TableType
+from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
+from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
 from hoodie_ds.meta_columns import IS_DELETED, without_meta_columns
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
-from hoodie_ds.timeline.timeline import Timeline
 
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
@@ -112,16 +111,6 @@ def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:
                 f"ordering field {path!r} is {column.type}; Hudi orders by numbers, dates, "
                 "timestamps, decimals and strings"
             )
-
-
-def check_timeline(timeline: Timeline, properties: TableProperties) -> None:
-    """Refuse a table whose pending table services leave no room for a write."""
-    if properties.table_type is TableType.MERGE_ON_READ and timeline.pending_compactions:
-        times = ", ".join(instant.time for instant in timeline.pending_compactions)
-        raise UnsupportedTableError(
-            f"table {properties.name!r} has a pending compaction ({times}), under which log files "
-            "change their names; let the engine that scheduled it run or cancel it first"
-        )
 
 
 def check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:

@@ -1,12 +1,16 @@
-"""Which file groups a table service of another engine is to rewrite, as its plan says.
+"""Which file groups a table service is to rewrite, as its plan says.
 
 A service reads what its plan names. Rows that are committed to those file groups after it was
-planned are not among that, and are gone once it completes.
+planned are not among that, and are gone once it completes; but those in log files that are named
+after a compaction lie on top of what it makes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
+from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
@@ -15,6 +19,9 @@ from hoodie_ds.timeline.compaction_plan import compacted_groups
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import clustered_groups
+from hoodie_ds.timeline.timeline import Timeline
+
+_PLANS_KEPT: Final = 64
 
 
 def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]:
@@ -47,6 +54,38 @@ def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]
         except NotFoundError as error:
             raise CorruptFileError(f"{path} is missing") from error
     return frozenset()
+
+
+def compacting(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str]:
+    """Return the file groups in plans of pending compactions, each with the plan's instant time.
+
+    In table version 6 the log files that follow a plan are named after it (Hudi tech spec,
+    "compaction"): so the compaction's base file begins the slice that they are of. And nothing
+    else may begin a slice of such a file group meanwhile.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        Says which compactions are pending.
+
+    Raises
+    ------
+    CorruptFileError
+        A plan is missing, or cannot be read.
+    """
+    return {
+        group: instant.time
+        for instant in timeline.pending_compactions
+        for group in _planned_once(storage, instant.at(State.REQUESTED))
+    }
+
+
+@lru_cache(maxsize=_PLANS_KEPT)
+def _planned_once(storage: Storage, instant: Instant) -> frozenset[FileGroupId]:
+    """As `planned_groups`; a plan never changes."""
+    return planned_groups(storage, instant)
 
 
 def _groups(named: frozenset[tuple[str, str]]) -> frozenset[FileGroupId]:

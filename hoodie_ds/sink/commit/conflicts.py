@@ -89,11 +89,15 @@ def check_groups(
     ------
     WriteConflictError
         There is such a commit, or one that could not know of this instant and comes after it; or
-        a compaction or clustering of such file groups was planned, which will not have the rows.
+        a compaction or clustering of such file groups was planned, which will not have the rows;
+        or a compaction was cancelled, after which log files of the batch may be named.
     """
     touched = {status.group for status in statuses}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
+    awaited = {instant.time for instant in plan.timeline.pending_compactions}
     for instant, commit in _unseen(plan, timeline):
+        if instant.time in awaited:
+            continue  # the batch has left it what it was to merge
         others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
         others |= {FileGroupId(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
         common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
@@ -105,6 +109,9 @@ def check_groups(
             # The replay guard is read from the newest commit and from those it names.
             raise _conflict(plan, instant, f"is later than {time} and does not know of it")
     _check_services(plan, timeline, touched, replaced)
+    for instant in plan.timeline.pending_compactions:
+        if not (timeline.is_pending(instant.time) or timeline.is_committed(instant.time)):
+            raise _conflict(plan, instant, "was cancelled", instant.action.value)
 
 
 def check_based(plan: WritePlan, timeline: Timeline) -> None:

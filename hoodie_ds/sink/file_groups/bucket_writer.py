@@ -19,6 +19,7 @@ from hoodie_ds.sink.stage.incoming import Incoming
 from hoodie_ds.sink.stage.staging import stage
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.planned_services import compacting
 
 
 class BucketWriter:
@@ -168,6 +169,10 @@ class BucketWriter:
         latest = self._latest
         if latest is None:
             return LogTarget(self._group, self._context.instant_time, "", 1, is_new=True)
-        version = max((log.name.version for log in latest.logs), default=0) + 1
-        base_file = str(latest.base.name) if latest.base else ""
-        return LogTarget(self._group, latest.base_instant, base_file, version, is_new=False)
+        # A pending compaction begins the slice after the latest one.
+        pending = compacting(self._context.storage, self._plan.timeline).get(self._group)
+        start = pending or latest.base_instant
+        versions = (log.name.version for log in latest.logs if log.name.base_instant == start)
+        base_file = str(latest.base.name) if latest.base and not pending else ""
+        version = max(versions, default=0) + 1
+        return LogTarget(self._group, start, base_file, version, is_new=False)

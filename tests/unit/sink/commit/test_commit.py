@@ -12,13 +12,11 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import (
     CommitOutcomeUnknownError,
     OptionError,
     StorageError,
     TimelineError,
-    UnsupportedTableError,
     WriteConflictError,
 )
 from hoodie_ds.sink.batch import Batch
@@ -29,7 +27,6 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
-from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import TEMP, instant_path
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import TRIPS, coordinator, found, tree, trips
@@ -370,19 +367,3 @@ def test_a_metadata_table_is_dropped_by_the_first_batch_that_keeps_none(
     without.commit([write(batch)])
     writer.begin(TWO.schema)  # no option is needed any more
     assert found(table) == AFTER_TWO
-
-
-def test_beside_a_pending_compaction_no_log_file_is_written(
-    writer: Coordinator, table: HoodieTable, tmp_path: Path
-) -> None:
-    """Those of the writes after it have other names in table version 6; base files have not."""
-    compaction = Instant(_FAR, Action.COMPACTION, State.REQUESTED)
-    writer.storage.put_if_absent(instant_path(compaction), b"")
-    before = tree(tmp_path)
-    if table.properties.table_type is TableType.MERGE_ON_READ:
-        with pytest.raises(UnsupportedTableError, match=rf"pending compaction \({_FAR}\)"):
-            writer.begin(TWO.schema)
-        assert tree(tmp_path) == before
-    else:
-        writer.commit([write(writer.begin(TWO.schema))])
-        assert found(table) == AFTER_TWO
