@@ -26,6 +26,7 @@ from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.record.merge.merge_hook import MergeHook
+from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult
@@ -33,10 +34,11 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
+from hoodie_ds.table_services import TableServices
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 
-class HoodieTable:
+class HoodieTable(TableServices):
     """A Hudi table at a base path, which the first write creates.
 
     Parameters
@@ -266,6 +268,11 @@ class HoodieTable:
         options = ReadOptions.parse(self._options)
         hook = self._merge_hook or options.merge_hook
         return Snapshot.latest(self._open_to_read(), hook, options.verify_checksums)
+
+    def _services(self) -> ServiceContext:
+        options = WriteOptions.parse(self._options)
+        storage = self._storage or storage_to_write(options)
+        return ServiceContext(options, storage, self._clock, self._ids)
 
     def _open_to_read(self) -> Storage:
         return self._storage or storage_to_read(WriteOptions.parse(self._options))

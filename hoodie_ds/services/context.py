@@ -14,12 +14,19 @@ from hoodie_ds.timeline.instant_time import following, next_time
 from hoodie_ds.timeline.paths import temp_folder
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.ownership import claim, owner_text
 from hoodie_ds.transaction.pending_action import PendingAction
+from hoodie_ds.transaction.resolution import apply_pending
 
 Planner = Callable[[Timeline, str], bytes | None]
 """Takes the timeline and the instant time of a plan; returns the plan, None if nothing is due."""
+
+
+Decider = Callable[[Timeline], tuple[Outcome, Instant, bytes] | None]
+"""Takes the timeline; returns what is decided about which instant, and its plan; None if nothing
+is to be done."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,63 @@ class ServiceContext:
                         return instant
                 finally:
                     storage.delete(temp_folder(time))
+
+    def look(self, table: Table) -> Timeline:
+        """Return the timeline with all that was decided, and refuse while a restore is pending.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+
+        Raises
+        ------
+        TimelineError
+            A restore is pending.
+        """
+        _, timeline = apply_pending(table, self.clock)
+        refuse_restore(table.storage.root, timeline)
+        return timeline
+
+    def decide(self, table: Table, action: Action, decide: Decider) -> Timeline:
+        """Append a decision about instants that are there, and apply it.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        action : Action
+            What is done to it.
+        decide : Decider
+            Is called again where others decided something meanwhile.
+
+        Returns
+        -------
+        Timeline
+            As it is afterwards.
+
+        Raises
+        ------
+        TimelineError
+            A restore is pending.
+        UnsupportedTableError
+            The table was upgraded meanwhile.
+        LockTimeoutError
+            Others held the table's lock all the time.
+        """
+        pending = self.action(table, action, action.value.upper())
+        with excluding(pending, self.clock, self.pauses) as exclusion:
+            while True:
+                timeline = exclusion.apply_pending(load_timeline(table.storage))
+                refuse_restore(table.storage.root, timeline)
+                check_unchanged(table)
+                decided = decide(timeline)
+                if decided is None:
+                    return timeline
+                outcome, instant, plan = decided
+                exclusion.pending = replace(pending, plan=plan)
+                if exclusion.append(outcome, instant):
+                    return apply_pending(table, self.clock)[1]
 
     def _claim_time(self, pending: PendingAction, timeline: Timeline) -> str:
         """Take an instant time later than all others, which no other action gets."""

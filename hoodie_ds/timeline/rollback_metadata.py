@@ -13,11 +13,13 @@ from hoodie_ds.timeline.instant import Instant
 _NAMESPACE: Final = "org.apache.hudi.avro.model"
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 _SIZES: Final = ["null", {"type": "map", "values": "long", "avro.java.string": "String"}]
-_INSTANT: Final = {
+INSTANT_SCHEMA: Final = {
     "type": "record",
     "name": "HoodieInstantInfo",
     "fields": [{"name": "commitTime", "type": _STRING}, {"name": "action", "type": _STRING}],
 }
+"""Schema of the name of an instant in a plan."""
+
 _REQUEST: Final = {
     "type": "record",
     "name": "HoodieRollbackRequest",
@@ -40,7 +42,7 @@ PLAN_SCHEMA: Final[dict[str, Any]] = {
     "fields": [
         {
             "name": "instantToRollback",
-            "type": ["null", _INSTANT],
+            "type": ["null", INSTANT_SCHEMA],
             "doc": "Hoodie instant that needs to be rolled back",
             "default": None,
         },
@@ -81,7 +83,7 @@ METADATA_SCHEMA: Final[dict[str, Any]] = {
         {"name": "version", "type": ["int", "null"], "default": 1},
         {
             "name": "instantsRollback",
-            "type": {"type": "array", "items": _INSTANT, "default": []},
+            "type": {"type": "array", "items": INSTANT_SCHEMA, "default": []},
             "default": [],
         },
     ],
@@ -148,7 +150,18 @@ def metadata_to_bytes(
     taken_ms: int,
 ) -> bytes:
     """Write what a rollback did."""
-    record = {
+    return write_record(METADATA_SCHEMA, metadata_record(root, time, instant, partitions, taken_ms))
+
+
+def metadata_record(
+    root: str,
+    time: str,
+    instant: Instant,
+    partitions: Mapping[str, PartitionRollback],
+    taken_ms: int,
+) -> dict[str, Any]:
+    """Return what a rollback did as a record of `METADATA_SCHEMA`."""
+    return {
         "startRollbackTime": time,
         "timeTakenInMillis": taken_ms,
         "totalFilesDeleted": sum(len(found.deleted) for found in partitions.values()),
@@ -166,7 +179,6 @@ def metadata_to_bytes(
         "version": 1,
         "instantsRollback": [_info(instant)],
     }
-    return write_record(METADATA_SCHEMA, record)
 
 
 def _info(instant: Instant) -> dict[str, str]:

@@ -76,6 +76,8 @@ def apply_pending(
 def _is_applied(timeline: Timeline, newest: Decision) -> bool:
     """Whether a timeline shows what was decided, without a look at the storage."""
     time = newest.instant.time
+    if newest.instant.action is Action.SAVEPOINT:
+        return newest.outcome is Outcome.SCHEDULE and not _is_due(timeline, newest)
     if newest.outcome is Outcome.SCHEDULE:
         return bool(timeline.at(time))
     return timeline.commit_at(time) is not None
@@ -83,6 +85,10 @@ def _is_applied(timeline: Timeline, newest: Decision) -> bool:
 
 def _is_due(timeline: Timeline, newest: Decision) -> bool:
     """Whether what was decided is still to be done, as the newest timeline shows."""
+    if newest.instant.action is Action.SAVEPOINT:
+        made = newest.instant.at(State.COMPLETED) in timeline.savepoints
+        left = any(i.time == newest.instant.time for i in timeline.savepoints)
+        return not made if newest.outcome is Outcome.SCHEDULE else left
     match newest.outcome:
         case Outcome.KEEP_OPEN:
             return False
@@ -125,6 +131,9 @@ def resolve_instant(
 def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     """Do what was decided; any process may, several at a time too."""
     time = newest.instant.time
+    if newest.instant.action is Action.SAVEPOINT:
+        _apply_savepoint(table.storage, newest)
+        return
     if newest.outcome is Outcome.SCHEDULE:
         put_requested(table.storage, newest)
     elif newest.outcome is Outcome.COMPLETE:
@@ -138,6 +147,21 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     else:
         _undo(table, newest.instant, clock)
     heartbeat.stop(table.storage, time)
+
+
+def _apply_savepoint(storage: Storage, newest: Decision) -> None:
+    """Put a savepoint, which has no plan, or take it away; its inflight file is empty, as Hudi's.
+
+    One that is put late, after it was deleted, keeps files for longer, and can be deleted again.
+    """
+    inflight, completed = newest.instant, newest.instant.at(State.COMPLETED)
+    if newest.outcome is Outcome.SCHEDULE:
+        for step, body in ((inflight, b""), (completed, newest.plan)):
+            with suppress(AlreadyExistsError):
+                storage.put_if_absent(instant_path(step), body)
+    else:
+        storage.delete(instant_path(completed))
+        storage.delete(instant_path(inflight))
 
 
 def put_requested(storage: Storage, scheduled: Decision) -> None:

@@ -1,0 +1,157 @@
+"""An earlier state of a table: the timeline then, and whether the files that it needs are there.
+
+Savepoints keep such a state, and rollbacks and restores go back to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
+from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.live_files import LiveFiles
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import in_partition, instant_path
+from hoodie_ds.timeline.timeline import Timeline
+
+_REMEDY: Final = "choose a later instant"
+
+
+def timeline_at(timeline: Timeline, time: str) -> Timeline:
+    """Return a timeline without the writes after a time.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        As it is now.
+    time : str
+        Instant time of the last write that is to count.
+    """
+    kept = (i for i in timeline.instants if not _is_later_write(i, time))
+    return Timeline.of(kept)
+
+
+def _is_later_write(instant: Instant, time: str) -> bool:
+    return instant.action in WRITE_ACTIONS and padded(instant.time) > padded(time)
+
+
+def check_files_are_kept(storage: Storage, timeline: Timeline, time: str, what: str) -> None:
+    """Refuse where cleans took files that the table had at a time, or are about to.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        As it is now.
+    time : str
+        Time of the last write that is to count.
+    what : str
+        What needs the files, for the message.
+
+    Raises
+    ------
+    TimelineError
+        Files are gone, or a pending clean will delete them; names one.
+    """
+    cleans = [i for i in (*timeline.completed, *timeline.pending) if i.action is Action.CLEAN]
+    past = timeline_at(timeline, time)
+    is_kept = any(i.time == time and i.state is State.COMPLETED for i in timeline.savepoints)
+    if not is_kept:  # the files of a savepoint stay, whatever a clean retains
+        _check_retained(storage, cleans, time, what)
+    listed = {status.path for status in storage.list("", recursive=True)}
+    condemned = set().union(*(_deleted(storage, i) for i in cleans if i.state != State.COMPLETED))
+    live = LiveFiles(Timeline())
+    live.grow(storage, past)
+    replaced = set(live.replaced(past))
+    for path, instant in live.named(past):
+        if path not in listed or path in condemned:
+            raise _lost(storage, what, path, f"which {instant} names")
+    starts = _starts(listed - condemned)
+    for clean in cleans:
+        for path in sorted(_deleted(storage, clean)):
+            group, start = _place(path)
+            newer = any(start < other <= padded(time) for other in starts.get(group, ()))
+            if start <= padded(time) and not newer and group not in replaced:
+                raise _lost(storage, what, path, f"which {clean} deletes")
+
+
+def _check_retained(storage: Storage, cleans: Iterable[Instant], time: str, what: str) -> None:
+    for clean in cleans:
+        earliest = _earliest_retained(storage, clean)
+        if earliest and padded(time) < padded(earliest):
+            raise TimelineError(
+                f"{storage.root}: {what} needs the files of {time}, but clean {clean.time} keeps "
+                f"those since {earliest} alone; {_REMEDY}"
+            )
+
+
+def _lost(storage: Storage, what: str, path: str, whose: str) -> TimelineError:
+    return TimelineError(
+        f"{storage.root}: {what} needs {path}, {whose}, and a clean took it or will; {_REMEDY}"
+    )
+
+
+def _starts(paths: Iterable[str]) -> dict[FileGroupId | None, set[str]]:
+    """When the slices of each file group begin."""
+    found: dict[FileGroupId | None, set[str]] = {}
+    for path in paths:
+        group, start = _place(path)
+        found.setdefault(group, set()).add(start)
+    return found
+
+
+def _place(path: str) -> tuple[FileGroupId | None, str]:
+    """Group of a data file, and when its slice begins; None for other files."""
+    partition, _, name = path.rpartition("/")
+    base, log = BaseFileName.parse(name), LogFileName.parse(name)
+    if base is not None:
+        return FileGroupId(partition, base.file_id), padded(base.instant_time)
+    if log is not None:
+        return FileGroupId(partition, log.file_id), padded(log.base_instant)
+    return None, ""
+
+
+def _earliest_retained(storage: Storage, clean: Instant) -> str:
+    """The first commit whose files a clean keeps; empty where it goes by versions."""
+    record = _record(storage, clean)
+    if clean.state is State.COMPLETED:
+        return str(record.get("earliestCommitToRetain") or "")
+    return str((record.get("earliestInstantToRetain") or {}).get("timestamp") or "")
+
+
+def _deleted(storage: Storage, clean: Instant) -> frozenset[str]:
+    """Paths of the files that a clean has deleted, or is to delete."""
+    record = _record(storage, clean)
+    return frozenset(_named(record, instant_path(clean)))
+
+
+def _named(record: Mapping[str, Any], path: str) -> Iterator[str]:
+    try:
+        for partition, done in (record.get("partitionMetadata") or {}).items():
+            for name in done["deletePathPatterns"]:
+                yield in_partition(partition, str(name).rpartition("/")[2])
+        for partition, files in (record.get("filePathsToBeDeletedPerPartition") or {}).items():
+            for file in files:
+                yield in_partition(partition, str(file["filePath"]).rpartition("/")[2])
+        for partition, names in (record.get("filesToBeDeletedPerPartition") or {}).items():
+            for name in names:
+                yield in_partition(partition, str(name).rpartition("/")[2])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CorruptFileError(f"{path} does not say what a clean deletes: {error!r}") from error
+
+
+def _record(storage: Storage, clean: Instant) -> dict[str, Any]:
+    """What a clean says: of a pending one its plan, none where it has been archived meanwhile."""
+    step = clean if clean.state is State.COMPLETED else clean.at(State.REQUESTED)
+    path = instant_path(step)
+    try:
+        data = storage.read(path)
+    except NotFoundError:
+        return {}
+    return read_record(data, path) if data else {}

@@ -1,0 +1,147 @@
+"""Savepoints: commits whose files no clean takes, so that a restore can go back to them.
+
+As in Hudi, a savepoint is an instant with the time of the commit that it keeps. It is a decision
+of the log: a clean that was planned meanwhile is planned anew, with the savepoint in sight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.past import check_files_are_kept, timeline_at
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import in_partition
+from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.decision_log import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A commit that is kept.
+
+    Parameters
+    ----------
+    time : str
+        Its instant time.
+    files : tuple of str
+        Paths of the base and log files of its latest slices.
+    """
+
+    time: str
+    files: tuple[str, ...]
+
+
+def make_savepoint(
+    context: ServiceContext, time: str | None, user: str, comments: str, *, dry: bool = False
+) -> Savepoint:
+    """Keep the files of a commit until its savepoint is deleted.
+
+    A commit that has a savepoint keeps the one that it has.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    time : str or None
+        Time of a completed commit; the newest one if None.
+    user, comments : str
+        Who makes it, and why.
+    dry : bool
+        Whether to change nothing, and only say what would be kept.
+
+    Returns
+    -------
+    Savepoint
+
+    Raises
+    ------
+    TimelineError
+        There is no such completed commit on the active timeline, or a clean took one of its
+        files, or will.
+    """
+    table = context.open_table()
+    storage, now_ms = table.storage, context.clock.now_ms()
+
+    def plan(timeline: Timeline) -> Savepoint:
+        commit = _commit(storage, timeline, time)
+        check_files_are_kept(storage, timeline, commit, f"a savepoint at {commit}")
+        return Savepoint(commit, tuple(_files(storage, timeline, commit)))
+
+    if dry:
+        return plan(context.look(table))
+    found: list[Savepoint] = []
+
+    def decide(timeline: Timeline) -> tuple[Outcome, Instant, bytes] | None:
+        found[:] = [plan(timeline)]
+        instant = Instant(found[0].time, Action.SAVEPOINT, State.COMPLETED)
+        if instant in timeline.savepoints:
+            return None
+        names: dict[str, list[str]] = {}
+        for path in found[0].files:
+            partition, _, name = path.rpartition("/")
+            names.setdefault(partition, []).append(name)
+        body = savepoint_to_bytes(names, user, now_ms, comments)
+        return Outcome.SCHEDULE, instant.at(State.INFLIGHT), body
+
+    context.decide(table, Action.SAVEPOINT, decide)
+    return found[0]
+
+
+def delete_savepoint(context: ServiceContext, time: str) -> None:
+    """Let cleans take the files of a commit again; the commit itself stays.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    time : str
+        Time of the savepoint.
+
+    Raises
+    ------
+    TimelineError
+        There is no such savepoint.
+    """
+    table = context.open_table()
+
+    def decide(timeline: Timeline) -> tuple[Outcome, Instant, bytes]:
+        known = [savepoint.time for savepoint in timeline.savepoints]
+        if time not in known:
+            raise TimelineError(
+                f"{table.storage.root}: there is no savepoint at {time}; its savepoints are "
+                f"{', '.join(known) or 'none'}"
+            )
+        return Outcome.ROLL_BACK, Instant(time, Action.SAVEPOINT, State.INFLIGHT), b""
+
+    context.decide(table, Action.SAVEPOINT, decide)
+
+
+def _commit(storage: Storage, timeline: Timeline, time: str | None) -> str:
+    """Return the time of a completed commit."""
+    newest = next(timeline.commits_backwards(), None)
+    if newest is None:
+        raise TimelineError(f"{storage.root} has no completed commit that could be kept")
+    if time is None:
+        return newest.time
+    if timeline.commit_at(time) is None:
+        first = timeline.first_commit
+        raise TimelineError(
+            f"{storage.root}: {time} is no completed commit of the active timeline, which goes "
+            f"from {first.time if first else newest.time} to {newest.time}; name one of those"
+        )
+    return time
+
+
+def _files(storage: Storage, timeline: Timeline, time: str) -> list[str]:
+    """Paths of the files of the latest slices at a time."""
+    view = FileSystemView(storage, timeline_at(timeline, time), verify=False)
+    found = []
+    for slice_ in view.slices_among(view.data_files()):
+        found += [slice_.base.path] if slice_.base is not None else []
+        found += [in_partition(log.partition_path, log.file_name) for log in slice_.logs]
+    return sorted(found)
