@@ -39,6 +39,7 @@ from hoodie_ds.config.options import index as index_keys
 from hoodie_ds.config.options import stream as stream_keys
 from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.service_switches import ServiceSwitches
 from hoodie_ds.errors import OptionError
 
 T = TypeVar("T")
@@ -74,6 +75,8 @@ class WriteOptions:
         Java class that says the merge mode.
     partial_update_mode, unavailable_value
         Which values of a row are filled from another one, for a new table; and the marker of them.
+    services : ServiceSwitches
+        Which table services come along with batches.
     concurrency : Concurrency
         How the writer lives beside others.
     storage_options : mapping of str to str
@@ -146,6 +149,7 @@ class WriteOptions:
     allow_non_atomic_storage: bool = False
     verify_checksums: bool = True
     storage_retry_ms: int = 60_000
+    services: ServiceSwitches = field(default_factory=ServiceSwitches)
     concurrency: Concurrency = field(default_factory=Concurrency)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
@@ -244,6 +248,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         allow_non_atomic_storage=given.get_or_default(write_keys.ALLOW_NON_ATOMIC_STORAGE),
         verify_checksums=given.get_or_default(write_keys.VERIFY_CHECKSUMS),
         storage_retry_ms=given.get_or_default(write_keys.RETRY_DEADLINE_MS),
+        services=ServiceSwitches.of(given),
         concurrency=Concurrency.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),

@@ -96,7 +96,7 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
 
 def _write_once(options: WriteOptions, rows: DataFrame, batch_id: BatchId) -> None:
     coordinator = Coordinator.of(options)
-    begun = coordinator.begin(arrow_schema(rows.schema), batch_id.query_id)
+    begun = coordinator.begin(arrow_schema(rows.schema), batch_id.query_id, is_stream=True)
     batch = informed(begun, batch_id)  # refuses here what each task would
     sent = rows.mapInArrow(_task(batch, batch_id), _MESSAGES).collect()
     messages = [pickle.loads(row.message) for row in sent]  # noqa: S301  our own

@@ -113,7 +113,9 @@ class HoodieDataSource(DataSource):
         # and here: what is raised while Spark pickles the writer becomes a PicklingError.
         if self._was_pickled:
             return HoodieStreamWriter(options)
-        return HoodieStreamWriter(options, Coordinator.of(options).begin(arrow_schema(schema)))
+        return HoodieStreamWriter(
+            options, Coordinator.of(options).begin(arrow_schema(schema), is_stream=True)
+        )
 
     def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802
         """Refuse ``spark.readStream``.

@@ -7,8 +7,10 @@ that commits needs no memory of its own (RFC-24: the coordinator's state is on t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.handles.context import WriteContext
@@ -40,6 +42,8 @@ class Batch:
     creation_ms : int or None
         Time, in milliseconds since the Unix epoch, at which the table is created by the batch's
         first row, or by its commit if there is none; None for a table that is there.
+    services : collection of Service
+        The table services that the batch brings along.
     """
 
     plan: WritePlan
@@ -48,6 +52,7 @@ class Batch:
     attempt: str
     owner: str
     creation_ms: int | None
+    services: Collection[Service] = frozenset()
 
     @property
     def table(self) -> Table:

@@ -25,6 +25,9 @@ from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPaus
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.record.keys.keygen import KeyGenerator
+from hoodie_ds.services.after_commit import follow_up
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.due import SERVICES
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
@@ -51,6 +54,7 @@ from hoodie_ds.table.table import (
     find_table,
 )
 from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -92,7 +96,7 @@ class Coordinator:
         """Return the coordinator of this machine's clock, random source and file systems."""
         return cls(options, storage_to_write(options), SystemClock(), RandomIds())
 
-    def begin(self, schema: pa.Schema, query_id: str = "") -> Batch:
+    def begin(self, schema: pa.Schema, query_id: str = "", *, is_stream: bool = False) -> Batch:
         """Decide everything about a batch, before any of its tasks runs.
 
         Checks options, table and schema; recovers what an earlier, failed attempt left; reads the
@@ -105,6 +109,8 @@ class Coordinator:
             Columns of the batch as they will arrive.
         query_id : str
             The streaming query, if it is known already; for the instant's record only.
+        is_stream : bool
+            Whether the batch is one of a stream, which looks after its table.
 
         Returns
         -------
@@ -132,7 +138,8 @@ class Coordinator:
         owner = self._owner(query_id, attempt)
         if joined := plan.timeline.joined:
             time, owner = joined.time, owner_to_join(self.storage, joined)
-        return Batch(plan, guard, time, attempt, owner, creation_ms)
+        services = self.options.services.of_batch(is_stream=is_stream)
+        return Batch(plan, guard, time, attempt, owner, creation_ms, services)
 
     def preview(
         self,
@@ -290,7 +297,21 @@ class Coordinator:
 
     def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         statuses = complete(messages, self.clock, self.pauses, self.ids)
-        return WriteResult.of(str(messages[0].instant_time), statuses)
+        result = WriteResult.of(str(messages[0].instant_time), statuses)
+        return result if statuses is None else self._followed_up(messages[0], result)
+
+    def _followed_up(self, message: TaskCommitMessage, result: WriteResult) -> WriteResult:
+        """Do what is due of the table services that the batch brings along."""
+        batch, time = message.batch, str(message.instant_time)
+        number, spanned = batch.pending.batches_before + 1, batch.options.batches_per_commit
+        if not batch.services or (message.batch_id is not None and number < spanned):
+            return result  # the instant is open
+        context = ServiceContext(
+            batch.options, batch.table.storage, self.clock, self.ids, self.pauses
+        )
+        timeline = batch.timeline.with_joined(Instant(time, batch.plan.action, State.COMPLETED))
+        failed = follow_up(context, batch.services, timeline, SERVICES)
+        return replace(result, failed_services=failed)
 
     def _commit_nothing_written(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         """Commit a batch of which no task opened the instant, if there is a reason to."""

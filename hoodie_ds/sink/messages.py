@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.services.after_commit import ServiceFailure
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.metrics import WriteMetrics
@@ -135,6 +136,8 @@ class WriteResult:
         Rows.
     already_committed : bool
         Whether the batch was found in the table; then nothing was changed.
+    failed_services : tuple of ServiceFailure
+        Table services that failed after the commit, which stands; a later batch tries again.
     """
 
     instant_time: str | None = None
@@ -142,6 +145,7 @@ class WriteResult:
     updated: int = 0
     deleted: int = 0
     already_committed: bool = False
+    failed_services: tuple[ServiceFailure, ...] = ()
 
     @classmethod
     def of(cls, instant_time: str, statuses: Iterable[WriteStatus] | None) -> WriteResult:

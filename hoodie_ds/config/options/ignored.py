@@ -38,7 +38,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.write.complex.keygen.validation.enable
         hoodie.datasource.write.streaming.retry.count
         hoodie.datasource.write.streaming.retry.interval.ms
-        hoodie.datasource.write.streaming.disable.compaction
         hoodie.spark.sql.insert.into.operation
         write.tasks write.bucket_assign.tasks write.index_bootstrap.tasks write.merge.max_memory
         write.sort.memory write.buffer.type write.buffer.size write.buffer.disruptor.ring.size
@@ -72,15 +71,14 @@ _KEYS_BY_REASON: Final = {
     """,
     _NO_SERVICE: """
         hoodie.keep.min.commits hoodie.keep.max.commits hoodie.commits.archival.batch
-        hoodie.datasource.compaction.async.enable hoodie.fail.on.timeline.archiving
+        hoodie.fail.on.timeline.archiving
         hoodie.fail.writes.on.inline.table.service.exception
-        hoodie.table.services.enabled hoodie.table.services.incremental.enabled
+        hoodie.table.services.incremental.enabled
         hoodie.compaction.strategy hoodie.compaction.target.io
         hoodie.compaction.logfile.size.threshold hoodie.compaction.logfile.num.threshold
         hoodie.compaction.daybased.target.partitions hoodie.compaction.preserve.commit.metadata
         hoodie.precommit.validators.failure.policy
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
-        compaction.schedule.enabled compaction.async.enabled
         compaction.trigger.strategy compaction.delta_commits compaction.delta_seconds
         compaction.max_memory compaction.target_io compaction.timeout.seconds compaction.tasks
         clean.async.enabled

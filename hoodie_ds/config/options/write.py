@@ -36,6 +36,7 @@ from hoodie_ds.config.option import (
 from hoodie_ds.config.options.concurrency import CONCURRENCY_OPTIONS
 from hoodie_ds.config.options.files import SMALL_FILE_OPTIONS
 from hoodie_ds.config.options.index import INDEX_OPTIONS
+from hoodie_ds.config.options.services import SERVICE_OPTIONS
 from hoodie_ds.config.options.stream import STREAM_OPTIONS
 
 _MB: Final = 1 << 20
@@ -383,6 +384,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     ALLOW_NON_ATOMIC_STORAGE,
     VERIFY_CHECKSUMS,
     RETRY_DEADLINE_MS,
+    *SERVICE_OPTIONS,
     *CONCURRENCY_OPTIONS,
     EXTRA_METADATA_PREFIX,
 )

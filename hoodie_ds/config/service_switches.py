@@ -1,0 +1,64 @@
+"""Which table services come along with a write, as the user said.
+
+A stream lives long and has nobody else to care for its table, so its services are on by default, as
+in Hudi's streaming sink. A batch write brings along what it is asked for alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hoodie_ds.config.given_options import GivenOptions
+from hoodie_ds.config.options import services as keys
+
+
+class Service(str, Enum):
+    """What may come along with a write, in the order in which it follows a commit."""
+
+    COMPACTION = "compaction"
+    COMPACTION_PLAN = "plan of a compaction"
+    CLEAN = "clean"
+    ARCHIVE = "archive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSwitches:
+    """The services of streams and of batch writes.
+
+    Parameters
+    ----------
+    of_streams : frozenset of Service
+        What a micro-batch brings along.
+    of_writes : frozenset of Service
+        What a batch write brings along.
+    """
+
+    of_streams: frozenset[Service] = frozenset()
+    of_writes: frozenset[Service] = frozenset()
+
+    @classmethod
+    def of(cls, given: GivenOptions) -> ServiceSwitches:
+        """Take the options out of those given, which note what is wrong."""
+        compacts = given.get_or_default(keys.ASYNC_COMPACTION)
+        plans = given.get(keys.COMPACTION_SCHEDULE)
+        left_to_others = given.get_or_default(keys.STREAMS_DO_NOT_COMPACT)
+        inline = given.get_or_default(keys.INLINE_COMPACTION)
+        inline_plan = given.get_or_default(keys.INLINE_SCHEDULE)
+        on = given.get_or_default(keys.TABLE_SERVICES)
+        streams = {
+            Service.COMPACTION: compacts and not left_to_others,
+            Service.COMPACTION_PLAN: (compacts if plans is None else plans) and not left_to_others,
+        }
+        writes = {
+            Service.COMPACTION: inline,
+            Service.COMPACTION_PLAN: inline or inline_plan,
+        }
+        return cls(
+            of_streams=frozenset(service for service, wanted in streams.items() if on and wanted),
+            of_writes=frozenset(service for service, wanted in writes.items() if on and wanted),
+        )
+
+    def of_batch(self, *, is_stream: bool) -> frozenset[Service]:
+        """Return what one batch brings along."""
+        return self.of_streams if is_stream else self.of_writes
