@@ -14,6 +14,7 @@ from typing import Any as _Any
 from hoodie_ds.errors import (
     AccessDeniedError,
     AlreadyExistsError,
+    ClusteringConflictError,
     CommitOutcomeUnknownError,
     CorruptFileError,
     HoodieError,
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
+    "ClusteringConflictError",
     "CommitListener",
     "CommitOutcomeUnknownError",
     "CorruptFileError",

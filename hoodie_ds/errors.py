@@ -138,6 +138,25 @@ class WriteConflictError(HoodieError):
     """Another writer changed what this write was based on; nothing was committed."""
 
 
+class ClusteringConflictError(WriteConflictError):
+    """A write changed file groups that a pending clustering is to rewrite; nothing was committed.
+
+    Parameters
+    ----------
+    message : str
+        Names the clustering and a file group.
+    instant_time : str
+        The clustering's.
+    """
+
+    def __init__(self, message: str, instant_time: str) -> None:
+        super().__init__(message)
+        self.instant_time = instant_time
+
+    def __reduce__(self) -> tuple[type[ClusteringConflictError], tuple[str, str]]:
+        return type(self), (str(self), self.instant_time)
+
+
 class LockTimeoutError(HoodieError):
     """Other writers held the table's lock for too long; nothing was committed."""
 

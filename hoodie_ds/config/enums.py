@@ -187,3 +187,25 @@ class ParquetCodec(str, Enum):
     LZ4 = "lz4"
     ZSTD = "zstd"
     BROTLI = "brotli"
+
+
+class UpdatesStrategy(str, Enum):
+    """What becomes of a write to file groups that a pending clustering is to rewrite."""
+
+    REJECT = "org.apache.hudi.client.clustering.update.strategy.SparkRejectUpdateStrategy"
+    ALLOW = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
+
+
+class LayoutStrategy(str, Enum):
+    """In which order a clustering puts rows that several columns are to be found by."""
+
+    LINEAR = "linear"
+    Z_ORDER = "z-order"
+
+
+class PartitionFilter(str, Enum):
+    """Which partitions a clustering looks at."""
+
+    NONE = "NONE"
+    RECENT_DAYS = "RECENT_DAYS"
+    SELECTED_PARTITIONS = "SELECTED_PARTITIONS"

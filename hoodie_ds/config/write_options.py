@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from hoodie_ds.config.bucket_rules import BucketRules
+from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import (
     BloomFilterType,
@@ -79,6 +80,8 @@ class WriteOptions:
         Which table services come along with batches.
     concurrency : Concurrency
         How the writer lives beside others.
+    clustering : ClusteringOptions
+        What a clustering rewrites, and what becomes of a write beside one.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
@@ -151,6 +154,7 @@ class WriteOptions:
     storage_retry_ms: int = 60_000
     services: ServiceSwitches = field(default_factory=ServiceSwitches)
     concurrency: Concurrency = field(default_factory=Concurrency)
+    clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -250,6 +254,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         storage_retry_ms=given.get_or_default(write_keys.RETRY_DEADLINE_MS),
         services=ServiceSwitches.of(given),
         concurrency=Concurrency.of(given),
+        clustering=ClusteringOptions.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
     )

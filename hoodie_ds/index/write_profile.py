@@ -15,7 +15,7 @@ from typing import Final
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.planned_services import compacting
+from hoodie_ds.table.planned_services import clustering, compacting
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
@@ -85,7 +85,7 @@ class WriteProfile:
 
         A slice with log files takes none: Hudi's indexes on the JVM look for keys in base files,
         and a new base file would have to be merged with the log files first. Nor does one that a
-        pending compaction is to rewrite.
+        pending compaction or clustering is to rewrite.
 
         Parameters
         ----------
@@ -93,7 +93,8 @@ class WriteProfile:
             Latest slices of one partition.
         """
         limit, largest = self.limit_bytes, self.options.parquet_max_file_bytes
-        planned = compacting(self.table.storage, self.timeline)
+        storage, timeline = self.table.storage, self.timeline
+        planned = {*compacting(storage, timeline), *clustering(storage, timeline)}
         free = [found for found in slices if not found.logs and found.group not in planned]
         small = [found for found in free if found.base and found.size < limit]
         found = [

@@ -15,10 +15,10 @@ from typing import Final
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.timeline.clustering_plan import clustered_groups
 from hoodie_ds.timeline.compaction_plan import compacted_groups
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.replace_plan import clustered_groups
 from hoodie_ds.timeline.timeline import Timeline
 
 _PLANS_KEPT: Final = 64
@@ -78,6 +78,32 @@ def compacting(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str
     return {
         group: instant.time
         for instant in timeline.pending_compactions
+        for group in _planned_once(storage, instant.at(State.REQUESTED))
+    }
+
+
+def clustering(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str]:
+    """Return the file groups in plans of pending clusterings, each with the plan's instant time.
+
+    Once a clustering completes they are replaced by others, which have the rows of before alone:
+    nobody may write to them meanwhile.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        Says which clusterings are pending.
+
+    Raises
+    ------
+    CorruptFileError
+        A plan cannot be read.
+    """
+    return {
+        group: instant.time
+        for instant in timeline.pending
+        if instant.action is Action.REPLACE_COMMIT
         for group in _planned_once(storage, instant.at(State.REQUESTED))
     }
 

@@ -1,29 +1,28 @@
 """The body of ``<time>.replacecommit.requested``: a plan, which only clustering fills in.
 
 Overwrites and partition deletes write it with every field null, as Hudi on Spark does (Hudi tech
-spec, ``HoodieRequestedReplaceMetadata``).
+spec, ``HoodieRequestedReplaceMetadata``). `hoodie_ds.timeline.clustering_plan` has the plan itself.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 _STRINGS: Final = {"type": "map", "values": _STRING, "avro.java.string": "String"}
 
 
-def _optional(kind: object) -> list[object]:
-    return ["null", kind]
+def _record(name: str, fields: dict[str, object], **after: object) -> dict[str, Any]:
+    """A record whose fields are all optional; some come after its version."""
+    listed = [{"name": n, "type": ["null", t], "default": None} for n, t in fields.items()]
+    later = [{"name": n, "type": ["null", t], "default": None} for n, t in after.items()]
+    return {"type": "record", "name": name, "fields": [*listed, _version(), *later]}
 
 
-def _record(name: str, fields: dict[str, object]) -> dict[str, Any]:
-    """A record whose fields are all optional, but for its version."""
-    version = {"name": "version", "type": ["int", "null"], "default": 1}
-    listed = [{"name": n, "type": _optional(t), "default": None} for n, t in fields.items()]
-    return {"type": "record", "name": name, "fields": [*listed, version]}
+def _version(name: str = "version") -> dict[str, object]:
+    return {"name": name, "type": ["int", "null"], "default": 1}
 
 
 _SLICE: Final = _record(
@@ -36,15 +35,22 @@ _SLICE: Final = _record(
         "bootstrapFilePath": _STRING,
     },
 )
-_GROUP: Final = _record(
-    "HoodieClusteringGroup",
-    {
-        "slices": {"type": "array", "items": _SLICE},
-        "metrics": {"type": "map", "values": "double", "avro.java.string": "String"},
-        "numOutputFileGroups": "int",
-        "extraMetadata": _STRINGS,
-    },
-)
+del _SLICE["fields"][2]["default"]  # of the file id, which every slice has
+_GROUP: Final = {
+    "type": "record",
+    "name": "HoodieClusteringGroup",
+    "fields": [
+        {"name": "slices", "type": ["null", {"type": "array", "items": _SLICE}], "default": None},
+        {
+            "name": "metrics",
+            "type": ["null", {"type": "map", "values": "double", "avro.java.string": "String"}],
+            "default": None,
+        },
+        _version("numOutputFileGroups"),
+        {"name": "extraMetadata", "type": ["null", _STRINGS], "default": None},
+        _version(),
+    ],
+}
 _STRATEGY: Final = _record(
     "HoodieClusteringStrategy", {"strategyClassName": _STRING, "strategyParams": _STRINGS}
 )
@@ -54,8 +60,9 @@ _PLAN: Final = _record(
         "inputGroups": {"type": "array", "items": _GROUP},
         "strategy": _STRATEGY,
         "extraMetadata": _STRINGS,
-        "preserveHoodieMetadata": "boolean",
     },
+    preserveHoodieMetadata="boolean",
+    missingSchedulePartitions={"type": "array", "items": _STRING},
 )
 PLAN_SCHEMA: Final[dict[str, Any]] = {
     **_record(
@@ -64,7 +71,7 @@ PLAN_SCHEMA: Final[dict[str, Any]] = {
     ),
     "namespace": "org.apache.hudi.avro.model",
 }
-"""Schema of the file; readers resolve fields by name, so their order does not matter."""
+"""Schema of the file, as Apache Hudi 1.2 writes it."""
 
 
 def empty_plan() -> bytes:
@@ -76,7 +83,7 @@ def empty_plan() -> bytes:
 
 
 def is_clustering(data: bytes, path: str) -> bool:
-    """Whether a requested replace commit is a clustering, which only its engine can undo.
+    """Whether a requested replace commit is a clustering, whose plan waits to be carried out.
 
     Raises
     ------
@@ -84,22 +91,3 @@ def is_clustering(data: bytes, path: str) -> bool:
         The bytes are no such plan; names `path`.
     """
     return bool(data) and read_record(data, path).get("clusteringPlan") is not None
-
-
-def clustered_groups(data: bytes, path: str) -> frozenset[tuple[str, str]]:
-    """Return the partition paths and file ids of the file slices that a clustering plan names.
-
-    Nothing for a replacement without clustering.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes are no plan; names `path`.
-    """
-    plan = read_record(data, path).get("clusteringPlan") if data else None
-    try:
-        groups = (plan or {}).get("inputGroups") or ()
-        slices = [one for group in groups for one in group["slices"] or ()]
-        return frozenset((one["partitionPath"] or "", str(one["fileId"])) for one in slices)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptFileError(f"{path} is not the plan of a clustering: {error!r}") from error

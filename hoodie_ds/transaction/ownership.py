@@ -20,9 +20,11 @@ def owner_of(storage: Storage, inflight: Instant) -> str | None:
     """Return who opened an instant; None if it is gone or another engine's."""
     path = instant_path(inflight)
     try:
-        return CommitMetadata.from_bytes(storage.read(path), path).extra.get(OWNER_KEY)
+        data = storage.read(path)
     except NotFoundError:
         return None
+    # That of a clustering is empty.
+    return CommitMetadata.from_bytes(data, path).extra.get(OWNER_KEY) if data else None
 
 
 def owner_text(query_id: str, attempt: str, shared: bool = False, spans: bool = False) -> str:

@@ -16,20 +16,20 @@ from contextlib import AbstractContextManager, suppress
 from hoodie_ds.config.enums import ConcurrencyMode
 from hoodie_ds.config.options.concurrency import CONCURRENCY_MODE
 from hoodie_ds.environment import Clock
-from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, WriteConflictError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, WriteConflictError
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
-from hoodie_ds.timeline.rollbacks import refuse_restore, target_of
+from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
 from hoodie_ds.transaction.manifest import Judge, never
 from hoodie_ds.transaction.ownership import is_of_several, owner_of
 from hoodie_ds.transaction.resolution import apply_pending, resolve_instant
-from hoodie_ds.transaction.rollback import UNDONE_ACTIONS, finish_rollback
+from hoodie_ds.transaction.rollback import UNDONE_ACTIONS, finish_rollback, forget
 from hoodie_ds.transaction.sweep import left_over, sweep
 
 
@@ -68,15 +68,15 @@ def recover(
     Raises
     ------
     TimelineError
-        A clustering or a restore is pending, which only the engine that began it can end.
+        A restore is pending, which only the engine that began it can end.
     WriteConflictError
         A pending write is that of one of several writers, and its heart beats.
     """
     found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
     timeline = timeline.with_joined(joined)
-    pending = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
     refuse_restore(table.storage.root, timeline)
-    refuse_clustering(table, timeline)
+    dropped = _drop_dead_plans(table, timeline)
+    pending = _unfinished(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)
     for instant in pending:
         if instant.action is Action.ROLLBACK:
@@ -84,20 +84,53 @@ def recover(
     for instant in pending:
         if instant.action in UNDONE_ACTIONS:
             _finish_or_undo(table, instant, clock, superseded)
-    if pending:
+    if pending or dropped:
         timeline = load_timeline(table.storage).with_joined(joined)
     sweep(table, timeline, found)
     return timeline
 
 
-def refuse_clustering(table: Table, timeline: Timeline) -> None:
-    """Raise `TimelineError` if a clustering is pending."""
-    for instant in timeline.pending:
-        if instant.action is Action.REPLACE_COMMIT and _is_clustering(table, instant):
-            raise TimelineError(
-                f"{table.storage.root}: clustering {instant.time} is pending; finish it or roll "
-                "it back with the engine that began it"
-            )
+def _unfinished(table: Table, timeline: Timeline) -> list[Instant]:
+    """Pending writes and rollbacks; not clusterings, which wait for whoever carries them out."""
+    actions = (*UNDONE_ACTIONS, Action.ROLLBACK)
+    found = (instant for instant in timeline.pending if instant.action in actions)
+    return [instant for instant in found if not _is_clustering(table, instant)]
+
+
+def _drop_dead_plans(table: Table, timeline: Timeline) -> bool:
+    """Take clusterings off the timeline that came there again after their end.
+
+    Who was stopped on the way to put a plan, or to begin on it, may do so after others have carried
+    it out and archived it, or rolled it back.
+    """
+    dead = [
+        instant
+        for instant in timeline.pending
+        if instant.action is Action.REPLACE_COMMIT and _is_dead(table, timeline, instant)
+    ]
+    for instant in dead:
+        forget(table, instant)
+    return bool(dead)
+
+
+def _is_dead(table: Table, timeline: Timeline, instant: Instant) -> bool:
+    if not _is_clustering(table, instant):
+        # Nothing but a clustering has an empty inflight file, whose plan is there before it.
+        return instant.state is State.INFLIGHT and _is_alone_and_empty(table, instant)
+    if timeline.starts_after(instant.time):
+        return True
+    undone = is_undone(table.storage, timeline, instant.time)
+    rollbacks = [found for found in timeline.pending if found.action is Action.ROLLBACK]
+    return undone and not any(target_of(table.storage, r) == instant.time for r in rollbacks)
+
+
+def _is_alone_and_empty(table: Table, inflight: Instant) -> bool:
+    with suppress(NotFoundError):
+        if table.storage.read(instant_path(inflight)):
+            return False
+        table.storage.read(instant_path(inflight.at(State.REQUESTED)))
+        return False
+    return True
 
 
 def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> None:
@@ -169,15 +202,16 @@ def recover_lazily(
     Raises
     ------
     TimelineError
-        A clustering or a restore is pending, which only the engine that began it can end.
+        A restore is pending, which only the engine that began it can end.
     LockTimeoutError
         Others held the lock all the time.
     """
     found = left_over(table.storage)
     _, timeline = apply_pending(table, clock)
     refuse_restore(table.storage.root, timeline)
-    refuse_clustering(table, timeline)
-    unfinished = [i for i in timeline.pending if i.action in (*UNDONE_ACTIONS, Action.ROLLBACK)]
+    if _drop_dead_plans(table, timeline):
+        timeline = load_timeline(table.storage)
+    unfinished = _unfinished(table, timeline)
     # Looked at after the timeline: a writer's heart beats before its instant is there.
     ages = ages_ms(table.storage) if unfinished or found else {}
     alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}

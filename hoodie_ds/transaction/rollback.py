@@ -59,7 +59,7 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     if not timeline.is_pending(instant.time):
         return
     if is_ours(table, instant) and was_committed(table, timeline, instant.time):
-        _forget(table, instant)
+        forget(table, instant)
         return
     found = files_of(table, timeline, instant)
     body = plan_to_bytes(table.storage.root, instant, found)
@@ -71,10 +71,17 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     _execute(table, rollback, instant, found, clock)
 
 
-def _forget(table: Table, instant: Instant) -> None:
-    """Take an archived instant that a late task has opened again off the timeline.
+def forget(table: Table, instant: Instant) -> None:
+    """Take an instant that has ended and was opened again, by somebody late, off the timeline.
 
     A rollback of it on the timeline would say that what it has committed does not count.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    instant : Instant
+        Archived, or rolled back: markers announce late files of it alone.
     """
     storage = table.storage
     delete_left(storage, instant.time, marked_files(table, instant.time))

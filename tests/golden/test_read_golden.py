@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import HoodieError, OptionError, TimelineError, UnsupportedTableError
+from hoodie_ds.errors import HoodieError, OptionError, UnsupportedTableError
 from tests.golden.golden_tables import (
     assert_rows_equal,
     expected_rows,
@@ -31,7 +31,6 @@ BUCKETS = {"hoodie.bucket.index.num.buckets": "2"}
 
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "v6_cow_cdc": (UnsupportedTableError, "it has change data capture"),
-    "v6_cow_clustering_requested": (TimelineError, r"clustering \d+ is pending"),
     "v6_cow_metadata": (OptionError, r"has a metadata table \(column_stats, files\)"),
     "v6_cow_no_keys": (OptionError, "is without record keys"),
     "v6_cow_virtual_keys": (UnsupportedTableError, "has files without Hudi's meta columns"),
@@ -40,7 +39,8 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
 }
 """Tables that take no upsert, with what it is refused with."""
 
-WRITABLE = sorted({*VERSION_6} - {*REFUSED})
+CLUSTERING = "v6_cow_clustering_requested"
+WRITABLE = sorted({*VERSION_6} - {*REFUSED, CLUSTERING})
 BUCKETED = {
     *("v6_mor_bucket", "v6_mor_bucket_rules", "v6_mor_history"),
     *("v6_mor_failed_open", "v6_mor_failed_rolled_back"),

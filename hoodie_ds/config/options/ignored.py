@@ -86,8 +86,6 @@ _KEYS_BY_REASON: Final = {
         archive.min_commits archive.max_commits
         clustering.schedule.enabled clustering.async.enabled
         clustering.delta_commits clustering.tasks
-        clustering.plan.strategy.target.file.max.bytes
-        clustering.plan.strategy.small.file.limit clustering.plan.strategy.max.num.groups
     """,
     _NO_METADATA_TABLE: """
         hoodie.metadata.enable metadata.enabled metadata.compaction.delta_commits

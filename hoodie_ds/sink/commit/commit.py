@@ -23,6 +23,7 @@ from functools import lru_cache
 from hoodie_ds.environment import Clock, IdSource, Pauses
 from hoodie_ds.errors import (
     AlreadyExistsError,
+    ClusteringConflictError,
     NotFoundError,
     TableNotFoundError,
     TimelineError,
@@ -62,6 +63,7 @@ from hoodie_ds.transaction.exclusive_commit import (
     sum_up,
 )
 from hoodie_ds.transaction.overtaken import check_not_overtaken, told_if_undone
+from hoodie_ds.transaction.resolution import resolve_instant
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -185,7 +187,13 @@ def _try_to_commit(
     if batch_id is not None and not pending.is_shared:
         check_held_by_no_other(pending.storage, batch_id, instant.time, timeline)
     if tried is None or batch.options.batches_per_commit == 1:
-        record = _checked_record(messages, instant, statuses, timeline, exclusion.number)
+        try:
+            record = _checked_record(messages, instant, statuses, timeline, exclusion.number)
+        except ClusteringConflictError as conflict:
+            if not batch.options.clustering.gives_way:
+                raise
+            _cancel_clustering(batch, conflict, timeline, exclusion)
+            return False
         body = record.to_bytes()
         _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
     else:
@@ -204,6 +212,15 @@ def _try_to_commit(
     finish(pending.storage, instant, body)
     sum_up(pending.storage, timeline.with_joined(instant.at(State.COMPLETED)))
     return True
+
+
+def _cancel_clustering(
+    batch: Batch, conflict: ClusteringConflictError, timeline: Timeline, exclusion: Exclusion
+) -> None:
+    """Roll a clustering back, by a decision, that was planned for what a batch changes."""
+    _log.warning("%s; the clustering is rolled back", conflict)
+    for clustering in timeline.at(conflict.instant_time):
+        resolve_instant(batch.table, clustering, exclusion.clock)
 
 
 def _checked_record(

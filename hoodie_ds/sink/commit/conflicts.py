@@ -14,8 +14,15 @@ from typing import TypeVar
 
 import numpy as np
 
+from hoodie_ds.config.enums import UpdatesStrategy
+from hoodie_ds.config.options.clustering import ROLLBACK_ON_CONFLICT, UPDATES_STRATEGY
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import CorruptFileError, UnsupportedTableError, WriteConflictError
+from hoodie_ds.errors import (
+    ClusteringConflictError,
+    CorruptFileError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
 from hoodie_ds.sink.replay_guard import PENDING_KEY
@@ -148,8 +155,7 @@ def _check_services(
     touched: set[FileGroupId],
     replaced: Mapping[str, Sequence[str]],
 ) -> None:
-    # What was pending before is refused when a batch begins, or allowed; but a clustering may have
-    # been planned between that look at the timeline and the one that the batch goes by.
+    # A batch leaves to compactions what they are to merge, if it knew of them; of clusterings none.
     before = {i.time for i in plan.timeline.pending if i.action is not Action.REPLACE_COMMIT}
     for instant in timeline.pending:
         if instant.time in before:
@@ -162,8 +168,23 @@ def _check_services(
                 plan, instant, f"has a plan that tells nothing ({error})", what
             ) from error
         common = sorted(touched & planned) or [g for g in planned if g.partition_path in replaced]
+        if common and instant.action is Action.REPLACE_COMMIT:
+            raise _clustering_conflict(plan, instant, common[0])
         if common:
             raise _conflict(plan, instant, f"was planned for file group {common[0]}", what)
+
+
+def _clustering_conflict(
+    plan: WritePlan, instant: Instant, group: FileGroupId
+) -> ClusteringConflictError:
+    return ClusteringConflictError(
+        f"{plan.table.storage.root}: clustering {instant.time} was planned for file group {group}, "
+        "and would lose what this batch changes there; the batch is not committed and can be run "
+        "again once the clustering is complete (HoodieTable.cluster()); with "
+        f"{UPDATES_STRATEGY.key} = {UpdatesStrategy.ALLOW.value} and "
+        f"{ROLLBACK_ON_CONFLICT.key} = true a batch takes such a clustering off the timeline",
+        instant.time,
+    )
 
 
 def check_new_keys(plan: WritePlan, own: Instant, timeline: Timeline) -> None:

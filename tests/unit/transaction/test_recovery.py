@@ -1,29 +1,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.formats.avro.container import write_record
+from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
+from hoodie_ds.timeline.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import DECISIONS, TEMP, aborted_path, instant_path, manifest_path
-from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA, empty_plan
+from hoodie_ds.timeline.replace_plan import empty_plan
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.manifest import newest_manifest
-from hoodie_ds.transaction.recovery import recover
+from hoodie_ds.transaction.recovery import recover, recover_lazily
 from hoodie_ds.transaction.rollback import roll_back
 from tests.unit.transaction.failed_tables import (
     DONE,
     FAILED,
+    GROUP,
     MIXED_LOG,
     NEW_BASE,
     OLD_BASE,
@@ -223,24 +226,81 @@ def test_an_instant_that_came_no_further_than_requested_is_rolled_back(storage: 
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_a_pending_clustering_is_refused_and_nothing_is_touched(storage: Storage) -> None:
+CLUSTERING = Instant("20250103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
+
+
+def _plan_clustering(table: Table, instant: Instant = CLUSTERING) -> None:
+    plan = ClusteringPlan((ClusteringGroup((ClusteringSlice("p", GROUP, ""),)),))
+    table.storage.put_if_absent(instant_path(instant), plan.to_bytes("/t"))
+
+
+def _lazily(table: Table, clock: FixedClock) -> Timeline:
+    return recover_lazily(table, clock, 600_000, nullcontext)
+
+
+@pytest.mark.parametrize("recovery", [recover, _lazily])
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_pending_clustering_stays_and_so_do_its_files(
+    recovery: Callable[[Table, FixedClock], Timeline], state: State, storage: Storage
+) -> None:
     table = _ours_died(storage)
-    plan: dict[str, Any] = {
-        "inputGroups": [],
-        "strategy": None,
-        "extraMetadata": None,
-        "version": 1,
-    }
-    plan["preserveHoodieMetadata"] = True
-    request = {"operationType": "CLUSTER", "clusteringPlan": plan, "extraMetadata": None}
-    instant = Instant("20250103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
-    storage.put_if_absent(
-        instant_path(instant), write_record(PLAN_SCHEMA, {**request, "version": 1})
-    )
-    before = files(storage)
-    with pytest.raises(TimelineError, match="20250103000000000"):
-        recover(table, _CLOCK)
-    assert files(storage) == before
+    _plan_clustering(table)
+    instant = CLUSTERING.at(state)
+    if state is State.INFLIGHT:
+        storage.put_if_absent(instant_path(instant), b"")
+    written = f"p/{GROUP}1_0-2-2_{CLUSTERING.time}.parquet"
+    put_file(table, written, marker=CLUSTERING.time)
+    assert recovery(table, _CLOCK).pending == (instant,)
+    assert set(data_files(storage)) == {OLD_BASE, written}  # those of the dead write went
+    assert [s.path for s in storage.list(f"{TEMP}/{CLUSTERING.time}", recursive=True)]
+
+
+@pytest.mark.parametrize("recovery", [recover, _lazily])
+@pytest.mark.parametrize("ended", ["archived", "rolled back", "begun after its end"])
+def test_a_clustering_that_comes_again_after_its_end_is_dropped(
+    recovery: Callable[[Table, FixedClock], Timeline], ended: str, storage: Storage
+) -> None:
+    table = _with_one_commit(storage)
+    instant = CLUSTERING
+    if ended == "archived":
+        instant = Instant("20240103000000000", Action.REPLACE_COMMIT, State.REQUESTED)
+    committed = f"p/{GROUP}1_0-2-2_{instant.time}.parquet"
+    late = f"p/{GROUP}1_0-2-3_{instant.time}.parquet"
+    if ended == "archived":
+        put_file(table, committed)
+    put_file(table, late, marker=instant.time)
+    if ended == "begun after its end":
+        storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), b"")
+    else:
+        _plan_clustering(table, instant)
+    if ended == "rolled back":
+        roll_back(table, instant, _CLOCK)
+        _plan_clustering(table, instant)
+        put_file(table, late, marker=instant.time)
+    timeline = recovery(table, _CLOCK)
+    assert timeline.pending == ()
+    rollbacks = [i for i in timeline.rollbacks if i.state is State.COMPLETED]
+    assert len(rollbacks) == (ended == "rolled back")
+    assert data_files(storage) == sorted([OLD_BASE, *[committed] * (ended == "archived")])
+
+
+def test_a_killed_rollback_of_a_clustering_is_done_to_its_end(storage: Storage) -> None:
+    """Another engine keeps its markers elsewhere, so its files are found by their names."""
+    table = _with_one_commit(storage)
+    _plan_clustering(table)
+    put_file(table, f"p/{GROUP}1_0-2-2_{CLUSTERING.time}.parquet")
+    plan = plan_to_bytes(storage.root, CLUSTERING, {})
+    rollback = Instant("20250104000000000", Action.ROLLBACK, State.REQUESTED)
+    storage.put_if_absent(instant_path(rollback), plan)
+    assert recover(table, _CLOCK).pending == ()
+    assert data_files(storage) == [OLD_BASE]
+
+
+def test_an_overwrite_that_was_begun_is_no_clustering(storage: Storage) -> None:
+    table = _with_one_commit(storage)
+    storage.put_if_absent(instant_path(CLUSTERING), empty_plan())
+    storage.put_if_absent(instant_path(CLUSTERING.at(State.INFLIGHT)), b"")
+    assert len(recover(table, _CLOCK).rollbacks) == 1
 
 
 @pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
