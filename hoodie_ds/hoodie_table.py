@@ -26,6 +26,7 @@ from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.record.merge.merge_hook import MergeHook
+from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
@@ -35,6 +36,7 @@ from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table_services import TableServices
+from hoodie_ds.timeline.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 
@@ -193,6 +195,28 @@ class HoodieTable(TableServices):
             Further options of this write.
         """
         return self._write(keys, Operation.DELETE, options)
+
+    def clean(self, *, dry: bool = False) -> CleanerPlan | None:
+        """Delete old files that nobody needs any more, by the options ``hoodie.clean.*``.
+
+        A clean that another process has begun is finished first.
+
+        Parameters
+        ----------
+        dry : bool
+            Whether to say only what would be deleted.
+
+        Returns
+        -------
+        CleanerPlan or None
+            What was deleted, or would be; None if there is nothing.
+
+        Raises
+        ------
+        HoodieError
+            The clean was refused or failed; what was begun the next one finishes.
+        """
+        return clean(self._services(), dry=dry)
 
     def read(
         self,

@@ -141,6 +141,14 @@ class FailedWritesPolicy(str, Enum):
     LAZY = "LAZY"
 
 
+class CleaningPolicy(str, Enum):
+    """Which old files a clean keeps (``hoodie.clean.policy``)."""
+
+    KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
+    KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
+    KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
+
+
 class LockProvider(str, Enum):
     """What keeps commits of several writers apart, by Hudi's classes."""
 

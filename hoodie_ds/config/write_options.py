@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from hoodie_ds.config.bucket_rules import BucketRules
+from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import (
@@ -82,6 +83,8 @@ class WriteOptions:
         How the writer lives beside others.
     clustering : ClusteringOptions
         What a clustering rewrites, and what becomes of a write beside one.
+    cleaning : CleaningOptions
+        Which old files a clean deletes.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
@@ -155,6 +158,7 @@ class WriteOptions:
     services: ServiceSwitches = field(default_factory=ServiceSwitches)
     concurrency: Concurrency = field(default_factory=Concurrency)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
+    cleaning: CleaningOptions = field(default_factory=CleaningOptions)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -255,6 +259,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         services=ServiceSwitches.of(given),
         concurrency=Concurrency.of(given),
         clustering=ClusteringOptions.of(given),
+        cleaning=CleaningOptions.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
     )

@@ -51,7 +51,7 @@ def test_enough_are_usual() -> None:
 def test_what_has_no_effect_is_named_in_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     options = {
         **TRIPS,
-        "hoodie.cleaner.commits.retained": "10",
+        "hoodie.keep.min.commits": "20",
         "hoodie.keep.max.commits": "30",
         "Hoodie.Metrics.On": "true",
         "hoodie.metadata.record.index.enable": "true",
@@ -63,7 +63,7 @@ def test_what_has_no_effect_is_named_in_one_warning(caplog: pytest.LogCaptureFix
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("hoodie_ds", logging.WARNING)
     told = record.getMessage()
-    assert "hoodie.cleaner.commits.retained, hoodie.keep.max.commits (" in told
+    assert "hoodie.keep.max.commits, hoodie.keep.min.commits (" in told
     assert "hoodie.metrics.on" in told
     assert "hoodie.metadata.record.index.enable" in told
     assert "timeline.server" not in told

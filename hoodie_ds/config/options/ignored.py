@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-_NO_SERVICE: Final = "no table service runs here; another engine compacts, cleans and archives"
+_NO_SERVICE: Final = "no such table service runs here; another engine compacts and archives"
+_CLEAN: Final = "tunes how Hudi's engine cleans; a clean here does without"
 _NO_METADATA_TABLE: Final = "no metadata table is written here"
 _NO_SYNC: Final = "nothing is synced to a catalog here; the table is found by its path"
 _JVM: Final = "tunes Hudi's engine on the JVM"
@@ -81,8 +82,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
         compaction.trigger.strategy compaction.delta_commits compaction.delta_seconds
         compaction.max_memory compaction.target_io compaction.timeout.seconds compaction.tasks
-        clean.async.enabled
-        clean.policy clean.retain_commits clean.retain_hours clean.retain_file_versions
         archive.min_commits archive.max_commits
         clustering.schedule.enabled clustering.async.enabled
         clustering.delta_commits clustering.tasks
@@ -144,8 +143,8 @@ IGNORED_PREFIXES: Final = {
     "hoodie.gcp.bigquery.sync.": _NO_SYNC,
     "hoodie.aws.": _NO_SYNC,
     "hive_sync.": _NO_SYNC,
-    "hoodie.clean.": _NO_SERVICE,
-    "hoodie.cleaner.": _NO_SERVICE,
+    "hoodie.clean.": _CLEAN,
+    "hoodie.cleaner.": _CLEAN,
     "hoodie.archive.": _NO_SERVICE,
     "hoodie.compact.": _NO_SERVICE,
     "hoodie.log.compaction.": _NO_SERVICE,

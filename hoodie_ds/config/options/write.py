@@ -33,6 +33,7 @@ from hoodie_ds.config.option import (
     Option,
     choice,
 )
+from hoodie_ds.config.options.cleaning import CLEANING_OPTIONS
 from hoodie_ds.config.options.clustering import CLUSTERING_OPTIONS
 from hoodie_ds.config.options.concurrency import CONCURRENCY_OPTIONS
 from hoodie_ds.config.options.files import SMALL_FILE_OPTIONS
@@ -388,6 +389,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     *SERVICE_OPTIONS,
     *CONCURRENCY_OPTIONS,
     *CLUSTERING_OPTIONS,
+    *CLEANING_OPTIONS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

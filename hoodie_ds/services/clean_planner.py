@@ -1,0 +1,337 @@
+"""What a clean is to delete (Hudi's ``CleanPlanner``).
+
+A version of a file group is superseded once there is a newer one. It stays as long as somebody may
+look at the table as it was then: readers and writers within the retention, savepoints, and whoever
+has an instant pending. Each of those is a moment, and at each moment the newest version before it
+is the one that is seen.
+
+Only partitions are listed in which something was superseded since the last clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, takewhile
+from typing import Any, Final
+
+from hoodie_ds.config.cleaning_options import CleaningOptions
+from hoodie_ds.config.enums import CleaningPolicy
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.clean_metadata import SAVEPOINTS_KEY, CleanerPlan, CleanMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import format_time, padded
+from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+_LISTED_AT_ONCE: Final = 8
+_HOUR_MS: Final = 3_600_000
+_NEVER: Final = "9" * 18
+"""Later than every instant time."""
+
+
+def plan_clean(
+    table: Table, timeline: Timeline, options: CleaningOptions, now_ms: int
+) -> CleanerPlan | None:
+    """Choose the files that a clean deletes.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    options : CleaningOptions
+        What is to stay.
+    now_ms : int
+        Milliseconds since the Unix epoch.
+
+    Returns
+    -------
+    CleanerPlan or None
+        None if there is nothing to delete.
+
+    Raises
+    ------
+    CorruptFileError
+        A savepoint, or what an earlier clean said, cannot be read.
+    TimelineError
+        A commit was archived since the timeline was loaded.
+    """
+    newest = next(timeline.commits_backwards(), None)
+    by_versions = options.policy is CleaningPolicy.KEEP_LATEST_FILE_VERSIONS
+    utc = table.properties.timeline_in_utc
+    earliest = None if by_versions else earliest_to_retain(timeline, options, now_ms, utc)
+    if newest is None or (earliest is None and not by_versions):
+        return None
+    planner = _Planner(table.storage, timeline, earliest, options.versions if by_versions else 1)
+    files = planner.files()
+    if not files:
+        return None
+    extra = {SAVEPOINTS_KEY: ",".join(planner.savepoints)} if planner.savepoints else {}
+    return CleanerPlan(options.policy.value, earliest, newest.time, files, extra)
+
+
+def earliest_to_retain(
+    timeline: Timeline, options: CleaningOptions, now_ms: int, utc: bool
+) -> Instant | None:
+    """Return the oldest commit whose view of the table is to stay whole.
+
+    It is never later than the last commit before an instant that is pending: whoever has opened
+    that may look at the table as it was then (Hudi's ``CleanerUtils.getEarliestCommitToRetain``).
+
+    Parameters
+    ----------
+    timeline : Timeline
+        As it is now.
+    options : CleaningOptions
+        Commits or hours are counted.
+    now_ms : int
+        Milliseconds since the Unix epoch.
+    utc : bool
+        Whether instant times are in UTC.
+
+    Returns
+    -------
+    Instant or None
+        None if every commit is to be retained.
+    """
+    if options.policy is CleaningPolicy.KEEP_LATEST_BY_HOURS:
+        start = format_time(now_ms - options.hours * _HOUR_MS, utc)
+        within = list(_since(timeline, start))
+        found = within[-1] if within else None
+    else:
+        latest = list(islice(timeline.commits_backwards(), options.commits + 1))
+        found = latest[-2] if len(latest) > options.commits else None
+    pending = next(_pending_times(timeline), _NEVER)
+    if found is None or padded(found.time) <= pending:
+        return found
+    before = (i for i in timeline.commits_backwards() if padded(i.time) < pending)
+    return next(before, None)
+
+
+def commits_since_last(storage: Storage, timeline: Timeline) -> int:
+    """Count the commits since the last clean, by which Hudi says whether the next one is due.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        As it is now.
+    """
+    last = last_clean(storage, timeline)
+    start = padded(last.last_completed) if last and last.last_completed else ""
+    later = takewhile(lambda i: padded(i.time) > start, timeline.commits_backwards())
+    return sum(1 for _ in later)
+
+
+def last_clean(storage: Storage, timeline: Timeline) -> CleanMetadata | None:
+    """Return what the newest completed clean says; None if there is none, or it says nothing.
+
+    Raises
+    ------
+    CorruptFileError
+        It cannot be read.
+    """
+    cleans = [i for i in timeline.deletions if i.action is Action.CLEAN]
+    if not cleans:
+        return None
+    path = instant_path(cleans[-1])
+    data = storage.read(path)
+    return CleanMetadata.from_bytes(data, path) if data else None
+
+
+def _since(timeline: Timeline, start: str) -> Iterator[Instant]:
+    """Commits from a time on, the newest first."""
+    return takewhile(lambda i: padded(i.time) >= padded(start), timeline.commits_backwards())
+
+
+def _pending_times(timeline: Timeline) -> Iterator[str]:
+    return (padded(i.time) for i in timeline.pending if i.action in WRITE_ACTIONS)
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """One plan in the making.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        As it is now.
+    earliest : Instant or None
+        From `earliest_to_retain`; None where versions are counted.
+    versions : int
+        How many of the newest versions of each file group stay in any case.
+    """
+
+    storage: Storage
+    timeline: Timeline
+    earliest: Instant | None
+    versions: int
+
+    def files(self) -> dict[str, tuple[str, ...]]:
+        """Names of the files to delete, by partition path."""
+        partitions = self._changed_partitions()
+        listed: Iterable[tuple[str, Sequence[FileStatus]]]
+        if partitions is None:
+            by_folder: dict[str, list[FileStatus]] = {}
+            for status in self._view.data_files():
+                by_folder.setdefault(status.folder, []).append(status)
+            listed = sorted(by_folder.items())
+        else:
+            with ThreadPoolExecutor(_LISTED_AT_ONCE, "hoodie-clean") as pool:
+                listed = list(zip(partitions, pool.map(self.storage.list, partitions), strict=True))
+        found = {partition: self._superseded(partition, files) for partition, files in listed}
+        return {partition: names for partition, names in found.items() if names}
+
+    @cached_property
+    def savepoints(self) -> tuple[str, ...]:
+        """Times of the savepoints."""
+        return tuple(savepoint.time for savepoint in self.timeline.savepoints)
+
+    @cached_property
+    def _view(self) -> FileSystemView:
+        return FileSystemView(self.storage, self.timeline)
+
+    @property
+    def _limit(self) -> str:
+        """Versions from this time on stay."""
+        return _NEVER if self.earliest is None else padded(self.earliest.time)
+
+    @cached_property
+    def _moments(self) -> tuple[str, ...]:
+        """At each of them somebody may look at the table: at the newest versions before it."""
+        after = (f"{padded(time)}0" for time in self.savepoints)  # with what was written then
+        limit = () if self.earliest is None else (self._limit,)
+        return (*limit, *_pending_times(self.timeline), *after)
+
+    @cached_property
+    def _saved(self) -> frozenset[str]:
+        """Names of the files that savepoints keep."""
+        done = (i for i in self.timeline.savepoints if i.state is State.COMPLETED)
+        return frozenset(name for i in done for name in _saved_files(self.storage, instant_path(i)))
+
+    @cached_property
+    def _replaced(self) -> Mapping[tuple[str, str], str]:
+        """When the file groups were replaced, by partition path and file id."""
+        found: dict[tuple[str, str], str] = {}
+        for instant in self.timeline.replace_commits:
+            for partition, ids in read_commit(self.storage, instant).replaced.items():
+                for file_id in ids:
+                    found.setdefault((partition, file_id), padded(instant.time))
+        return found
+
+    def _changed_partitions(self) -> list[str] | None:
+        """Partitions where something was superseded since the last clean; None for all."""
+        last = None if self.earliest is None else last_clean(self.storage, self.timeline)
+        if last is None or not last.earliest or self.timeline.starts_after(last.earliest):
+            return None
+        if last.savepoints - set(self.savepoints):
+            return None  # what a deleted savepoint kept
+        commits = (i for i in _since(self.timeline, last.earliest) if padded(i.time) < self._limit)
+        return sorted({partition for i in commits for partition in self._superseding(i)})
+
+    def _superseding(self, instant: Instant) -> Iterator[str]:
+        """Partitions in which a commit began new versions of file groups, or replaced them."""
+        commit = read_commit(self.storage, instant)
+        yield from commit.replaced
+        for stat in commit.stats:
+            if stat.log is None and (commit.is_rewrite or stat.prev_commit != "null"):
+                yield stat.partition_path
+
+    def _superseded(self, partition: str, files: Iterable[FileStatus]) -> tuple[str, ...]:
+        """Names of the files of a partition that are to go."""
+        groups: dict[str, list[_File]] = {}
+        for status in files:
+            file = _file(status.path.rpartition("/")[2])
+            if file is not None and self._is_visible(file, status.path):
+                groups.setdefault(file.file_id, []).append(file)
+        names: list[str] = []
+        for file_id, found in sorted(groups.items()):
+            replaced_at = self._replaced.get((partition, file_id))
+            for version in self._to_go(_versions(found), replaced_at):
+                if self._saved.isdisjoint(version):
+                    names += version
+        return tuple(names)
+
+    def _is_visible(self, file: _File, path: str) -> bool:
+        if not self._view.is_committed(file.start):
+            return False  # also log files named after a pending compaction, which are new
+        return file.is_log or self._view.names(file.start, path)
+
+    def _to_go(
+        self, versions: Mapping[str, list[str]], replaced_at: str | None
+    ) -> Iterator[list[str]]:
+        """Yield the names of the files of superseded versions, the newest first."""
+        starts = list(versions)
+        moments: Iterable[str] = self._moments
+        if replaced_at is None:
+            going = [start for start in starts[: -self.versions] if start < self._limit]
+        elif replaced_at < self._limit:
+            going = starts
+            moments = (moment for moment in moments if moment <= replaced_at)
+        else:
+            return
+        seen = {max((s for s in starts if s < moment), default="") for moment in moments}
+        for start in reversed(going):
+            if start not in seen:
+                yield versions[start]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A data file; `start` is the time at which its version of the file group begins."""
+
+    name: str
+    file_id: str
+    start: str
+    is_log: bool
+    number: int = 0
+
+
+def _file(name: str) -> _File | None:
+    base, log = BaseFileName.parse(name), LogFileName.parse(name)
+    if base is not None:
+        return _File(name, base.file_id, base.instant_time, is_log=False)
+    if log is not None:
+        return _File(name, log.file_id, log.base_instant, is_log=True, number=log.version)
+    return None
+
+
+def _versions(files: Iterable[_File]) -> dict[str, list[str]]:
+    """Names of files by when their version begins, oldest first; in each the base file first.
+
+    Log files alone supersede nothing: they belong to the version before, if there is one.
+    """
+    starts = {padded(file.start) for file in files if not file.is_log}
+    versions: dict[str, list[str]] = {}
+    newest = ""
+    for file in sorted(files, key=_age):
+        if not newest or padded(file.start) in starts:
+            newest = padded(file.start)
+        versions.setdefault(newest, []).append(file.name)
+    return versions
+
+
+def _age(file: _File) -> tuple[str, bool, int, str]:
+    return padded(file.start), file.is_log, file.number, file.name
+
+
+def _saved_files(storage: Storage, path: str) -> list[str]:
+    """Names of the files that a savepoint keeps (Hudi's ``HoodieSavepointMetadata``)."""
+    record: Mapping[str, Any] = read_record(storage.read(path), path)
+    try:
+        partitions = record["partitionMetadata"].values()
+        return [str(name) for one in partitions for name in one["savepointDataFile"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CorruptFileError(f"{path} is not what a savepoint says: {error!r}") from error
