@@ -293,10 +293,13 @@ class HoodieTable(TableServices):
         hook = self._merge_hook or options.merge_hook
         return Snapshot.latest(self._open_to_read(), hook, options.verify_checksums)
 
-    def _services(self) -> ServiceContext:
-        options = WriteOptions.parse(self._options)
-        storage = self._storage or storage_to_write(options)
-        return ServiceContext(options, storage, self._clock, self._ids)
+    def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:
+        check_keys(options or {})
+        parsed = WriteOptions.parse({**self._options, **(options or {})})
+        if self._merge_hook is not None:
+            parsed = replace(parsed, merge_hook=self._merge_hook)
+        storage = self._storage or storage_to_write(parsed)
+        return ServiceContext(parsed, storage, self._clock, self._ids)
 
     def _open_to_read(self) -> Storage:
         return self._storage or storage_to_read(WriteOptions.parse(self._options))

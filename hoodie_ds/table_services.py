@@ -1,9 +1,11 @@
-"""What `HoodieTable` does with its own past: savepoints and ways back to them."""
+"""What `HoodieTable` does for its own upkeep: compaction, savepoints."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
+from hoodie_ds.services.compaction.compactor import Compaction, Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
 
@@ -45,6 +47,42 @@ class TableServices(ABC):
         """
         return make_savepoint(self._services(), instant, user, comments, dry=dry)
 
+    def compact(
+        self,
+        options: Mapping[str, str] | None = None,
+        *,
+        dry: bool = False,
+        only_if_due: bool = False,
+    ) -> tuple[Compaction, ...]:
+        """Merge log files into base files (merge-on-read); the rows stay as they are.
+
+        Compactions that were planned before, by whichever engine, are carried out first. Writers
+        go on meanwhile.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.compaction.strategy``.
+        dry : bool
+            Whether only to say what would be done.
+        only_if_due : bool
+            Whether to plan nothing new before ``hoodie.compact.inline.trigger.strategy`` and what
+            belongs to it ask for it.
+
+        Returns
+        -------
+        tuple of Compaction
+            What was done, or would be.
+
+        Raises
+        ------
+        UnsupportedTableError
+            The table is not a merge-on-read one.
+        HoodieError
+            The compaction failed; the rows are as before, and what is planned stays planned.
+        """
+        return Compactor(self._services(options)).compact(dry, only_if_due)
+
     def delete_savepoint(self, instant: str) -> None:
         """Let cleans take the files of a savepoint again; the commit itself stays.
 
@@ -61,5 +99,5 @@ class TableServices(ABC):
         delete_savepoint(self._services(), instant)
 
     @abstractmethod
-    def _services(self) -> ServiceContext:
-        """Return where and how the services of the table run."""
+    def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:
+        """Return where and how the services of the table run, with further options of a call."""

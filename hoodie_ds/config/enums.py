@@ -157,6 +157,31 @@ class LockProvider(str, Enum):
     IN_PROCESS = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 
 
+class CompactionTrigger(str, Enum):
+    """By what a compaction is due (``hoodie.compact.inline.trigger.strategy``)."""
+
+    NUM_COMMITS = "NUM_COMMITS"
+    NUM_COMMITS_AFTER_LAST_REQUEST = "NUM_COMMITS_AFTER_LAST_REQUEST"
+    TIME_ELAPSED = "TIME_ELAPSED"
+    NUM_AND_TIME = "NUM_AND_TIME"
+    NUM_OR_TIME = "NUM_OR_TIME"
+
+
+_STRATEGIES = "org.apache.hudi.table.action.compact.strategy."
+
+
+class CompactionStrategy(str, Enum):
+    """Which file groups are compacted (``hoodie.compaction.strategy``), by Hudi's classes.
+
+    Those that go by the day in a partition's path are not here.
+    """
+
+    LOG_FILE_SIZE = f"{_STRATEGIES}LogFileSizeBasedCompactionStrategy"
+    LOG_FILE_NUM = f"{_STRATEGIES}LogFileNumBasedCompactionStrategy"
+    BOUNDED_IO = f"{_STRATEGIES}BoundedIOCompactionStrategy"
+    UNBOUNDED = f"{_STRATEGIES}UnBoundedCompactionStrategy"
+
+
 class PartialUpdateMode(str, Enum):
     """Which values a row takes from the other one (``hoodie.table.partial.update.mode``)."""
 

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.clustering_options import ClusteringOptions
+from hoodie_ds.config.compaction_options import CompactionOptions
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import (
     BloomFilterType,
@@ -85,6 +86,8 @@ class WriteOptions:
         What a clustering rewrites, and what becomes of a write beside one.
     cleaning : CleaningOptions
         Which old files a clean deletes.
+    compaction : CompactionOptions
+        When file groups are compacted, and which.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
@@ -159,6 +162,7 @@ class WriteOptions:
     concurrency: Concurrency = field(default_factory=Concurrency)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
     cleaning: CleaningOptions = field(default_factory=CleaningOptions)
+    compaction: CompactionOptions = field(default_factory=CompactionOptions)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -260,6 +264,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         concurrency=Concurrency.of(given),
         clustering=ClusteringOptions.of(given),
         cleaning=CleaningOptions.of(given),
+        compaction=CompactionOptions.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
     )

@@ -66,6 +66,12 @@ class CreateHandle:
         """Add rows (user columns, and ``_hoodie_record_key`` in a table with keys)."""
         self._writer.write(stamp(self._context, rows, self._group.partition_path, self._name))
 
+    def keep(self, rows: pa.Table) -> None:
+        """Add stored rows as they are, all columns but ``_hoodie_file_name``."""
+        self._num_copied += rows.num_rows
+        name = constant(self._name, rows.num_rows)
+        self._writer.write(rows.append_column(FILE_NAME, name))
+
     def copy(self, base: BaseFile) -> None:
         """Make the file the next version of a base file: take all of its rows, as they are."""
         schema = self._context.schema
@@ -74,9 +80,7 @@ class CreateHandle:
             for rows in BaseFileReader(source, schema, base.path, trusted=base.trusted).pieces(
                 others
             ):
-                self._num_copied += rows.num_rows
-                name = constant(self._name, rows.num_rows)
-                self._writer.write(rows.append_column(FILE_NAME, name))
+                self.keep(rows)
         self._prev_commit = base.name.instant_time
 
     def close(self) -> WriteStatus:

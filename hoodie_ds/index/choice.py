@@ -11,6 +11,7 @@ from hoodie_ds.config.options.index import INDEX_TYPE, PARTITION_BUCKETS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
+from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.storage.protocol import Storage
@@ -116,6 +117,29 @@ def keys_are_global(index: IndexType, properties: TableProperties, options: Writ
     """Whether an index keeps record keys unique over several partitions, not only in each."""
     by_state = index is IndexType.FLINK_STATE and options.state_is_global
     return bool(properties.partition_fields) and (index in _GLOBAL or by_state)
+
+
+def has_bloom_filter(
+    group: FileGroupId, properties: TableProperties, options: WriteOptions
+) -> bool:
+    """Whether the base files of a group of a table are to have a bloom filter.
+
+    So they are wherever keys may be looked up: of buckets that are known as such, there is no need.
+    """
+    stated = options.index_type or properties.index_type
+    if not properties.record_key_fields or stated is IndexType.BUCKET:
+        return False
+    return stated is not None or not _are_buckets([group])
+
+
+def bloom_params(options: WriteOptions) -> BloomParams:
+    """Return how the bloom filters in base files are made."""
+    return BloomParams(
+        options.bloom_num_entries,
+        options.bloom_false_positives,
+        options.bloom_filter_type,
+        options.bloom_max_entries,
+    )
 
 
 def _by_names(count_known: bool, groups: Sequence[FileGroupId]) -> IndexType:

@@ -17,6 +17,27 @@ from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 
 
+@dataclass(slots=True)
+class MergeCounts:
+    """What was merged into a slice's base file, once all of its rows are read.
+
+    Parameters
+    ----------
+    log_blocks, log_records : int
+        Blocks of the log files that count, and records in them, deletes among them.
+    merged_records : int
+        Those left when the records of each key are combined.
+    updates, deletes : int
+        Rows of the base file that were replaced, and removed.
+    """
+
+    log_blocks: int = 0
+    log_records: int = 0
+    merged_records: int = 0
+    updates: int = 0
+    deletes: int = 0
+
+
 @dataclass(frozen=True)
 class FileSliceReader:
     """Reads slices of one table as of one timeline.
@@ -38,7 +59,9 @@ class FileSliceReader:
     merger: AnyMerger
     ordering_fields: tuple[str, ...]
 
-    def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def read(
+        self, slice_: FileSlice, columns: Sequence[str], counts: MergeCounts | None = None
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a slice, piece by piece.
 
         As in Hudi's own readers, the records of the log files are combined first, and their
@@ -50,13 +73,16 @@ class FileSliceReader:
             The slice.
         columns : sequence of str
             Columns to return, in this order.
+        counts : MergeCounts, optional
+            Is filled in.
 
         Raises
         ------
         CorruptFileError
             A file is damaged; names it.
         """
-        merge = self._merge(slice_, columns)
+        counts = counts or MergeCounts()
+        merge = self._merge(slice_, columns, counts)
         for rows in self._base(slice_, columns if merge is None else self._needed(columns)):
             if merge is not None:
                 keep = merge.keep(RecordSet.of_rows(rows, self.ordering_fields))
@@ -64,14 +90,22 @@ class FileSliceReader:
             yield rows
         if merge is not None:
             yield merge.new_rows().select(columns)
+            counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
-    def _merge(self, slice_: FileSlice, columns: Sequence[str]) -> AnyMerge | None:
+    def _merge(
+        self, slice_: FileSlice, columns: Sequence[str], counts: MergeCounts
+    ) -> AnyMerge | None:
         """The merge of the records in the log files; None if there are none."""
         if not slice_.logs:
             return None
         schema = pa.schema(map(self.schema.field, self._needed(columns)))
         parts = LogReader(self.view, schema, self.ordering_fields).read(slice_.logs)
-        return self.merger.over(self.merger.combine(RecordSet.concat(parts))) if parts else None
+        if not parts:
+            return None
+        combined = self.merger.combine(RecordSet.concat(parts))
+        counts.log_blocks, counts.merged_records = len(parts), combined.num_rows
+        counts.log_records = sum(part.num_rows for part in parts)
+        return self.merger.over(combined)
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
         names = self.schema.names

@@ -14,6 +14,7 @@ from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.index.choice import bloom_params
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.table import Table
@@ -132,9 +133,4 @@ def _bloom_params(plan: WritePlan) -> BloomParams | None:
     options = plan.options
     if plan.index is None or plan.layout is not None:
         return None
-    return BloomParams(
-        options.bloom_num_entries,
-        options.bloom_false_positives,
-        options.bloom_filter_type,
-        options.bloom_max_entries,
-    )
+    return bloom_params(options)

@@ -231,6 +231,16 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
                 )
 
 
+def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
+    """Return the paths of the files that make up the newest slices, as the commits tell.
+
+    See `check_nothing_is_missing` for the parameters, and for what is left out.
+    """
+    kept = _kept(storage)
+    with kept.lock:
+        return [path for path, _ in kept.grown(storage, timeline).named(timeline)]
+
+
 def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> CommitFiles | None:
     """Return the newest commit that wrote to a log file; None if there is none.
 

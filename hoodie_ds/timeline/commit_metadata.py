@@ -108,6 +108,7 @@ class WriteStat:
     total_create_ms: int = 0
     total_upsert_ms: int = 0
     log: LogWrite | None = None
+    prev_base_file: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the stat as Hudi's JSON object."""
@@ -127,6 +128,8 @@ class WriteStat:
             },
         }
         body |= {name: getattr(self, attribute) for attribute, name in _INTEGERS.items()}
+        if self.prev_base_file:
+            body["prevBaseFile"] = self.prev_base_file
         if self.log is not None:
             body |= {
                 "logVersion": self.log.version,
@@ -154,6 +157,7 @@ class WriteStat:
             partition_path=str(body.get("partitionPath") or ""),
             prev_commit=str(body.get("prevCommit") or "null"),
             log=log,
+            prev_base_file=str(body.get("prevBaseFile") or ""),
             **{attribute: int(body.get(name) or 0) for attribute, name in _INTEGERS.items()},
         )
 

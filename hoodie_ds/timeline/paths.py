@@ -122,6 +122,12 @@ def reservation_path(time: str, batch_number: int, partition_path: str, file_id:
     return f"{temp_folder(time)}/fill/{batch_number}_{partition}_{file_id}"
 
 
+def compacted_path(time: str, partition_path: str, file_id: str) -> str:
+    """Path of what a compaction has made of a file group, before the compaction is complete."""
+    partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
+    return f"{temp_folder(time)}/compacted/{partition}_{file_id}.json"
+
+
 def marker_path(time: str, file_path: str, kind: str) -> str:
     """Path of the marker that announces a data file.
 

@@ -75,13 +75,10 @@ _KEYS_BY_REASON: Final = {
         hoodie.fail.on.timeline.archiving
         hoodie.fail.writes.on.inline.table.service.exception
         hoodie.table.services.incremental.enabled
-        hoodie.compaction.strategy hoodie.compaction.target.io
-        hoodie.compaction.logfile.size.threshold hoodie.compaction.logfile.num.threshold
         hoodie.compaction.daybased.target.partitions hoodie.compaction.preserve.commit.metadata
         hoodie.precommit.validators.failure.policy
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
-        compaction.trigger.strategy compaction.delta_commits compaction.delta_seconds
-        compaction.max_memory compaction.target_io compaction.timeout.seconds compaction.tasks
+        compaction.max_memory compaction.timeout.seconds compaction.tasks
         archive.min_commits archive.max_commits
         clustering.schedule.enabled clustering.async.enabled
         clustering.delta_commits clustering.tasks
@@ -146,7 +143,6 @@ IGNORED_PREFIXES: Final = {
     "hoodie.clean.": _CLEAN,
     "hoodie.cleaner.": _CLEAN,
     "hoodie.archive.": _NO_SERVICE,
-    "hoodie.compact.": _NO_SERVICE,
     "hoodie.log.compaction.": _NO_SERVICE,
     "hoodie.clustering.": _NO_SERVICE,
     "hoodie.layout.optimize.": _NO_SERVICE,

@@ -35,6 +35,7 @@ from hoodie_ds.config.option import (
 )
 from hoodie_ds.config.options.cleaning import CLEANING_OPTIONS
 from hoodie_ds.config.options.clustering import CLUSTERING_OPTIONS
+from hoodie_ds.config.options.compaction import COMPACTION_OPTIONS
 from hoodie_ds.config.options.concurrency import CONCURRENCY_OPTIONS
 from hoodie_ds.config.options.files import SMALL_FILE_OPTIONS
 from hoodie_ds.config.options.index import INDEX_OPTIONS
@@ -390,6 +391,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     *CONCURRENCY_OPTIONS,
     *CLUSTERING_OPTIONS,
     *CLEANING_OPTIONS,
+    *COMPACTION_OPTIONS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

@@ -1,0 +1,183 @@
+"""Merging one file slice of a plan into a new base file.
+
+The rows are those that a snapshot query would return, by the same reader: what compaction makes of
+a table is the table. They keep their commit times and sequence numbers. Base files pass through
+piece by piece; of log files the combined records are in memory, as they are for every reader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hoodie_ds.config.enums import LogBlockFormat, MergeMode
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
+from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.index.choice import bloom_params, has_bloom_filter
+from hoodie_ds.meta_columns import FILE_NAME, with_meta_columns
+from hoodie_ds.reader.file_slice_reader import FileSliceReader, MergeCounts
+from hoodie_ds.record.merge.hook_merger import merger_of
+from hoodie_ds.services.compaction.planned_slices import PlannedSlices
+from hoodie_ds.services.compaction.result import CompactionResult, read_result, result_path
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.compaction_plan import CompactionOperation
+from hoodie_ds.timeline.paths import temp_folder
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+
+_ROW_GROUP_SHARE = 8
+"""Part of a task's memory that one row group may take, as in writes."""
+
+
+@dataclass(frozen=True)
+class CompactionExecutor:
+    """Carries out operations of one plan; several may do so at the same time.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    table : Table
+        A merge-on-read table.
+    time : str
+        Instant time of the plan.
+    timeline : Timeline
+        The table as it is merged; the plan is pending there.
+    """
+
+    context: ServiceContext
+    table: Table
+    time: str
+    timeline: Timeline
+
+    @cached_property
+    def planned(self) -> PlannedSlices:
+        """What there is to merge."""
+        verify = self.context.options.verify_checksums
+        return PlannedSlices(FileSystemView(self.table.storage, self.timeline, verify), self.time)
+
+    def execute(self, operation: CompactionOperation) -> CompactionResult:
+        """Merge one file slice, unless that is done already.
+
+        Raises
+        ------
+        CorruptFileError, TimelineError
+            See `PlannedSlices.check`; or a file is damaged.
+        MergeHookError
+            The user's merge function failed.
+        """
+        storage = self.table.storage
+        known = read_result(storage, self.time, operation)
+        if known is not None:
+            return known
+        result = self._result(operation)
+        try:
+            storage.put_if_absent(result_path(self.time, operation), result.to_bytes())
+        except AlreadyExistsError:
+            first = read_result(storage, self.time, operation)
+            if first is not None and first != result:
+                _delete(storage, result)
+                return first
+        self._take_back_if_late(operation, result)
+        return result
+
+    def _result(self, operation: CompactionOperation) -> CompactionResult:
+        partition, view = operation.partition_path, self.planned.view
+        group = FileGroupId(partition, operation.file_id)
+        _, slices = self.planned.listing(partition)
+        slice_ = slices.get(group)
+        if slice_ is None and group.file_id in view.replaced_ids(partition):
+            return CompactionResult()
+        if slice_ is None:
+            raise CorruptFileError(
+                f"{view.storage.root}: of file group {group}, which compaction {self.time} is to "
+                "merge, no committed file is there; restore its files from a copy"
+            )
+        self.planned.check(operation, slice_)
+        return CompactionResult(self._write(slice_), self.planned.merged(slice_))
+
+    def _write(self, slice_: FileSlice) -> WriteStatus:
+        context, counts = self._write_context(slice_.group), MergeCounts()
+        reader = FileSliceReader(
+            self.planned.view,
+            context.schema,
+            merger_of(self.table.properties, self.context.options.merge_hook),
+            self._ordering_fields,
+        )
+        others = [name for name in context.schema.names if name != FILE_NAME]
+        handle = CreateHandle(context, slice_.group)
+        try:
+            for rows in reader.read(slice_, others, counts):
+                handle.keep(rows)
+        except BaseException as error:
+            handle.discard(error)
+            raise
+        status = handle.close()
+        stat = replace(
+            status.stat,
+            prev_commit=slice_.base_instant,
+            prev_base_file=str(slice_.base.name) if slice_.base else "",
+            num_update_writes=counts.updates,
+            num_deletes=counts.deletes,
+            total_log_blocks=counts.log_blocks,
+            total_log_records=counts.log_records,
+            total_updated_records_compacted=counts.merged_records,
+            total_log_files_compacted=len(slice_.logs),
+            total_log_size_compacted=sum(log.size for log in slice_.logs),
+        )
+        return WriteStatus(stat, status.checksum)
+
+    @property
+    def _ordering_fields(self) -> tuple[str, ...]:
+        properties = self.table.properties
+        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
+        return properties.ordering_fields if by_event_time else ()
+
+    def _write_context(self, group: FileGroupId) -> WriteContext:
+        options, properties = self.context.options, self.table.properties
+        columns = table_schema(self.table, self.timeline)
+        assert columns is not None, self.time  # the slices were committed with one
+        schema = with_meta_columns(columns)
+        attempt = self.context.ids.unique()
+        return WriteContext(
+            storage=self.table.storage,
+            instant_time=self.time,
+            task_partition=0,
+            batch_attempt=attempt,
+            task_attempt=str(group),
+            schema=schema,
+            avro_schema=arrow_to_avro(schema, properties.name),
+            codec=options.parquet_codec.value,
+            row_group_bytes=min(
+                options.parquet_block_bytes, options.task_max_bytes // _ROW_GROUP_SHARE
+            ),
+            log_block_bytes=options.log_block_max_bytes,
+            log_block_format=LogBlockFormat.PARQUET,
+            bloom=bloom_params(options) if has_bloom_filter(group, properties, options) else None,
+            has_keys=bool(properties.record_key_fields),
+        )
+
+    def _take_back_if_late(self, operation: CompactionOperation, result: CompactionResult) -> None:
+        """Delete what came after the compaction had ended: nothing else would find it."""
+        storage = self.table.storage
+        timeline = load_timeline(storage)
+        if timeline.is_pending(self.time):
+            return
+        ended = timeline.commit_at(self.time)
+        named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
+        # Of one that was archived since, nothing tells by now which files it names.
+        if ended is not None or not timeline.is_committed(self.time):
+            if result.status is not None and result.status.stat.path not in named:
+                _delete(storage, result)
+            storage.delete(temp_folder(self.time))
+
+
+def _delete(storage: Storage, result: CompactionResult) -> None:
+    if result.status is not None:
+        storage.delete(result.status.stat.path)

@@ -1,0 +1,106 @@
+"""The file slices that a plan of a compaction names, as they are when it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
+from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice, LogFile
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import newest_files
+from hoodie_ds.timeline.compaction_plan import CompactionOperation
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import in_partition
+
+
+@dataclass(frozen=True)
+class PlannedSlices:
+    """What a compaction is to merge, in the table as it is at one moment.
+
+    Parameters
+    ----------
+    view : FileSystemView
+        The table.
+    time : str
+        Instant time of the plan.
+    """
+
+    view: FileSystemView
+    time: str
+
+    @cached_property
+    def _named(self) -> dict[FileGroupId, set[str]]:
+        """Files that commits name, of the slices before the plan."""
+        found: dict[FileGroupId, set[str]] = {}
+        for path in newest_files(self.view.storage, self.view.timeline):
+            folder, _, name = path.rpartition("/")
+            log, base = LogFileName.parse(name), BaseFileName.parse(name)
+            start = log.base_instant if log else base.instant_time if base else self.time
+            file_id = log.file_id if log else base.file_id if base else ""
+            if padded(start) < padded(self.time):
+                found.setdefault(FileGroupId(folder, file_id), set()).add(path)
+        return found
+
+    def listing(self, partition_path: str) -> tuple[list[FileStatus], dict[FileGroupId, FileSlice]]:
+        """List a partition: its files, and the slices that were there when the plan was made.
+
+        Raises
+        ------
+        TimelineError
+            Another engine has rewritten a file group since.
+        """
+        listed = self.view.storage.list(partition_path)
+        found = self.view.slices_among(listed)
+        return listed, {slice_.group: self._before(slice_) for slice_ in found}
+
+    def _before(self, slice_: FileSlice) -> FileSlice:
+        """A slice without the log files that follow the plan."""
+        early = (g for g in slice_.logs if padded(g.name.base_instant) < padded(self.time))
+        return replace(slice_, logs=tuple(early))
+
+    def merged(self, slice_: FileSlice) -> dict[str, int]:
+        """Return the committed files of a slice, by path, with their sizes."""
+        logs = (log for log in slice_.logs if not is_uncommitted(self.view, log))
+        base = {} if slice_.base is None else {slice_.base.path: slice_.base.size}
+        return base | {log.path: log.size for log in logs}
+
+    def is_all(self, slice_: FileSlice, merged: Mapping[str, int]) -> bool:
+        """Whether merged files are all that is committed of a slice, listed or named."""
+        named = self._named.get(slice_.group, set())
+        return self.merged(slice_) == dict(merged) and named <= merged.keys()
+
+    def check(self, operation: CompactionOperation, slice_: FileSlice) -> None:
+        """Refuse a slice of which something is lost, or that is not the one that was planned.
+
+        Raises
+        ------
+        CorruptFileError
+            A file that the plan or a commit names is missing.
+        TimelineError
+            The file group was rewritten after it was planned.
+        """
+        root, partition = self.view.storage.root, operation.partition_path
+        if padded(slice_.base_instant) >= padded(self.time):
+            raise TimelineError(
+                f"{root}: file group {slice_.group} was rewritten at {slice_.base_instant}, after "
+                f"compaction {self.time} was planned for it, which cannot be carried out; cancel it"
+            )
+        found = {log.path for log in slice_.logs}
+        planned = {in_partition(partition, name) for name in operation.log_files}
+        if slice_.base is not None:
+            found.add(slice_.base.path)
+        elif operation.base_file is not None:
+            planned.add(in_partition(partition, operation.base_file))
+        for path in sorted((planned | self._named.get(slice_.group, set())) - found):
+            log = LogFileName.parse(path.rpartition("/")[2])
+            gone = LogFile(partition, log, path.rpartition("/")[2], 0) if log else None
+            if gone is None or not was_never_committed(self.view, gone):
+                raise CorruptFileError(
+                    f"{root}/{path} is missing, which compaction {self.time} is to merge; restore "
+                    "it from a copy before going on"
+                )

@@ -1,0 +1,160 @@
+"""What a compaction has made of one file group, and out of what.
+
+Each result is a small file of its own, put if absent, so that the work of one plan can be shared:
+of several processes that merge the same file group the first one counts, and what is done is not
+lost with the process that did it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.services.compaction.planned_slices import PlannedSlices
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.paths import compacted_path
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What became of one operation of a plan.
+
+    Parameters
+    ----------
+    status : WriteStatus or None
+        The new base file; None for a file group that is not part of the table any more.
+    merged : mapping of str to int
+        The committed files that are in it, by path, with their sizes.
+    """
+
+    status: WriteStatus | None = None
+    merged: Mapping[str, int] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` reads."""
+        status = self.status
+        written = None if status is None else [status.stat.to_json(), status.checksum]
+        return json.dumps({"written": written, "merged": dict(self.merged)}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str) -> CompactionResult:
+        """Read a result.
+
+        Raises
+        ------
+        CorruptFileError
+            It is not what `to_bytes` wrote.
+        """
+        try:
+            body = json.loads(data)
+            merged = {str(name): int(size) for name, size in body["merged"].items()}
+            if body["written"] is None:
+                return cls(None, merged)
+            stat, checksum = body["written"]
+            return cls(WriteStatus(WriteStat.from_json(stat), str(checksum)), merged)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CorruptFileError(
+                f"{path} is not the result of a compaction ({error!r:.200}); delete it, and the "
+                "file group is compacted again"
+            ) from error
+
+
+def result_path(time: str, operation: CompactionOperation) -> str:
+    """Path of the result of an operation of the compaction at a time."""
+    return compacted_path(time, operation.partition_path, operation.file_id)
+
+
+def read_result(
+    storage: Storage, time: str, operation: CompactionOperation
+) -> CompactionResult | None:
+    """Return the result of an operation; None if there is none yet.
+
+    Raises
+    ------
+    CorruptFileError
+        It is damaged.
+    """
+    path = result_path(time, operation)
+    with suppress(NotFoundError):
+        return CompactionResult.from_bytes(storage.read(path), path)
+    return None
+
+
+def checked_results(planned: PlannedSlices, plan: CompactionPlan) -> list[CompactionResult] | None:
+    """Return the results of a plan, if they hold all that was committed before it.
+
+    Results that do not are deleted, and so are base files that came to nothing.
+
+    Parameters
+    ----------
+    planned : PlannedSlices
+        The table as it is now.
+    plan : CompactionPlan
+        Its plan.
+
+    Returns
+    -------
+    list of CompactionResult, or None
+        None if file groups are left to be merged.
+    """
+    by_partition: dict[str, list[CompactionOperation]] = {}
+    for operation in plan.operations:
+        by_partition.setdefault(operation.partition_path, []).append(operation)
+    found = [_results(planned, path, some) for path, some in sorted(by_partition.items())]
+    results = list(chain.from_iterable(found))
+    return results if len(results) == len(plan.operations) else None
+
+
+def _results(
+    planned: PlannedSlices, partition: str, operations: Sequence[CompactionOperation]
+) -> list[CompactionResult]:
+    """Results of the operations in a partition, of those that are done."""
+    storage, time = planned.view.storage, planned.time
+    listed, slices = planned.listing(partition)
+    sizes = {status.path: status.size for status in listed}
+    results = []
+    for operation in operations:
+        result = read_result(storage, time, operation)
+        slice_ = slices.get(FileGroupId(partition, operation.file_id))
+        if result is None:
+            continue
+        if _is_written(result, sizes) and (slice_ is None or planned.is_all(slice_, result.merged)):
+            results.append(result)
+        else:
+            storage.delete(result_path(time, operation))
+    if len(results) == len(operations):
+        _delete_others(planned, operations, results, sizes)
+    return results
+
+
+def _is_written(result: CompactionResult, sizes: Mapping[str, int]) -> bool:
+    """Whether a result's base file is there: another engine may have cleaned up after itself."""
+    status = result.status
+    return status is None or sizes.get(status.stat.path) == status.stat.file_size_bytes
+
+
+def _delete_others(
+    planned: PlannedSlices,
+    operations: Sequence[CompactionOperation],
+    results: Sequence[CompactionResult],
+    sizes: Mapping[str, int],
+) -> None:
+    """Delete base files that came to nothing: engines that list folders would see two of a slice.
+
+    Another engine may keep its markers where they are not found by.
+    """
+    ids = {operation.file_id for operation in operations}
+    counted = {result.status.stat.path for result in results if result.status is not None}
+    for path in sorted(sizes.keys() - counted):
+        name = BaseFileName.parse(path.rpartition("/")[2])
+        if name is not None and name.instant_time == planned.time and name.file_id in ids:
+            planned.view.storage.delete(path)
