@@ -1,98 +1,107 @@
 """What follows the commit of a batch: the table services that are due, one after the other.
 
-The batch is in the table by then, so nothing that goes wrong here is its failure: `attempted` is
-the one boundary between the two. What failed is due again after the next batch. Whether a service
-is due is decided by the timeline that the commit has in hand, without a look at the storage.
+What is due is decided by the timeline that the commit has in hand: where nothing is, nothing is
+listed and nothing read but commits that this process knows already. The batch is in the table by
+then, so nothing that goes wrong here is its failure.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
-import pyarrow as pa
-
+from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.services.boundary import ServiceFailure, attempted
+from hoodie_ds.services.compaction.compactor import Compactor
+from hoodie_ds.services.compaction.planner import CompactionPlanner
+from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
 
-_log = logging.getLogger("hoodie_ds")
 
-FollowUp = Callable[[ServiceContext, Timeline], None]
-"""Takes the table and its timeline with the commit; does what is due."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceFailure:
-    """A table service that failed beside a batch, and is tried again with a later one.
+@dataclass(frozen=True)
+class AfterCommit:
+    """Where a table stands after the commit of a batch.
 
     Parameters
     ----------
-    service : Service
-        Which it was.
-    instant : str
-        The instant that it was about; that of the batch where it has none yet.
-    reason : str
-        What went wrong.
+    context : ServiceContext
+        Where and how services run.
+    table : Table
+        The table.
+    timeline : Timeline
+        As the batch saw it, with its commit.
+    share : CompactionShare or None
+        What the batch's tasks did of a pending compaction.
+    is_stream : bool
+        Whether the batch is one of a stream.
     """
 
-    service: Service
-    instant: str
-    reason: str
+    context: ServiceContext
+    table: Table
+    timeline: Timeline
+    share: CompactionShare | None
+    is_stream: bool
 
-    def __str__(self) -> str:
-        return f"{self.service.value} at instant {self.instant} failed: {self.reason}"
+    @property
+    def is_merge_on_read(self) -> bool:
+        """Whether the table has log files."""
+        return self.table.properties.table_type is TableType.MERGE_ON_READ
 
 
-def attempted(
-    service: Service, root: str, instant: str, work: Callable[[], object]
-) -> ServiceFailure | None:
-    """Do a part of a service beside a batch, which goes on whatever becomes of it.
+FollowUp = Callable[[AfterCommit], None]
+"""Does what is due of a service."""
 
-    Parameters
-    ----------
-    service : Service
-        Which it is.
-    root : str
-        The table's base path, for the log.
-    instant : str
-        The instant that it is about.
-    work : callable
-        Does it.
 
-    Returns
-    -------
-    ServiceFailure or None
-        What went wrong, which is logged; None if nothing did.
-    """
-    try:
-        work()
-    except (HoodieError, OSError, pa.ArrowException) as error:
-        failure = ServiceFailure(service, instant, f"{type(error).__name__}: {error}")
-        _log.warning("%s: %s; a later batch tries again", root, failure)
-        return failure
-    return None
+def _compact(after: AfterCommit) -> None:
+    """Complete what a stream's tasks have compacted; after a batch write, compact what is due."""
+    compactor = Compactor(after.context)
+    if not after.is_stream:
+        if after.is_merge_on_read:
+            compactor.compact(only_if_due=True)
+    elif after.share is not None and after.share.is_rest:
+        instant = Instant(after.share.time, Action.COMPACTION, State.INFLIGHT)
+        compactor.complete(instant, compactor.plan_of(instant))
+
+
+def _plan_compaction(after: AfterCommit) -> None:
+    """Plan a compaction, if one is due and the last one is done."""
+    pending = [i.time for i in after.timeline.pending_compactions]
+    completed = after.share is not None and after.share.is_rest and pending == [after.share.time]
+    if not after.is_merge_on_read or (pending and not completed):
+        return
+    utc = after.table.properties.timeline_in_utc
+    time = next_time(after.context.clock.now_ms(), utc, after.timeline.latest_time)
+    if CompactionPlanner(after.table, after.context.options).is_due(after.timeline, time):
+        Compactor(after.context).schedule(only_if_due=True)
+
+
+SERVICES: Final[dict[Service, FollowUp]] = {
+    Service.COMPACTION: _compact,
+    Service.COMPACTION_PLAN: _plan_compaction,
+}
+"""What does each service, if it is due."""
 
 
 def follow_up(
-    context: ServiceContext,
+    after: AfterCommit,
     wanted: Collection[Service],
-    timeline: Timeline,
-    services: Mapping[Service, FollowUp],
+    services: Mapping[Service, FollowUp] = SERVICES,
 ) -> tuple[ServiceFailure, ...]:
     """Do what is due after a commit.
 
     Parameters
     ----------
-    context : ServiceContext
-        The table.
+    after : AfterCommit
+        Where the table stands.
     wanted : collection of Service
         What the batch brings along.
-    timeline : Timeline
-        With the commit.
     services : mapping of Service to callable
         What does each of them.
 
@@ -101,9 +110,9 @@ def follow_up(
     tuple of ServiceFailure
         What went wrong.
     """
-    root, instant = context.storage.root, timeline.latest_time or ""
+    root, instant = after.table.storage.root, after.timeline.latest_time or ""
     tried = (
-        attempted(service, root, instant, partial(services[service], context, timeline))
+        attempted(service, root, instant, partial(services[service], after))
         for service in Service
         if service in wanted and service in services
     )

@@ -15,6 +15,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.index.choice import bloom_params
+from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.table import Table
@@ -45,6 +46,8 @@ class Batch:
         first row, or by its commit if there is none; None for a table that is there.
     services : collection of Service
         The table services that the batch brings along.
+    share : CompactionShare or None
+        What its tasks do of a pending compaction.
     """
 
     plan: WritePlan
@@ -54,6 +57,7 @@ class Batch:
     owner: str
     creation_ms: int | None
     services: Collection[Service] = frozenset()
+    share: CompactionShare | None = None
 
     @property
     def table(self) -> Table:

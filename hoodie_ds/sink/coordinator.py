@@ -25,10 +25,9 @@ from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPaus
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.record.keys.keygen import KeyGenerator
-from hoodie_ds.services.after_commit import follow_up
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.due import SERVICES
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.batch_services import followed_up, share_for, with_all_metrics
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
@@ -54,7 +53,6 @@ from hoodie_ds.table.table import (
     find_table,
 )
 from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -139,7 +137,8 @@ class Coordinator:
         if joined := plan.timeline.joined:
             time, owner = joined.time, owner_to_join(self.storage, joined)
         services = self.options.services.of_batch(is_stream=is_stream)
-        return Batch(plan, guard, time, attempt, owner, creation_ms, services)
+        share = share_for(plan, found) if is_stream else None
+        return Batch(plan, guard, time, attempt, owner, creation_ms, services, share)
 
     def preview(
         self,
@@ -209,7 +208,7 @@ class Coordinator:
             )
         written = [message for message in reported if message.instant_time is not None]
         if written:
-            return self._complete(written)
+            return self._complete(with_all_metrics(written, reported))
         return self._commit_nothing_written(reported) if reported else WriteResult()
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
@@ -298,20 +297,10 @@ class Coordinator:
     def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         statuses = complete(messages, self.clock, self.pauses, self.ids)
         result = WriteResult.of(str(messages[0].instant_time), statuses)
-        return result if statuses is None else self._followed_up(messages[0], result)
-
-    def _followed_up(self, message: TaskCommitMessage, result: WriteResult) -> WriteResult:
-        """Do what is due of the table services that the batch brings along."""
-        batch, time = message.batch, str(message.instant_time)
-        number, spanned = batch.pending.batches_before + 1, batch.options.batches_per_commit
-        if not batch.services or (message.batch_id is not None and number < spanned):
-            return result  # the instant is open
         context = ServiceContext(
-            batch.options, batch.table.storage, self.clock, self.ids, self.pauses
+            self.options, messages[0].batch.table.storage, self.clock, self.ids, self.pauses
         )
-        timeline = batch.timeline.with_joined(Instant(time, batch.plan.action, State.COMPLETED))
-        failed = follow_up(context, batch.services, timeline, SERVICES)
-        return replace(result, failed_services=failed)
+        return followed_up(messages[0], result, context)
 
     def _commit_nothing_written(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         """Commit a batch of which no task opened the instant, if there is a reason to."""

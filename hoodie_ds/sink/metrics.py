@@ -26,6 +26,12 @@ class WriteMetrics:
     write_ms, flush_ms, close_ms : int
         Milliseconds spent in taking rows (waiting for them included), in the thread that flushes,
         and in finishing the files; over several tasks their sum.
+    num_compacted : int
+        File groups that were compacted beside the batch.
+    num_failed_services : int
+        Tasks whose part of a table service failed; the log says why.
+    service_ms : int
+        Milliseconds spent in table services.
     """
 
     num_flushes: int = 0
@@ -34,6 +40,9 @@ class WriteMetrics:
     write_ms: int = 0
     flush_ms: int = 0
     close_ms: int = 0
+    num_compacted: int = 0
+    num_failed_services: int = 0
+    service_ms: int = 0
 
     @staticmethod
     def total(parts: Iterable[WriteMetrics]) -> WriteMetrics:

@@ -14,6 +14,7 @@ from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.sink.batch import Batch, write_context
+from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import Assignment
@@ -67,13 +68,26 @@ def write_task(
     HoodieError
         A row cannot be stored, or storage failed. Nothing becomes visible.
     """
+    clock = clock or SystemClock()
+    message = _write(batch, task, batch_id, batches, sole_writer, clock)
+    return with_services(message, task, clock)
+
+
+def _write(
+    batch: Batch,
+    task: TaskId,
+    batch_id: BatchId | None,
+    batches: Iterable[pa.RecordBatch],
+    sole_writer: bool,
+    clock: Clock,
+) -> TaskCommitMessage:
     if batch_id is not None:
         batch = informed(batch, batch_id)
     if batch_id is not None and batch.guard.holds(batch_id):
         return drain(batch, batch_id, batches)
     if batch.plan.operation is Operation.DELETE_PARTITION:
         return _take_partitions(batch, batch_id, batches)
-    return _write_rows(batch, task, batch_id, batches, sole_writer, clock or SystemClock())
+    return _write_rows(batch, task, batch_id, batches, sole_writer, clock)
 
 
 def _write_rows(

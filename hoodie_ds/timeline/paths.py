@@ -128,6 +128,12 @@ def compacted_path(time: str, partition_path: str, file_id: str) -> str:
     return f"{temp_folder(time)}/compacted/{partition}_{file_id}.json"
 
 
+def compaction_claim_path(time: str, attempt: str, partition_path: str, file_id: str) -> str:
+    """Path of the mark by which a task of a batch takes a file group of a compaction."""
+    partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
+    return f"{temp_folder(time)}/taken/{attempt}_{partition}_{file_id}"
+
+
 def marker_path(time: str, file_path: str, kind: str) -> str:
     """Path of the marker that announces a data file.
 

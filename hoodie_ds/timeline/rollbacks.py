@@ -8,7 +8,6 @@ from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.rollback_metadata import rolled_back_time
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -30,40 +29,9 @@ def target_of(storage: Storage, rollback: Instant) -> str | None:
 
 
 def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
-    """Whether a rollback of an instant was begun or done, though it may be pending again.
-
-    A restore takes instants back too, and leaves no rollbacks of them.
-    """
+    """Whether a rollback of an instant was begun or done, though it may be pending again."""
     later = (rollback for rollback in timeline.rollbacks if rollback.time > time)
-    if any(_kept_target(storage, rollback) == time for rollback in later):
-        return True
-    restores = (restore for restore in timeline.restores if restore.time > time)
-    return any(time in restored_times(storage, restore) for restore in restores)
-
-
-def undone_times(storage: Storage, timeline: Timeline) -> frozenset[str]:
-    """Return the times of the instants that rollbacks and restores of a timeline have undone."""
-    done = (i for i in timeline.rollbacks if i.state is State.COMPLETED)
-    targets = {_target_of_completed(storage, rollback) for rollback in done}
-    restored = {t for restore in timeline.restores for t in restored_times(storage, restore)}
-    return frozenset(restored | {time for time in targets if time is not None})
-
-
-@lru_cache(maxsize=1 << 10)
-def restored_times(storage: Storage, restore: Instant) -> frozenset[str]:
-    """Return the times of the instants that a completed restore has taken back.
-
-    Raises
-    ------
-    CorruptFileError
-        Its plan cannot be read.
-    """
-    path = instant_path(restore.at(State.REQUESTED))
-    try:
-        plan = storage.read(path)
-    except NotFoundError:
-        return frozenset()
-    return frozenset(RestoreRequest.from_bytes(plan, path).times if plan else ())
+    return any(_kept_target(storage, rollback) == time for rollback in later)
 
 
 def _kept_target(storage: Storage, rollback: Instant) -> str | None:

@@ -7,8 +7,7 @@ import pytest
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.sink import coordinator as coordinator_module
+from hoodie_ds.services.after_commit import SERVICES, AfterCommit
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.replay_guard import BatchId
@@ -28,14 +27,14 @@ class Seen(list[Timeline]):
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
 
-    def __call__(self, context: ServiceContext, timeline: Timeline) -> None:
-        self.append(timeline)
+    def __call__(self, after: AfterCommit) -> None:
+        self.append(after.timeline)
         if self.error:
             raise self.error
 
 
 def put(monkeypatch: pytest.MonkeyPatch, service: Seen) -> Seen:
-    monkeypatch.setattr(coordinator_module, "SERVICES", {Service.COMPACTION: service})
+    monkeypatch.setitem(SERVICES, Service.COMPACTION, service)
     return service
 
 

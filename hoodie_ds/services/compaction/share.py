@@ -1,0 +1,168 @@
+"""The part of a pending compaction that the tasks of one batch do, as Flink's operators do it.
+
+A batch finds the plan on the timeline that it has loaded anyway, and what is done of it among the
+files that its recovery has listed. It hands its tasks a share, so that the plan is done by the time
+the next one is due. A task takes an operation by a claim that holds the batch's attempt: no two
+tasks of a batch do the same, and what a dead task had claimed the next batch does. What is done
+lies on storage, so nothing is lost with the process that did it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from hoodie_ds.config.service_switches import Service
+from hoodie_ds.errors import AlreadyExistsError
+from hoodie_ds.services.boundary import ServiceFailure, attempted
+from hoodie_ds.services.compaction.executor import CompactionExecutor
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import compacted_path, compaction_claim_path, instant_path
+from hoodie_ds.timeline.timeline import Timeline
+
+_PLANS_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionShare:
+    """Operations of one pending compaction.
+
+    Parameters
+    ----------
+    time : str
+        Instant time of the plan.
+    operations : tuple of CompactionOperation
+        What the batch is to do.
+    is_rest : bool
+        Whether nothing else is left to do.
+    """
+
+    time: str
+    operations: tuple[CompactionOperation, ...]
+    is_rest: bool
+
+
+@dataclass(slots=True)
+class ShareOutcome:
+    """What one task did of a share.
+
+    Parameters
+    ----------
+    done : int
+        Operations.
+    failure : ServiceFailure or None
+        What kept it from more.
+    """
+
+    done: int = 0
+    failure: ServiceFailure | None = None
+
+
+def share_of(
+    storage: Storage, timeline: Timeline, found: Mapping[str, frozenset[str]], delta_commits: int
+) -> CompactionShare | None:
+    """Choose what a batch does of the oldest pending compaction.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as the batch sees it.
+    found : mapping of str to frozenset of str
+        Files in the temporary folders of instants, from `left_over`.
+    delta_commits : int
+        Delta commits after which the next compaction is due.
+
+    Returns
+    -------
+    CompactionShare or None
+        None if no compaction is pending.
+
+    Raises
+    ------
+    CorruptFileError
+        The plan cannot be read.
+    NotFoundError
+        It was cancelled meanwhile.
+    """
+    pending = next(iter(timeline.pending_compactions), None)
+    if pending is None:
+        return None
+    time, done = pending.time, found.get(pending.time, frozenset())
+    left = [
+        one
+        for one in _plan(storage, time).operations
+        if compacted_path(time, one.partition_path, one.file_id) not in done
+    ]
+    later = [i for i in timeline.recent if i.action is Action.DELTA_COMMIT]
+    passed = sum(1 for i in later if padded(i.time) > padded(time))
+    size = -(-len(left) // max(1, delta_commits - passed))
+    return CompactionShare(time, tuple(left[:size]), size == len(left))
+
+
+@lru_cache(maxsize=_PLANS_KEPT)
+def _plan(storage: Storage, time: str) -> CompactionPlan:
+    """Read a plan, which never changes."""
+    path = instant_path(Instant(time, Action.COMPACTION, State.REQUESTED))
+    return CompactionPlan.from_bytes(storage.read(path), path)
+
+
+def do_share(
+    context: ServiceContext,
+    table: Table,
+    timeline: Timeline,
+    share: CompactionShare,
+    attempt: str,
+    number: int,
+) -> ShareOutcome:
+    """Do operations of a share until others have taken the rest; one that fails is the last.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    table : Table
+        The table.
+    timeline : Timeline
+        As the batch sees it.
+    share : CompactionShare
+        What the batch is to do.
+    attempt : str
+        Of the batch; no other has it.
+    number : int
+        Of the task, so that each begins with another operation.
+    """
+    outcome = ShareOutcome()
+    executor = CompactionExecutor(context, table, share.time, timeline)
+    start = number % len(share.operations) if share.operations else 0
+    for one in (*share.operations[start:], *share.operations[:start]):
+        work: Callable[[], None] = partial(_do, outcome, executor, one, attempt)
+        root = context.storage.root
+        outcome.failure = attempted(Service.COMPACTION, root, share.time, work)
+        if outcome.failure is not None:
+            break
+    return outcome
+
+
+def _do(
+    outcome: ShareOutcome, executor: CompactionExecutor, one: CompactionOperation, attempt: str
+) -> None:
+    """Do an operation, unless another task of the batch has taken it."""
+    path = compaction_claim_path(executor.time, attempt, one.partition_path, one.file_id)
+    try:
+        executor.context.storage.put_if_absent(path, b"")
+    except AlreadyExistsError:
+        return
+    with suppress(AlreadyExistsError):
+        inflight = Instant(executor.time, Action.COMPACTION, State.INFLIGHT)
+        executor.context.storage.put_if_absent(instant_path(inflight), b"")
+    executor.execute(one)
+    outcome.done += 1

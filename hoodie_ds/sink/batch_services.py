@@ -1,0 +1,150 @@
+"""The table services that a batch brings along.
+
+They are chosen when it begins, done by its tasks once their own rows are written, and followed up
+after its commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from itertools import count
+
+import xxhash
+
+from hoodie_ds.config.service_switches import Service
+from hoodie_ds.environment import Clock
+from hoodie_ds.services.after_commit import AfterCommit, follow_up
+from hoodie_ds.services.boundary import attempted
+from hoodie_ds.services.compaction.share import CompactionShare, do_share, share_of
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
+from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.transaction.exclusive_commit import alive
+
+
+@dataclass(frozen=True)
+class TaskIds:
+    """Ids that follow from a batch's attempt and the task's, so that no other task has them."""
+
+    attempt: str
+    task: TaskId
+    _numbers: count[int]
+
+    def unique(self) -> str:
+        """Return 32 lower-case hexadecimal digits."""
+        named = f"{self.attempt}/{self.task.stage}/{self.task.attempt}/{next(self._numbers)}"
+        return xxhash.xxh3_128_hexdigest(named.encode())
+
+
+def share_for(plan: WritePlan, found: Mapping[str, frozenset[str]]) -> CompactionShare | None:
+    """Choose what the tasks of a stream's batch do of a pending compaction.
+
+    Parameters
+    ----------
+    plan : WritePlan
+        What the batch writes.
+    found : mapping of str to frozenset of str
+        What `left_over` found before the timeline was loaded.
+
+    Returns
+    -------
+    CompactionShare or None
+        None if the batch brings no compaction along, or none is pending.
+    """
+    shares: list[CompactionShare | None] = [None]
+
+    def choose() -> None:
+        per_plan = plan.options.compaction.delta_commits
+        shares.append(share_of(plan.table.storage, plan.timeline, found, per_plan))
+
+    if Service.COMPACTION in plan.options.services.of_streams:
+        attempted(Service.COMPACTION, plan.table.storage.root, "", choose)
+    return shares[-1]
+
+
+def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> TaskCommitMessage:
+    """Do what is left of the batch's share of a compaction; a failure is not the batch's.
+
+    Parameters
+    ----------
+    message : TaskCommitMessage
+        The task's outcome; its rows are durable.
+    task : TaskId
+        This attempt.
+    clock : Clock
+        For the time among the metrics.
+
+    Returns
+    -------
+    TaskCommitMessage
+        With what was done among its metrics.
+    """
+    batch, time = message.batch, message.instant_time
+    if batch.share is None or (batch.pending.is_shared and time is None):
+        return message  # beside other writers a task without an instant cannot keep it alive
+    ids = TaskIds(batch.attempt, task, count())
+    context = ServiceContext(batch.options, batch.table.storage, clock, ids)
+    started_ms = clock.now_ms()
+    with nullcontext() if time is None else alive(batch.pending, time):
+        outcome = do_share(
+            context, batch.table, batch.timeline, batch.share, batch.attempt, task.partition
+        )
+    metrics = replace(
+        message.metrics,
+        num_compacted=outcome.done,
+        num_failed_services=0 if outcome.failure is None else 1,
+        service_ms=clock.now_ms() - started_ms,
+    )
+    return replace(message, metrics=metrics)
+
+
+def with_all_metrics(
+    written: Sequence[TaskCommitMessage], reported: Sequence[TaskCommitMessage]
+) -> list[TaskCommitMessage]:
+    """Return the messages of tasks that had rows, with the metrics of the others in the first.
+
+    Parameters
+    ----------
+    written : sequence of TaskCommitMessage
+        From tasks that had rows; at least one.
+    reported : sequence of TaskCommitMessage
+        From all tasks, of which those without rows may have done a part of a service.
+    """
+    first, *rest = written
+    others = (message.metrics for message in reported if message.instant_time is None)
+    return [replace(first, metrics=WriteMetrics.total([first.metrics, *others])), *rest]
+
+
+def followed_up(
+    message: TaskCommitMessage, result: WriteResult, context: ServiceContext
+) -> WriteResult:
+    """Do what is due after a commit, unless its instant is open for further batches.
+
+    Parameters
+    ----------
+    message : TaskCommitMessage
+        From one of the batch's tasks.
+    result : WriteResult
+        Of the commit.
+    context : ServiceContext
+        Where and how services run.
+
+    Returns
+    -------
+    WriteResult
+        With the services that failed.
+    """
+    batch = message.batch
+    number, spanned = batch.pending.batches_before + 1, batch.options.batches_per_commit
+    is_open = message.batch_id is not None and number < spanned
+    if not batch.services or is_open or result.instant_time is None or result.already_committed:
+        return result
+    commit = Instant(result.instant_time, batch.plan.action, State.COMPLETED)
+    timeline = batch.timeline.with_joined(commit)
+    is_stream = message.batch_id not in (None, batch.given_id)
+    after = AfterCommit(context, batch.table, timeline, batch.share, is_stream)
+    return replace(result, failed_services=follow_up(after, batch.services))
