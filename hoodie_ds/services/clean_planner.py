@@ -14,13 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, takewhile
-from typing import Any, Final
+from itertools import chain, islice, takewhile
+from typing import Final
 
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.enums import CleaningPolicy
-from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
@@ -28,7 +26,8 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.clean_metadata import SAVEPOINTS_KEY, CleanerPlan, CleanMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import in_partition, instant_path
+from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _LISTED_AT_ONCE: Final = 8
@@ -217,9 +216,10 @@ class _Planner:
 
     @cached_property
     def _saved(self) -> frozenset[str]:
-        """Names of the files that savepoints keep."""
-        done = (i for i in self.timeline.savepoints if i.state is State.COMPLETED)
-        return frozenset(name for i in done for name in _saved_files(self.storage, instant_path(i)))
+        """Paths of the files that savepoints keep."""
+        done = (instant_path(i) for i in self.timeline.savepoints if i.state is State.COMPLETED)
+        kept = (savepointed_files(self.storage.read(path), path) for path in done)
+        return frozenset(chain.from_iterable(kept))
 
     @cached_property
     def _replaced(self) -> Mapping[tuple[str, str], str]:
@@ -260,7 +260,7 @@ class _Planner:
         for file_id, found in sorted(groups.items()):
             replaced_at = self._replaced.get((partition, file_id))
             for version in self._to_go(_versions(found), replaced_at):
-                if self._saved.isdisjoint(version):
+                if self._saved.isdisjoint(in_partition(partition, name) for name in version):
                     names += version
         return tuple(names)
 
@@ -316,22 +316,12 @@ def _versions(files: Iterable[_File]) -> dict[str, list[str]]:
     starts = {padded(file.start) for file in files if not file.is_log}
     versions: dict[str, list[str]] = {}
     newest = ""
-    for file in sorted(files, key=_age):
+    for file in sorted(files, key=_by_version):
         if not newest or padded(file.start) in starts:
             newest = padded(file.start)
         versions.setdefault(newest, []).append(file.name)
     return versions
 
 
-def _age(file: _File) -> tuple[str, bool, int, str]:
+def _by_version(file: _File) -> tuple[str, bool, int, str]:
     return padded(file.start), file.is_log, file.number, file.name
-
-
-def _saved_files(storage: Storage, path: str) -> list[str]:
-    """Names of the files that a savepoint keeps (Hudi's ``HoodieSavepointMetadata``)."""
-    record: Mapping[str, Any] = read_record(storage.read(path), path)
-    try:
-        partitions = record["partitionMetadata"].values()
-        return [str(name) for one in partitions for name in one["savepointDataFile"]]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CorruptFileError(f"{path} is not what a savepoint says: {error!r}") from error

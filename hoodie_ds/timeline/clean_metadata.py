@@ -135,6 +135,15 @@ class CleanerPlan:
         listed = self.files.items()
         return tuple(in_partition(partition, name) for partition, names in listed for name in names)
 
+    @property
+    def groups(self) -> frozenset[tuple[str, str]]:
+        """Partition paths and file ids of the file groups that lose files."""
+        return frozenset(
+            (partition, name.removeprefix(".").partition("_")[0])
+            for partition, names in self.files.items()
+            for name in names
+        )
+
     def to_bytes(self, root: str) -> bytes:
         """Return the body of the requested file; paths in it are absolute, as Hudi's are."""
         record: dict[str, object] = {

@@ -1393,7 +1393,72 @@ SPARK = [
 ]
 """Of the adapters to Spark, each without Spark."""
 
+_PLANNER = "tests/unit/services/test_clean_planner.py"
+_CLEANING = "tests/unit/services/test_cleaning.py"
+_BESIDE_CLEANS = "tests/integration/test_cleaning.py"
+CLEANS = [
+    Mutant(
+        "a batch is committed whose files a clean has taken",
+        skipped("check_not_cleaned"),
+        f"{_BESIDE_CLEANS}::test_a_batch_that_began_before_the_retention_is_refused[bloom-commits]",
+        "P1: stored keys are inserted into new file groups, so each is there twice",
+    ),
+    Mutant(
+        "a clean takes what a pending instant may look at",
+        instead("clean_planner._pending_times", lambda times, timeline: iter(())),
+        f"{_PLANNER}::test_who_is_at_work_keeps_what_it_may_look_at",
+        "P1: a writer that is at work loses the rows of the slices that it began with",
+    ),
+    Mutant(
+        "a clean takes the version before the oldest retained commit",
+        Text("        return (*limit, *_pending", "        return (*limit[:0], *_pending"),
+        f"{_PLANNER}::test_latest_commits_keep_their_files_and_those_before",
+        "a reader within the retention finds its files gone",
+    ),
+    Mutant(
+        "a clean takes the files of a savepoint",
+        Text("        return frozenset(chain.from_iterable(kept))", "        return frozenset()"),
+        f"{_PLANNER}::test_a_savepoint_keeps_whole_slices_also_of_replaced_file_groups",
+        "the table cannot be restored to the savepoint",
+    ),
+    Mutant(
+        "log files alone begin a version that supersedes the one before",
+        Text("        if not newest or padded(file.start) in starts:", "        if file.start:"),
+        f"{_PLANNER}::test_log_files_of_a_plan_that_is_gone_belong_to_the_slice_before",
+        "P1: the base file below log files is deleted",
+    ),
+    Mutant(
+        "replaced file groups go while readers see them",
+        Text("        elif replaced_at < self._limit:", "        elif replaced_at <= _NEVER:"),
+        f"{_PLANNER}::test_replaced_file_groups_go_whole_once_no_reader_sees_them",
+        "a reader within the retention finds its files gone",
+    ),
+    Mutant(
+        "a plan from before a restore is executed",
+        Text(
+            "    if any(restore.time > instant.time for restore in timeline.restores):",
+            "    if False:",
+        ),
+        f"{_CLEANING}::test_a_plan_from_before_a_restore_is_not_executed",
+        "P1: files are deleted that are the newest again",
+    ),
+    Mutant(
+        "a clean is recorded whose files are still there",
+        skipped("cleaning._delete_all"),
+        f"{_CLEANING}::test_killed_at_any_operation_a_clean_is_finished_by_the_next",
+        "old files stay for ever, as later cleans do not look there again",
+    ),
+    Mutant(
+        "what a deleted savepoint kept is never looked at again",
+        Text("        if last.savepoints - set(self.savepoints):", "        if False:"),
+        f"{_PLANNER}::test_all_partitions_are_listed_where_no_clean_tells[savepoint]",
+        "old files stay for ever",
+    ),
+]
+"""Of cleans."""
+
 MUTANTS = [
+    *CLEANS,
     *TYPES,
     *SPARK,
     *TIMES_AND_NAMES,

@@ -33,7 +33,12 @@ from hoodie_ds.errors import (
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit_record import commit_record, joined, replaced_groups
-from hoodie_ds.sink.commit.conflicts import check_based, check_groups, check_new_keys
+from hoodie_ds.sink.commit.conflicts import (
+    check_based,
+    check_groups,
+    check_new_keys,
+    check_not_cleaned,
+)
 from hoodie_ds.sink.commit.schema_conflicts import schema_beside
 from hoodie_ds.sink.commit.staged_merge import merge_all_staged
 from hoodie_ds.sink.hidden_columns import mixed_timelines
@@ -237,6 +242,7 @@ def _checked_record(
     partitions |= {status.stat.partition_path for status in statuses}
     replaced = replaced_groups(batch.plan, partitions)
     check_based(batch.plan, timeline)
+    check_not_cleaned(batch.plan, timeline)
     check_groups(batch.plan, instant.time, timeline, statuses, replaced)
     schema = schema_beside(batch.plan, instant.time, timeline)
     before = batch.timeline.joined

@@ -20,6 +20,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import (
     ClusteringConflictError,
     CorruptFileError,
+    NotFoundError,
     UnsupportedTableError,
     WriteConflictError,
 )
@@ -29,9 +30,11 @@ from hoodie_ds.sink.replay_guard import PENDING_KEY
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
+from hoodie_ds.timeline.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
@@ -147,6 +150,43 @@ def check_based(plan: WritePlan, timeline: Timeline) -> None:
     for instant in plan.timeline.commits_beyond(timeline):
         if not instant.num_batches and not timeline.is_committed(instant.time):
             raise _conflict(plan, instant, "was taken back")
+
+
+def check_not_cleaned(plan: WritePlan, timeline: Timeline) -> None:
+    """Refuse if a clean took files that a batch needed, which saw none of their successors.
+
+    Files that are gone look as if there never were any: the batch may have begun file groups anew.
+    A clean keeps what whoever has an instant pending may look at, so this is for a batch that had
+    begun and not opened its instant yet, further behind than the retention.
+
+    Parameters
+    ----------
+    plan : WritePlan
+        The write.
+    timeline : Timeline
+        As it is now.
+
+    Raises
+    ------
+    WriteConflictError
+        There was such a clean, or its plan cannot be read.
+    """
+    known = {i.time for i in (*plan.timeline.deletions, *plan.timeline.pending)}
+    found = (*timeline.deletions, *timeline.pending)
+    for clean in (i for i in found if i.action is Action.CLEAN and i.time not in known):
+        path = instant_path(clean.at(State.REQUESTED))
+        try:
+            cleaned = CleanerPlan.from_bytes(plan.table.storage.read(path), path).groups
+        except (NotFoundError, CorruptFileError) as error:
+            raise _conflict(
+                plan, clean, f"has a plan that tells nothing ({error})", "clean"
+            ) from error
+        for _, commit in _unseen(plan, timeline):
+            begun = {(s.partition_path, s.file_id) for s in commit.stats if s.log is None}
+            begun |= {(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
+            for partition, file_id in sorted(begun & cleaned):
+                group = FileGroupId(partition, file_id)
+                raise _conflict(plan, clean, f"took files of file group {group}", "clean")
 
 
 def _check_services(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.enums import CleaningPolicy
-from hoodie_ds.formats.avro.container import write_record
 from hoodie_ds.services.clean_planner import plan_clean
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage
@@ -15,6 +14,7 @@ from hoodie_ds.timeline.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.commit_metadata import CommitMetadata, LogWrite, WriteStat
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.unit.transaction.failed_tables import data_files, new_table
 
@@ -22,25 +22,6 @@ BY_COMMITS = CleaningPolicy.KEEP_LATEST_COMMITS
 BY_HOURS = CleaningPolicy.KEEP_LATEST_BY_HOURS
 BY_VERSIONS = CleaningPolicy.KEEP_LATEST_FILE_VERSIONS
 NEXT = "20250201000000000"
-_STRING = {"type": "string"}
-_SAVED = {"type": "array", "items": _STRING}
-_SAVEPOINT = {
-    "type": "record",
-    "name": "HoodieSavepointMetadata",
-    "fields": [
-        {
-            "name": "partitionMetadata",
-            "type": {
-                "type": "map",
-                "values": {
-                    "type": "record",
-                    "name": "One",
-                    "fields": [{"name": "savepointDataFile", "type": _SAVED}],
-                },
-            },
-        }
-    ],
-}
 
 
 def day(number: int) -> str:
@@ -106,8 +87,7 @@ class Cleaned:
     def save(self, number: int, *paths: str) -> Cleaned:
         """Add a savepoint of a day that keeps some files."""
         names = [path.rpartition("/")[2] for path in paths]
-        record = {"partitionMetadata": {"p": {"savepointDataFile": names}}}
-        body = write_record(_SAVEPOINT, record)
+        body = savepoint_to_bytes({"p": names}, "user", 0, "")
         return self.put(number, Action.SAVEPOINT, State.COMPLETED, body)
 
     def plan(

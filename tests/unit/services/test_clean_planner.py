@@ -207,7 +207,7 @@ def test_a_savepoint_that_cannot_be_read_lets_nothing_go() -> None:
     plan = _five().plan(1)
     assert plan is not None
     cleaned = _five().put(2, Action.SAVEPOINT, State.COMPLETED, plan.to_bytes("/t"))
-    with pytest.raises(CorruptFileError, match=r"20250102000000000\.savepoint is not what"):
+    with pytest.raises(CorruptFileError, match=r"20250102000000000\.savepoint is no savepoint"):
         cleaned.plan(1)
 
 

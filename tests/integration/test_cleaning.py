@@ -1,0 +1,162 @@
+"""A clean beside writers and readers: nobody loses rows, and who is too far behind is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import RandomIds, SystemClock
+from hoodie_ds.errors import NotFoundError, WriteConflictError
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.testing import MemoryStorage
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+
+_SHARED = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+_POLICIES = {
+    "commits": {"hoodie.clean.commits.retained": "1"},
+    "versions": {
+        "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",
+        "hoodie.clean.fileversions.retained": "1",
+    },
+}
+_BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}
+_ROWS = [trips(("a", "x", ts, float(ts)), ("b", "x", ts, float(ts))) for ts in range(10)]
+
+
+@dataclass
+class _Table:
+    """A table in memory, and a writer of it that takes its time."""
+
+    options: Mapping[str, str]
+    storage: MemoryStorage = field(default_factory=MemoryStorage)
+
+    @property
+    def given(self) -> dict[str, str]:
+        return {k: v for k, v in {**TRIPS, **self.options, "path": "/t"}.items() if v}
+
+    @property
+    def by_hand(self) -> HoodieTable:
+        return HoodieTable("/t", self.given, storage=self.storage)
+
+    def upsert(self, *numbers: int) -> None:
+        for number in numbers:
+            self.by_hand.upsert(_ROWS[number])
+
+    def begin(self) -> tuple[Coordinator, Batch]:
+        parsed = WriteOptions.parse(self.given)
+        late = Coordinator(parsed, self.storage, SystemClock(), RandomIds())
+        return late, late.begin(_ROWS[9].schema)
+
+
+def _write(batch: Batch) -> TaskCommitMessage:
+    return write_task(batch, TaskId(), None, _ROWS[9].to_batches(), sole_writer=True)
+
+
+@pytest.mark.parametrize("policy", _POLICIES)
+@pytest.mark.parametrize("index", [{}, _BLOOM], ids=["bucket", "bloom"])
+def test_a_batch_that_began_before_the_retention_is_refused(
+    policy: str, index: dict[str, str]
+) -> None:
+    table = _Table({**_SHARED, **_POLICIES[policy], **index})
+    table.upsert(1)
+    late, batch = table.begin()
+    table.upsert(2, 3)
+    table.by_hand.clean()
+    # What it saw of the file groups is gone, so to it they look as if there were none.
+    message = _write(batch)
+    with pytest.raises(WriteConflictError, match=r"clean \d{17} took files of file group x/"):
+        late.commit([message])
+    late.abort([message])
+    assert found(table.by_hand) == [("a", "x", 3, 3.0), ("b", "x", 3, 3.0)]
+    table.upsert(4)
+    assert found(table.by_hand) == [("a", "x", 4, 4.0), ("b", "x", 4, 4.0)]
+
+
+def test_a_clean_whose_plan_is_gone_may_have_taken_anything() -> None:
+    table = _Table({**_SHARED, **_POLICIES["commits"]})
+    table.upsert(1, 2, 3)
+    late, batch = table.begin()
+    table.by_hand.clean()
+    message = _write(batch)
+    for path in table.storage.files:
+        if path.endswith(".clean.requested"):
+            table.storage.delete(path)
+    with pytest.raises(WriteConflictError, match="has a plan that tells nothing"):
+        late.commit([message])
+
+
+@pytest.mark.parametrize("mode", [{}, _SHARED], ids=["single", "several"])
+@pytest.mark.parametrize("policy", _POLICIES)
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_batch_goes_on_beside_a_clean_that_left_it_what_it_needs(
+    kind: str, policy: str, mode: dict[str, str]
+) -> None:
+    table = _Table({**mode, **_POLICIES[policy], TYPE: kind})
+    table.upsert(1, 2, 3)
+    late, batch = table.begin()
+    cleaned = table.by_hand.clean()
+    assert (cleaned is None) is (kind == "MERGE_ON_READ")
+    message = _write(batch)
+    assert table.by_hand.clean() is None  # beside the open instant
+    late.commit([message])
+    assert found(table.by_hand) == [("a", "x", 9, 9.0), ("b", "x", 9, 9.0)]
+
+
+@pytest.mark.parametrize("policy", _POLICIES)
+def test_an_open_instant_keeps_what_its_writer_may_look_at(policy: str) -> None:
+    table = _Table({**_SHARED, **_POLICIES[policy], **_BLOOM})
+    table.upsert(1, 2)
+    late, batch = table.begin()
+    message = _write(batch)
+    table.upsert(3, 4, 5)
+    cleaned = table.by_hand.clean()
+    assert (cleaned is None) is (policy == "commits")
+    second = {s.stat.prev_commit for s in message.statuses if s.stat.prev_commit != "null"}
+    listed = [path for path in table.storage.files if path.endswith(".parquet")]
+    assert second
+    assert all(any(f"_{time}.parquet" in path for path in listed) for time in second)
+    with pytest.raises(WriteConflictError, match="while this batch was written"):
+        late.commit([message])
+
+
+def _read(table: _Table, between: Callable[[], object]) -> int:
+    """Read a snapshot, something else being done once its timeline is loaded."""
+    snapshot = Snapshot.latest(table.storage)
+    between()
+    return snapshot.read().num_rows
+
+
+def test_a_reader_within_the_retention_goes_on() -> None:
+    table = _Table({"hoodie.clean.commits.retained": "2"})
+    table.upsert(1, 2, 3, 4)
+
+    def between() -> None:
+        table.upsert(5)
+        assert table.by_hand.clean() is not None
+
+    assert _read(table, between) == 2
+    assert table.by_hand.read().num_rows == 2
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_table_is_read_and_replaced_file_groups_go(kind: str) -> None:
+    table = _Table({**_POLICIES["commits"], TYPE: kind})
+    table.upsert(1)
+    table.by_hand.overwrite(_ROWS[2])
+    table.upsert(3)
+    plan = table.by_hand.clean()
+    assert plan is not None
+    assert not set(plan.paths) & set(table.storage.files)
+    assert found(table.by_hand) == [("a", "x", 3, 3.0), ("b", "x", 3, 3.0)]
+    table.upsert(4)
+    assert found(table.by_hand) == [("a", "x", 4, 4.0), ("b", "x", 4, 4.0)]
+    with pytest.raises(NotFoundError):
+        table.storage.read(plan.paths[0])
