@@ -11,6 +11,7 @@ from enum import Enum
 
 from hoodie_ds.config.given_options import GivenOptions
 from hoodie_ds.config.options import services as keys
+from hoodie_ds.config.options.cleaning import CLEAN_AUTOMATIC
 
 
 class Service(str, Enum):
@@ -49,10 +50,12 @@ class ServiceSwitches:
         streams = {
             Service.COMPACTION: compacts and not left_to_others,
             Service.COMPACTION_PLAN: (compacts if plans is None else plans) and not left_to_others,
+            Service.CLEAN: given.get_or_default(CLEAN_AUTOMATIC),
         }
         writes = {
             Service.COMPACTION: inline,
             Service.COMPACTION_PLAN: inline or inline_plan,
+            Service.CLEAN: given.get(CLEAN_AUTOMATIC) is True,
         }
         return cls(
             of_streams=frozenset(service for service, wanted in streams.items() if on and wanted),

@@ -15,6 +15,8 @@ from typing import Final
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.services.boundary import ServiceFailure, attempted
+from hoodie_ds.services.clean_planner import may_find_something, plan_clean
+from hoodie_ds.services.cleaning import clean, is_clean_due, pending_cleans
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.compaction.share import CompactionShare
@@ -23,6 +25,8 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
+
+_DELETED_AFTER_A_BATCH: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,23 @@ def _plan_compaction(after: AfterCommit) -> None:
         Compactor(after.context).schedule(only_if_due=True)
 
 
+def _clean(after: AfterCommit) -> None:
+    """Delete old files, if there may be any: so many of them that the next batch can wait."""
+    context, timeline, storage = after.context, after.timeline, after.table.storage
+    utc, now_ms = after.table.properties.timeline_in_utc, context.clock.now_ms()
+    rule = context.options.cleaning
+    if pending_cleans(timeline) or (
+        may_find_something(storage, timeline, rule, now_ms, utc)
+        and is_clean_due(context, timeline)
+        and plan_clean(after.table, timeline, rule, now_ms) is not None
+    ):
+        clean(context, most=_DELETED_AFTER_A_BATCH)
+
+
 SERVICES: Final[dict[Service, FollowUp]] = {
     Service.COMPACTION: _compact,
     Service.COMPACTION_PLAN: _plan_compaction,
+    Service.CLEAN: _clean,
 }
 """What does each service, if it is due."""
 

@@ -31,6 +31,8 @@ from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _LISTED_AT_ONCE: Final = 8
+_LOOKED_AT: Final = 8
+"""Commits by which a stream knows whether a plan may find anything."""
 _HOUR_MS: Final = 3_600_000
 _NEVER: Final = "9" * 18
 """Later than every instant time."""
@@ -132,6 +134,35 @@ def commits_since_last(storage: Storage, timeline: Timeline) -> int:
     return sum(1 for _ in later)
 
 
+def may_find_something(
+    storage: Storage, timeline: Timeline, options: CleaningOptions, now_ms: int, utc: bool
+) -> bool:
+    """Whether one of the last commits that need not be retained has superseded anything.
+
+    A look at a few commits, however large the table is: one to which rows are only added is never
+    planned for. What is passed over here is found once anything is superseded again.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        As it is now.
+    options : CleaningOptions
+        What is to stay.
+    now_ms : int
+        Milliseconds since the Unix epoch.
+    utc : bool
+        Whether instant times are in UTC.
+    """
+    limit = _NEVER
+    if options.policy is not CleaningPolicy.KEEP_LATEST_FILE_VERSIONS:
+        earliest = earliest_to_retain(timeline, options, now_ms, utc)
+        limit = "" if earliest is None else padded(earliest.time)
+    older = (i for i in timeline.commits_backwards() if padded(i.time) < limit)
+    return any(any(_superseding(storage, commit)) for commit in islice(older, _LOOKED_AT))
+
+
 def last_clean(storage: Storage, timeline: Timeline) -> CleanMetadata | None:
     """Return what the newest completed clean says; None if there is none, or it says nothing.
 
@@ -146,6 +177,15 @@ def last_clean(storage: Storage, timeline: Timeline) -> CleanMetadata | None:
     path = instant_path(cleans[-1])
     data = storage.read(path)
     return CleanMetadata.from_bytes(data, path) if data else None
+
+
+def _superseding(storage: Storage, instant: Instant) -> Iterator[str]:
+    """Partitions in which a commit began new versions of file groups, or replaced them."""
+    commit = read_commit(storage, instant)
+    yield from commit.replaced
+    for stat in commit.stats:
+        if stat.log is None and (commit.is_rewrite or stat.prev_commit != "null"):
+            yield stat.partition_path
 
 
 def _since(timeline: Timeline, start: str) -> Iterator[Instant]:
@@ -239,15 +279,7 @@ class _Planner:
         if last.savepoints - set(self.savepoints):
             return None  # what a deleted savepoint kept
         commits = (i for i in _since(self.timeline, last.earliest) if padded(i.time) < self._limit)
-        return sorted({partition for i in commits for partition in self._superseding(i)})
-
-    def _superseding(self, instant: Instant) -> Iterator[str]:
-        """Partitions in which a commit began new versions of file groups, or replaced them."""
-        commit = read_commit(self.storage, instant)
-        yield from commit.replaced
-        for stat in commit.stats:
-            if stat.log is None and (commit.is_rewrite or stat.prev_commit != "null"):
-                yield stat.partition_path
+        return sorted({partition for i in commits for partition in _superseding(self.storage, i)})
 
     def _superseded(self, partition: str, files: Iterable[FileStatus]) -> tuple[str, ...]:
         """Names of the files of a partition that are to go."""

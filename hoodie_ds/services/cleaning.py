@@ -32,7 +32,9 @@ _FEW: Final = 8
 """Files that are deleted one after the other: threads would cost more than they save."""
 
 
-def clean(context: ServiceContext, *, dry: bool = False) -> CleanerPlan | None:
+def clean(
+    context: ServiceContext, *, dry: bool = False, most: int | None = None
+) -> CleanerPlan | None:
     """Delete the files that nobody needs any more.
 
     Parameters
@@ -41,11 +43,13 @@ def clean(context: ServiceContext, *, dry: bool = False) -> CleanerPlan | None:
         Where and how; its options say what is to stay.
     dry : bool
         Whether to plan alone.
+    most : int, optional
+        How many files of a plan are deleted now; whoever cleans next goes on with it.
 
     Returns
     -------
     CleanerPlan or None
-        What was deleted, or would be; None if there was nothing.
+        What was deleted, or would be; None if there was nothing new.
 
     Raises
     ------
@@ -59,7 +63,7 @@ def clean(context: ServiceContext, *, dry: bool = False) -> CleanerPlan | None:
     table = context.open_table()
     if dry:
         return _plan(context, table, load_timeline(table.storage))
-    finish_cleans(table, context.clock)
+    finish_cleans(table, context.clock, most)
     planned: CleanerPlan | None = None
 
     def plan(timeline: Timeline, _: str) -> bytes | None:
@@ -69,7 +73,7 @@ def clean(context: ServiceContext, *, dry: bool = False) -> CleanerPlan | None:
 
     context.schedule(context.action(table, Action.CLEAN, "CLEAN"), plan)
     # Also one that another process has planned meanwhile; it is what is due.
-    finish_cleans(table, context.clock)
+    finish_cleans(table, context.clock, most)
     return planned
 
 
@@ -92,7 +96,7 @@ def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
     return tuple(i for i in timeline.pending if i.action is Action.CLEAN)
 
 
-def finish_cleans(table: Table, clock: Clock) -> None:
+def finish_cleans(table: Table, clock: Clock, most: int | None = None) -> None:
     """Execute the cleans that are pending, also those of other engines.
 
     Parameters
@@ -101,6 +105,8 @@ def finish_cleans(table: Table, clock: Clock) -> None:
         The table.
     clock : Clock
         Measures how long it takes.
+    most : int, optional
+        See `clean`.
 
     Raises
     ------
@@ -112,14 +118,16 @@ def finish_cleans(table: Table, clock: Clock) -> None:
     timeline = load_timeline(table.storage)
     for instant in pending_cleans(timeline):
         refuse_restore(table.storage.root, timeline)
-        _execute(table.storage, timeline, instant, clock)
+        _execute(table.storage, timeline, instant, clock, most)
 
 
 def _plan(context: ServiceContext, table: Table, timeline: Timeline) -> CleanerPlan | None:
     return plan_clean(table, timeline, context.options.cleaning, context.clock.now_ms())
 
 
-def _execute(storage: Storage, timeline: Timeline, instant: Instant, clock: Clock) -> None:
+def _execute(
+    storage: Storage, timeline: Timeline, instant: Instant, clock: Clock, most: int | None
+) -> None:
     started_ms = clock.now_ms()
     path = instant_path(instant.at(State.REQUESTED))
     try:
@@ -134,7 +142,12 @@ def _execute(storage: Storage, timeline: Timeline, instant: Instant, clock: Cloc
         storage.delete(path)
         return
     _put_again(storage, instant.at(State.INFLIGHT), b"")
-    _delete_all(storage, plan.paths)
+    paths: Sequence[str] = plan.paths
+    if most is not None and len(paths) > most:
+        paths = _still_there(storage, plan)
+    _delete_all(storage, paths[:most])
+    if most is not None and len(paths) > most:
+        return  # whoever comes next goes on
     taken_ms = max(0, clock.now_ms() - started_ms)
     _put_again(storage, instant.at(State.COMPLETED), plan.done(instant.time, taken_ms))
 
@@ -147,6 +160,12 @@ def _delete_all(storage: Storage, paths: Sequence[str]) -> None:
     with ThreadPoolExecutor(_DELETED_AT_ONCE, "hoodie-clean") as pool:
         for _ in pool.map(storage.delete, paths):
             pass
+
+
+def _still_there(storage: Storage, plan: CleanerPlan) -> list[str]:
+    """Files of a plan that an earlier part of its execution has not deleted."""
+    there = {status.path for partition in plan.files for status in storage.list(partition)}
+    return [path for path in plan.paths if path in there]
 
 
 def _put_again(storage: Storage, instant: Instant, body: bytes) -> None:

@@ -16,7 +16,8 @@ def _hours(text: str) -> int | None:
 CLEAN_AUTOMATIC: Final = Option(
     "hoodie.clean.automatic",
     BOOLEAN,
-    "Whether a stream has its table cleaned; a clean by hand needs no option.",
+    "Whether a stream has its table cleaned after its commits; a batch write does so where this is "
+    "given as true. A clean by hand needs no option.",
     True,
     aliases=("clean.async.enabled",),
 )

@@ -40,7 +40,23 @@ def test_a_stream_compacts_unless_it_is_told_not_to(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        ({}, {Service.CLEAN}),
+        ({"hoodie.clean.automatic": "false"}, set()),
+        ({"clean.async.enabled": "false"}, set()),
+        ({"hoodie.table.services.enabled": "false"}, set()),
+    ],
+)
+def test_a_stream_cleans_unless_it_is_told_not_to(
+    options: dict[str, str], expected: set[Service]
+) -> None:
+    assert _services(True, **options) - COMPACTION == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
         ({}, set()),
+        ({"hoodie.clean.automatic": "true"}, {Service.CLEAN}),
         ({ASYNC: "true"}, set()),
         ({"hoodie.compact.inline": "true"}, COMPACTION),
         ({"hoodie.compact.schedule.inline": "true"}, {Service.COMPACTION_PLAN}),
