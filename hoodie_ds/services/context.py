@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
+from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -65,6 +66,13 @@ class ServiceContext:
         """
         table = open_table(self.storage)
         table.properties.check_writable()
+        if table.properties.metadata_partitions:
+            partitions = ", ".join(table.properties.metadata_partitions)
+            raise UnsupportedTableError(
+                f"table {table.properties.name!r} has a metadata table ({partitions}), which this "
+                "release cannot keep up to date; write to the table with hoodie.metadata.enable = "
+                "false first, which drops it as Hudi does"
+            )
         return table
 
     def action(self, table: Table, action: Action, operation_type: str) -> PendingAction:

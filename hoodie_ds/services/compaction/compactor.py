@@ -239,8 +239,6 @@ class Compactor:
         timeline = load_timeline(storage)
         if not timeline.is_pending(instant.time):
             return  # others have completed it, or `complete` tells what became of it
-        with suppress(AlreadyExistsError):
-            storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), b"")
         executor = CompactionExecutor(self.context, self.table, instant.time, timeline)
         for operation in plan.operations:
             executor.execute(operation)
@@ -306,8 +304,10 @@ class Compactor:
         results = checked_results(PlannedSlices(view, time), plan)
         if results is None:
             return False
-        body = self._manifest(timeline, time, results)
         instant = pending.inflight(time)
+        with suppress(AlreadyExistsError):
+            storage.put_if_absent(instant_path(instant), b"")
+        body = self._manifest(timeline, time, results)
         if not exclusion.append(Outcome.COMPLETE, instant):
             return None
         finish(storage, instant, body)

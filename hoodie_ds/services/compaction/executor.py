@@ -173,11 +173,13 @@ class CompactionExecutor:
         named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
         # Of one that was archived since, nothing tells by now which files it names.
         if ended is not None or not timeline.is_committed(self.time):
-            if result.status is not None and result.status.stat.path not in named:
-                _delete(storage, result)
+            _delete(storage, result, named)
             storage.delete(temp_folder(self.time))
 
 
-def _delete(storage: Storage, result: CompactionResult) -> None:
-    if result.status is not None:
+def _delete(
+    storage: Storage, result: CompactionResult, named: frozenset[str] = frozenset()
+) -> None:
+    """Delete the base file of a result, unless a commit names it."""
+    if result.status is not None and result.status.stat.path not in named:
         storage.delete(result.status.stat.path)
