@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from hoodie_ds.services.clustering.clusterer import Clusterer, Clustering
 from hoodie_ds.services.compaction.compactor import Compaction, Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
@@ -82,6 +83,35 @@ class TableServices(ABC):
             The compaction failed; the rows are as before, and what is planned stays planned.
         """
         return Compactor(self._services(options)).compact(dry, only_if_due)
+
+    def cluster(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> tuple[Clustering, ...]:
+        """Rewrite small file groups into larger ones, sorted by option; the rows stay as they are.
+
+        Clusterings that were planned before, by whichever engine, are carried out first. Writers
+        go on meanwhile, but for those to the same file groups.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.clustering.plan.strategy.sort.columns``.
+        dry : bool
+            Whether only to say what would be done.
+
+        Returns
+        -------
+        tuple of Clustering
+            What was done, or would be.
+
+        Raises
+        ------
+        UnsupportedTableError
+            The table has a bucket index.
+        HoodieError
+            The clustering failed; the rows are as before, and what is planned stays planned.
+        """
+        return Clusterer(self._services(options)).cluster(dry)
 
     def delete_savepoint(self, instant: str) -> None:
         """Let cleans take the files of a savepoint again; the commit itself stays.

@@ -134,6 +134,21 @@ def compaction_claim_path(time: str, attempt: str, partition_path: str, file_id:
     return f"{temp_folder(time)}/taken/{attempt}_{partition}_{file_id}"
 
 
+def clustered_path(time: str, number: int, digest: str) -> str:
+    """Path of what a clustering has made of a group of its plan, before it is complete.
+
+    Parameters
+    ----------
+    time : str
+        Instant time of the clustering.
+    number : int
+        Of the group in the plan.
+    digest : str
+        Of the committed files that the group was made of.
+    """
+    return f"{temp_folder(time)}/clustered/{number}_{digest}.json"
+
+
 def marker_path(time: str, file_path: str, kind: str) -> str:
     """Path of the marker that announces a data file.
 

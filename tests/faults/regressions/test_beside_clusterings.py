@@ -19,7 +19,7 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 from tests.faults import foreign
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.golden.golden_tables import unzip_table
-from tests.tables import KEY, PARTITION, TYPE, TYPES, trips
+from tests.tables import TRIPS, TYPE, TYPES, trips
 
 STRATEGY = "hoodie.clustering.updates.strategy"
 _PACKAGE = "org.apache.hudi.client.clustering.update.strategy."
@@ -27,7 +27,8 @@ ALLOW = {
     STRATEGY: f"{_PACKAGE}SparkAllowUpdateStrategy",
     "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
 }
-BY_KEY = {"hoodie.table.name": "trips", KEY: "id", PARTITION: "city", "precombine.field": "ts"}
+INDEX = "hoodie.index.type"
+BY_KEY = {**TRIPS, INDEX: "BLOOM"}
 MODES = {"single": {}, "several": {MODE: SEVERAL}}
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
 UPDATE = trips(("0", "x", 1, 1.0))

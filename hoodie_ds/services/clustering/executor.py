@@ -1,0 +1,235 @@
+"""Rewriting the rows of one group of a plan into new file groups.
+
+The rows are those that a snapshot query returns of the group, by the same reader. They keep their
+commit times and sequence numbers. Where they are to be sorted, those of a group are in memory
+together, which the plan's largest size of a group bounds; otherwise they pass through in pieces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import LayoutStrategy, LogBlockFormat
+from hoodie_ds.config.options.clustering import CLUSTERING_COLUMNS, LAYOUT_STRATEGY
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
+from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.index.choice import bloom_params, has_bloom_filter
+from hoodie_ds.meta_columns import FILE_NAME, with_meta_columns
+from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.services.clustering.inputs import GroupInput
+from hoodie_ds.services.clustering.layout import check_sortable, in_order
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.clustering_plan import CLUSTER, ClusteringPlan
+from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY, CommitMetadata
+from hoodie_ds.timeline.paths import clustered_path, temp_folder
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+
+_ROW_GROUP_SHARE: Final = 8
+"""Part of a task's memory that one row group may take, as in writes."""
+
+
+@dataclass(frozen=True)
+class ClusteringExecutor:
+    """Rewrites groups of one plan; several may do so at the same time.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    table : Table
+        The table.
+    time : str
+        Instant time of the plan.
+    plan : ClusteringPlan
+        What is to be rewritten.
+    timeline : Timeline
+        The table as it is rewritten; the plan is pending there.
+    attempt : str
+        A text that no other attempt has.
+    """
+
+    context: ServiceContext
+    table: Table
+    time: str
+    plan: ClusteringPlan
+    timeline: Timeline
+    attempt: str
+
+    def execute(self, number: int, given: GroupInput) -> None:
+        """Rewrite a group, unless that is done already.
+
+        Parameters
+        ----------
+        number : int
+            Of the group in the plan, from 0.
+        given : GroupInput
+            Its slices.
+
+        Raises
+        ------
+        CorruptFileError
+            A file is damaged.
+        SchemaError
+            A sort column is missing, or its values have no order.
+        MergeHookError
+            The user's merge function failed.
+        """
+        storage, path = self.table.storage, clustered_path(self.time, number, given.digest)
+        if read_result(storage, path) is not None:
+            return
+        partition = next((s.partition_path for s in self.plan.groups[number].slices), "")
+        statuses = self._rewritten(self._write_context(number, partition), partition, given)
+        try:
+            storage.put_if_absent(path, _result(statuses).to_bytes())
+        except AlreadyExistsError:
+            first = read_result(storage, path)
+            if first is not None:
+                _delete(storage, {s.stat.path for s in statuses} - first.file_paths)
+        self._take_back_if_late(statuses)
+
+    def _rewritten(
+        self, context: WriteContext, partition: str, given: GroupInput
+    ) -> list[WriteStatus]:
+        reader = Snapshot(
+            self.table,
+            self.timeline,
+            context.schema,
+            self.context.options.merge_hook,
+            self.context.options.verify_checksums,
+        ).reader()
+        others = [name for name in context.schema.names if name != FILE_NAME]
+        pieces = chain.from_iterable(reader.read(slice_, others) for slice_ in given.slices)
+        return _written(context, partition, self._in_order(pieces), self._target_bytes)
+
+    def _in_order(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        columns = self._sort_columns
+        if not columns:
+            yield from pieces
+            return
+        held = [rows for rows in pieces if rows.num_rows]
+        if held:
+            rows = pa.concat_tables(held)
+            check_sortable(rows.schema, columns)
+            yield from in_order(rows, columns, self._layout)
+
+    @property
+    def _target_bytes(self) -> int:
+        return self.context.options.clustering.target_file_bytes
+
+    @property
+    def _sort_columns(self) -> tuple[str, ...]:
+        named = self.plan.strategy_params.get(CLUSTERING_COLUMNS.key) or ""
+        return tuple(name.strip() for name in named.split(",") if name.strip())
+
+    @property
+    def _layout(self) -> LayoutStrategy:
+        """As the plan says; plans of Hudi's leave it to the options of those who execute them."""
+        named = self.plan.strategy_params.get(LAYOUT_STRATEGY.key)
+        return LayoutStrategy(named) if named else self.context.options.clustering.layout
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        columns = table_schema(self.table, self.timeline)
+        assert columns is not None, self.time  # the slices were committed with one
+        return with_meta_columns(columns)
+
+    def _write_context(self, number: int, partition: str) -> WriteContext:
+        options, properties = self.context.options, self.table.properties
+        context = WriteContext(
+            storage=self.table.storage,
+            instant_time=self.time,
+            task_partition=number,
+            batch_attempt=self.attempt,
+            task_attempt="",
+            schema=self._schema,
+            avro_schema=arrow_to_avro(self._schema, properties.name),
+            codec=options.parquet_codec.value,
+            row_group_bytes=min(
+                options.parquet_block_bytes, options.task_max_bytes // _ROW_GROUP_SHARE
+            ),
+            log_block_bytes=options.log_block_max_bytes,
+            log_block_format=LogBlockFormat.PARQUET,
+            has_keys=bool(properties.record_key_fields),
+        )
+        if has_bloom_filter(new_group(context, partition, 0), properties, options):
+            return replace(context, bloom=bloom_params(options))
+        return context
+
+    def _take_back_if_late(self, statuses: Iterable[WriteStatus]) -> None:
+        """Delete what came after the clustering had ended: nothing else would find it."""
+        storage, timeline = self.table.storage, load_timeline(self.table.storage)
+        if timeline.is_pending(self.time):
+            return
+        ended = timeline.commit_at(self.time)
+        if ended is None and timeline.is_committed(self.time):
+            return  # of one that was archived since, nothing tells by now which files it names
+        named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
+        _delete(storage, {status.stat.path for status in statuses} - named)
+        storage.delete(temp_folder(self.time))
+
+
+def read_result(storage: Storage, path: str) -> CommitMetadata | None:
+    """Return which files a group was rewritten into; None if it was not, or that is damaged."""
+    with suppress(NotFoundError, CorruptFileError):
+        return CommitMetadata.from_bytes(storage.read(path), path)
+    return None
+
+
+def _result(statuses: Iterable[WriteStatus]) -> CommitMetadata:
+    ordered = sorted(statuses, key=lambda status: status.stat.path)
+    checksums = {status.stat.path: status.checksum for status in ordered}
+    stats = tuple(status.stat for status in ordered)
+    return CommitMetadata(stats, CLUSTER, {CHECKSUMS_KEY: json.dumps(checksums)})
+
+
+def _written(
+    context: WriteContext, partition: str, pieces: Iterable[pa.Table], target_bytes: int
+) -> list[WriteStatus]:
+    """Begin as many file groups as stored rows need, each up to a size on storage."""
+    statuses: list[WriteStatus] = []
+    handle: CreateHandle | None = None
+    try:
+        for rows in (part for piece in pieces for part in _cut(piece, target_bytes)):
+            if handle is None:
+                handle = CreateHandle(context, new_group(context, partition, len(statuses)))
+            handle.keep(rows)
+            if handle.pending_bytes >= target_bytes:
+                handle.flush()  # its size on storage is known only then
+            if handle.bytes_written >= target_bytes:
+                statuses.append(_closed(handle))
+                handle = None
+    except BaseException as error:
+        if handle is not None:
+            handle.discard(error)
+        raise
+    return statuses if handle is None else [*statuses, _closed(handle)]
+
+
+def _closed(handle: CreateHandle) -> WriteStatus:
+    status = handle.close()  # to the file group all rows are new
+    return replace(status, stat=replace(status.stat, num_inserts=status.stat.num_writes))
+
+
+def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Cut rows into parts of about so many Arrow bytes; nothing of no rows."""
+    step = max(1, rows.num_rows * size // max(1, rows.nbytes))
+    for start in range(0, rows.num_rows, step):
+        yield rows.slice(start, step)
+
+
+def _delete(storage: Storage, paths: Iterable[str]) -> None:
+    for path in sorted(paths):
+        storage.delete(path)

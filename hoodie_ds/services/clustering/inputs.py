@@ -1,0 +1,102 @@
+"""What a group of a plan has for rows at one moment: the newest slices of its file groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import xxhash
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import newest_commit_of, newest_files
+from hoodie_ds.timeline.clustering_plan import ClusteringGroup
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInput:
+    """The slices of one group of a plan.
+
+    Parameters
+    ----------
+    slices : tuple of FileSlice
+        In the plan's order; without file groups that were replaced since.
+    digest : str
+        Of the committed files in them: it changes with any commit to them.
+    """
+
+    slices: tuple[FileSlice, ...]
+    digest: str
+
+
+class PlanInputs:
+    """What the groups of a plan have for rows.
+
+    Parameters
+    ----------
+    view : FileSystemView
+        The table at that moment.
+    groups : sequence of ClusteringGroup
+        Groups of the plan.
+    """
+
+    def __init__(self, view: FileSystemView, groups: Sequence[ClusteringGroup]) -> None:
+        self._view = view
+        self._groups = groups
+        paths = {one.partition_path for group in groups for one in group.slices}
+        listed = [status for path in sorted(paths) for status in view.storage.list(path)]
+        self.files: list[FileStatus] = [status for status in listed if status.folder in paths]
+        self._slices = {slice_.group: slice_ for slice_ in view.slices_among(self.files)}
+
+    @property
+    def storage(self) -> Storage:
+        """The table's storage."""
+        return self._view.storage
+
+    def of(self, number: int) -> GroupInput:
+        """Return what the group with a number, from 0, has.
+
+        Raises
+        ------
+        CorruptFileError
+            A file that a commit names is missing.
+        """
+        wanted = [FileGroupId(s.partition_path, s.file_id) for s in self._groups[number].slices]
+        slices = tuple(self._slices[group] for group in wanted if group in self._slices)
+        self._check_nothing_is_missing(wanted)
+        committed = sorted(file for slice_ in slices for file in self._committed(slice_))
+        return GroupInput(slices, xxhash.xxh3_64_hexdigest("\n".join(committed).encode()))
+
+    def _committed(self, slice_: FileSlice) -> Iterable[str]:
+        """Committed files of a slice; log files may grow, if other engines write them."""
+        view = self._view
+        if slice_.base is not None:
+            yield slice_.base.path
+        for log in slice_.logs:
+            commit = newest_commit_of(view.storage, view.timeline, log)
+            if commit is not None and log.path in commit.stats:
+                yield f"{log.path} {commit.stats[log.path].file_size_bytes}"
+
+    def _check_nothing_is_missing(self, groups: Sequence[FileGroupId]) -> None:
+        there = {status.path for status in self.files}
+        for group in groups:
+            for path in sorted(self._named.get(group, set()) - there):
+                raise CorruptFileError(
+                    f"{self._view.storage.root}/{path} is missing, which a clustering is to "
+                    "rewrite; restore it from a copy before going on"
+                )
+
+    @cached_property
+    def _named(self) -> dict[FileGroupId, set[str]]:
+        """Files that commits name, of the newest slices."""
+        found: dict[FileGroupId, set[str]] = {}
+        for path in newest_files(self._view.storage, self._view.timeline):
+            folder, _, name = path.rpartition("/")
+            file = BaseFileName.parse(name) or LogFileName.parse(name)
+            if file is not None:
+                found.setdefault(FileGroupId(folder, file.file_id), set()).add(path)
+        return found
