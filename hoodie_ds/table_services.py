@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from hoodie_ds.services.archive_planner import ArchivePlan
+from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.clustering.clusterer import Clusterer, Clustering
 from hoodie_ds.services.compaction.compactor import Compaction, Compactor
 from hoodie_ds.services.context import ServiceContext
@@ -127,6 +129,29 @@ class TableServices(ABC):
             There is no such savepoint, or a restore is pending.
         """
         delete_savepoint(self._services(), instant)
+
+    def archive(self, *, dry: bool = False) -> ArchivePlan:
+        """Move the oldest instants off the active timeline into Hudi's archive, if it is too long.
+
+        The options ``hoodie.keep.max.commits`` and ``hoodie.keep.min.commits`` say how many may be
+        there, and how many are left. What is archived stays part of the table.
+
+        Parameters
+        ----------
+        dry : bool
+            Whether to change nothing, and only say what would be archived.
+
+        Returns
+        -------
+        ArchivePlan
+            The instants that were archived, or would be.
+
+        Raises
+        ------
+        HoodieError
+            The archive was refused or failed; what was begun the next one finishes.
+        """
+        return archive(self._services(), dry=dry)
 
     @abstractmethod
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
+from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.clustering_options import ClusteringOptions
@@ -88,6 +89,8 @@ class WriteOptions:
         Which old files a clean deletes.
     compaction : CompactionOptions
         When file groups are compacted, and which.
+    archiving : ArchivingOptions
+        Which instants leave the active timeline.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     extra_metadata : mapping of str to str
@@ -163,6 +166,7 @@ class WriteOptions:
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
     cleaning: CleaningOptions = field(default_factory=CleaningOptions)
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
+    archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -260,15 +264,23 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         allow_non_atomic_storage=given.get_or_default(write_keys.ALLOW_NON_ATOMIC_STORAGE),
         verify_checksums=given.get_or_default(write_keys.VERIFY_CHECKSUMS),
         storage_retry_ms=given.get_or_default(write_keys.RETRY_DEADLINE_MS),
-        services=ServiceSwitches.of(given),
         concurrency=Concurrency.of(given),
-        clustering=ClusteringOptions.of(given),
-        cleaning=CleaningOptions.of(given),
-        compaction=CompactionOptions.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),
     )
-    return _with_index(options, given)
+    return _with_services(_with_index(options, given), given)
+
+
+def _with_services(options: WriteOptions, given: GivenOptions) -> WriteOptions:
+    cleaning = CleaningOptions.of(given)
+    return replace(
+        options,
+        services=ServiceSwitches.of(given),
+        clustering=ClusteringOptions.of(given),
+        cleaning=cleaning,
+        compaction=CompactionOptions.of(given),
+        archiving=ArchivingOptions.of(given, cleaning),
+    )
 
 
 def _with_index(options: WriteOptions, given: GivenOptions) -> WriteOptions:

@@ -22,14 +22,11 @@ from typing import Final
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
+from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY, PENDING_KEY
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import DECISIONS, commit_path, numbered_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.decision_log import newest_decision
-
-PENDING_KEY: Final = "_hoodie_ds_pending"
-"""Key in the extra metadata of our commits: times of the instants that were pending beside it."""
 
 BATCH_KEY: Final = "_hoodie_ds_batch"
 """Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""

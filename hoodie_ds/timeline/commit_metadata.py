@@ -34,6 +34,9 @@ INPUTS_KEY: Final = "_hoodie_ds_inputs"
 DECISION_KEY: Final = "_hoodie_ds_turn"
 """Key in the extra metadata of our commits: the decision after which conflicts were looked for."""
 
+PENDING_KEY: Final = "_hoodie_ds_pending"
+"""Key in the extra metadata of our commits: times of the instants that were pending beside it."""
+
 DIGEST_KEY: Final = "_hoodie_ds_digest"
 """Key of the extra metadata of what we write: xxh64 of all that the body says."""
 

@@ -31,6 +31,7 @@ LEASES: Final = f"{LOCKS}/leases"
 DECISIONS: Final = f"{LOCKS}/turns"
 WRITERS: Final = f"{LOCKS}/writers"
 SUMMARIES: Final = f"{LOCKS}/summaries"
+UNDONE: Final = f"{LOCKS}/undone"
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
 _MARKER = ".marker."
@@ -104,6 +105,11 @@ def number_in(path: str) -> int | None:
 def writer_folder(name: str) -> str:
     """Folder of what is known of a writer that commits do not carry."""
     return f"{WRITERS}/{xxhash.xxh3_128_hexdigest(name.encode())}"
+
+
+def undone_path(time: str) -> str:
+    """Path of the mark that an instant was rolled back by a rollback that is archived."""
+    return f"{UNDONE}/{time}"
 
 
 def aborted_path(time: str) -> str:

@@ -1,13 +1,20 @@
-"""Which instants were rolled back, as the plans of rollbacks on the timeline say."""
+"""Which instants were rolled back, as the plans of rollbacks on the timeline say.
+
+A rollback that is archived leaves a mark with the time of the instant that it has undone. Without
+it, a file that a late task of that instant brings would count as one of an archived commit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 
-from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import UNDONE, instant_path, undone_path
 from hoodie_ds.timeline.rollback_metadata import rolled_back_time
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -29,9 +36,61 @@ def target_of(storage: Storage, rollback: Instant) -> str | None:
 
 
 def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
-    """Whether a rollback of an instant was begun or done, though it may be pending again."""
+    """Whether a rollback of an instant was begun or done, though it may be pending again.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is looked at.
+    time : str
+        The instant's time.
+    """
     later = (rollback for rollback in timeline.rollbacks if rollback.time > time)
-    return any(_kept_target(storage, rollback) == time for rollback in later)
+    if any(_kept_target(storage, rollback) == time for rollback in later):
+        return True
+    return timeline.starts_after(time) and time in _remembered(storage, timeline)
+
+
+def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
+    """Leave a mark of what rollbacks have undone, before they are archived.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    rollbacks : iterable of Instant
+        Completed rollbacks.
+    """
+    for rollback in rollbacks:
+        time = target_of(storage, rollback)
+        if time is not None:
+            with suppress(AlreadyExistsError):
+                storage.put_if_absent(undone_path(time), b"")
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The marks that there were when a timeline was looked at."""
+
+    timeline: Timeline | None = None
+    times: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=8)
+def _memory(storage: Storage) -> _Memory:
+    return _Memory()
+
+
+def _remembered(storage: Storage, timeline: Timeline) -> frozenset[str]:
+    """Times of instants whose rollbacks are archived; looked up once for each timeline."""
+    memory = _memory(storage)
+    if memory.timeline is not timeline:
+        listed = storage.list(UNDONE)
+        memory.times = frozenset(status.path.rpartition("/")[2] for status in listed)
+        memory.timeline = timeline
+    return memory.times
 
 
 def _kept_target(storage: Storage, rollback: Instant) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_NO_SERVICE: Final = "no such table service runs here; another engine compacts and archives"
+_NO_SERVICE: Final = "no such table service runs here"
 _CLEAN: Final = "tunes how Hudi's engine cleans; a clean here does without"
 _NO_METADATA_TABLE: Final = "no metadata table is written here"
 _NO_SYNC: Final = "nothing is synced to a catalog here; the table is found by its path"
@@ -71,7 +71,6 @@ _KEYS_BY_REASON: Final = {
         index.rli.cache.size index.rli.lookup.minibatch.size index.rli.write.buffer.size
     """,
     _NO_SERVICE: """
-        hoodie.keep.min.commits hoodie.keep.max.commits hoodie.commits.archival.batch
         hoodie.fail.on.timeline.archiving
         hoodie.fail.writes.on.inline.table.service.exception
         hoodie.table.services.incremental.enabled
@@ -79,7 +78,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.precommit.validators.failure.policy
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
         compaction.max_memory compaction.timeout.seconds compaction.tasks
-        archive.min_commits archive.max_commits
         clustering.schedule.enabled clustering.async.enabled
         clustering.delta_commits clustering.tasks
     """,

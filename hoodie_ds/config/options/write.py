@@ -33,6 +33,7 @@ from hoodie_ds.config.option import (
     Option,
     choice,
 )
+from hoodie_ds.config.options.archiving import ARCHIVING_OPTIONS
 from hoodie_ds.config.options.cleaning import CLEANING_OPTIONS
 from hoodie_ds.config.options.clustering import CLUSTERING_OPTIONS
 from hoodie_ds.config.options.compaction import COMPACTION_OPTIONS
@@ -392,6 +393,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     *CLUSTERING_OPTIONS,
     *CLEANING_OPTIONS,
     *COMPACTION_OPTIONS,
+    *ARCHIVING_OPTIONS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

@@ -16,7 +16,7 @@ import fastavro
 from fastavro.schema import SchemaParseException
 
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
-from hoodie_ds.formats.avro.decode import DatumReader
+from hoodie_ds.formats.avro.decode import DatumReader, damage_in
 from hoodie_ds.formats.avro.tree import parse_avro
 
 _MAGIC: Final = b"Obj\1"
@@ -64,6 +64,39 @@ def write_record(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
     key = b"avro.schema"
     header = [_MAGIC, _varint(1), _varint(len(key)), key, _varint(len(text)), text, b"\0", sync]
     return b"".join([*header, _varint(1), _varint(len(datum)), datum, sync])
+
+
+class DatumWriter:
+    """Writes single records of one Avro schema, without a container.
+
+    Parameters
+    ----------
+    schema : str
+        Avro JSON of a record.
+    """
+
+    def __init__(self, schema: str) -> None:
+        self._schema = fastavro.parse_schema(json.loads(schema))
+
+    def write(self, record: Mapping[str, Any], name: str) -> bytes:
+        """Return the Avro binary of a record; fields that the schema lacks are left out.
+
+        Parameters
+        ----------
+        record : mapping
+            Value of every field; one that has a default, or may be null, may be missing.
+        name : str
+            The file that the values come from, for errors.
+
+        Raises
+        ------
+        CorruptFileError
+            A value is not what the schema has there.
+        """
+        body = io.BytesIO()
+        with damage_in(name):
+            fastavro.schemaless_writer(body, self._schema, dict(record))
+        return body.getvalue()
 
 
 def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.replay.replay import total_digest
-from hoodie_ds.sink.replay_guard import BATCH_KEY, PENDING_KEY, ReplayGuard
+from hoodie_ds.sink.replay_guard import BATCH_KEY, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.commit_metadata import (
     CHECKSUMS_KEY,
+    PENDING_KEY,
     SCHEMA_KEY,
     CommitMetadata,
     WriteStat,

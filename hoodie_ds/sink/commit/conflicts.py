@@ -26,12 +26,11 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
-from hoodie_ds.sink.replay_guard import PENDING_KEY
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.timeline.clean_metadata import CleanerPlan
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import instant_path

@@ -1,0 +1,64 @@
+"""Which instants leave the active timeline, as the user said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.config.cleaning_options import CleaningOptions
+from hoodie_ds.config.enums import CleaningPolicy
+from hoodie_ds.config.given_options import GivenOptions
+from hoodie_ds.config.options import archiving as keys
+from hoodie_ds.config.options import cleaning as cleaning_keys
+from hoodie_ds.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivingOptions:
+    """How long the active timeline is. The defaults are those of Hudi's streaming sink in Flink.
+
+    Parameters
+    ----------
+    automatic : bool
+        Whether a stream has its timeline archived.
+    min_commits : int
+        Commits that stay, and cleans, and rollbacks.
+    max_commits : int
+        More than so many of them are too many.
+    entries_per_block : int
+        Of the archive.
+    beyond_savepoint : bool
+        Whether commits after the oldest savepoint are archived too.
+    """
+
+    automatic: bool = True
+    min_commits: int = 40
+    max_commits: int = 50
+    entries_per_block: int = 10
+    beyond_savepoint: bool = False
+
+    @classmethod
+    def of(cls, given: GivenOptions, cleaning: CleaningOptions) -> ArchivingOptions:
+        """Take the options out of those given, which note what is wrong.
+
+        As in Hudi more commits stay than a clean retains, or a clean would miss those between.
+        Where the user gave one of the two numbers alone, the other one follows.
+        """
+        fewest = given.get_or_default(keys.KEEP_MIN_COMMITS)
+        most = given.get_or_default(keys.KEEP_MAX_COMMITS)
+        if most <= fewest:
+            remedy = f"it must be more than {keys.KEEP_MIN_COMMITS.key} = {fewest}"
+            given.refuse(OptionError(keys.KEEP_MAX_COMMITS.key, most, remedy))
+        counts_commits = cleaning.policy is CleaningPolicy.KEEP_LATEST_COMMITS
+        if counts_commits and fewest <= cleaning.commits:
+            retained = cleaning_keys.COMMITS_RETAINED
+            if given.written(keys.KEEP_MIN_COMMITS) and given.written(retained):
+                remedy = f"it must be more than {retained.key} = {cleaning.commits}"
+                given.refuse(OptionError(keys.KEEP_MIN_COMMITS.key, fewest, remedy))
+            fewest, most = cleaning.commits + 1, cleaning.commits + 1 + most - fewest
+        return cls(
+            automatic=given.get_or_default(keys.ARCHIVE_AUTOMATIC),
+            min_commits=fewest,
+            max_commits=most,
+            entries_per_block=given.get_or_default(keys.ARCHIVAL_BATCH),
+            beyond_savepoint=given.get_or_default(keys.ARCHIVE_BEYOND_SAVEPOINT),
+        )

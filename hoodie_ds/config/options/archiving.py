@@ -1,0 +1,50 @@
+"""The options that say which instants leave the active timeline, and when."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, Option
+
+ARCHIVE_AUTOMATIC: Final = Option(
+    "hoodie.archive.automatic",
+    BOOLEAN,
+    "Whether a stream has its timeline archived; archiving by hand needs no option.",
+    True,
+)
+KEEP_MIN_COMMITS: Final = Option(
+    "hoodie.keep.min.commits",
+    POSITIVE_INT,
+    "How many commits archiving leaves on the active timeline; of cleans and of rollbacks as many.",
+    40,
+    aliases=("archive.min_commits",),
+)
+KEEP_MAX_COMMITS: Final = Option(
+    "hoodie.keep.max.commits",
+    POSITIVE_INT,
+    "How many commits, cleans or rollbacks the active timeline may have before the oldest of them "
+    "are archived.",
+    50,
+    aliases=("archive.max_commits",),
+)
+ARCHIVAL_BATCH: Final = Option(
+    "hoodie.commits.archival.batch",
+    POSITIVE_INT,
+    "Entries in one block of the archive; each instant has up to three.",
+    10,
+)
+ARCHIVE_BEYOND_SAVEPOINT: Final = Option(
+    "hoodie.archive.beyond.savepoint",
+    BOOLEAN,
+    "Whether commits after the oldest savepoint are archived too; those of savepoints stay.",
+    False,
+)
+
+ARCHIVING_OPTIONS: Final[tuple[Option[object], ...]] = (
+    ARCHIVE_AUTOMATIC,
+    KEEP_MIN_COMMITS,
+    KEEP_MAX_COMMITS,
+    ARCHIVAL_BATCH,
+    ARCHIVE_BEYOND_SAVEPOINT,
+)
+"""Every option of this module, in the order of the option table."""

@@ -1,0 +1,171 @@
+"""Which instants leave the active timeline: the oldest ones, where nothing asks for them any more.
+
+The rules are those of Hudi's ``HoodieTimelineArchiver``. A time before the active timeline counts
+as committed, so whatever is not settled about an instant keeps it there, and all later ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from hoodie_ds.config.archiving_options import ArchivingOptions
+from hoodie_ds.services.clean_planner import last_clean
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.timeline.commit_metadata import PENDING_KEY
+from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.decision_log import newest_decision
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePlan:
+    """What leaves the active timeline.
+
+    Parameters
+    ----------
+    instants : tuple of Instant
+        Completed instants, by time; all their files go.
+    """
+
+    instants: tuple[Instant, ...] = ()
+
+
+def is_archiving_due(timeline: Timeline, options: ArchivingOptions) -> bool:
+    """Whether there are too many commits, cleans or rollbacks, without a look at the storage."""
+    return any(len(found) > options.max_commits for found in _countable(timeline))
+
+
+def plan_archive(storage: Storage, timeline: Timeline, options: ArchivingOptions) -> ArchivePlan:
+    """Return what is to be archived.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        With all that was decided.
+    options : ArchivingOptions
+        How many commits, cleans and rollbacks stay.
+
+    Raises
+    ------
+    CorruptFileError
+        A commit or clean that has to be looked at is damaged.
+    """
+    if not is_archiving_due(timeline, options):
+        return ArchivePlan()
+    commits, *others = (_oldest(found, options) for found in _countable(timeline))
+    chosen = _commits(storage, timeline, options, commits) if commits else []
+    pending = padded(timeline.pending[0].time) if timeline.pending else ""
+    for found in others:
+        chosen += [i for i in found if not pending or padded(i.time) < pending]
+    return ArchivePlan(tuple(sorted(chosen, key=lambda instant: padded(instant.time))))
+
+
+def _countable(timeline: Timeline) -> list[tuple[Instant, ...]]:
+    """Commits, then cleans and rollbacks: each kind is counted on its own."""
+    kinds = (Action.CLEAN, Action.ROLLBACK)
+    others = [tuple(i for i in timeline.completed if i.action is kind) for kind in kinds]
+    return [tuple(timeline.commits), *others]
+
+
+def _oldest(found: tuple[Instant, ...], options: ArchivingOptions) -> tuple[Instant, ...]:
+    """Those that are too many."""
+    too_many = len(found) > options.max_commits
+    return found[: len(found) - options.min_commits] if too_many else ()
+
+
+def _commits(
+    storage: Storage, timeline: Timeline, options: ArchivingOptions, candidates: tuple[Instant, ...]
+) -> list[Instant]:
+    """The commits among those that are too many which nothing keeps."""
+    ends = [padded(time) for time in _kept_times(storage, timeline)]
+    savepoints = {savepoint.time for savepoint in timeline.savepoints}
+    if savepoints and not options.beyond_savepoint:
+        ends.append(padded(timeline.savepoints[0].time))
+    elif savepoints:  # those of savepoints stay, and as many others are left as before
+        others = (i for i in timeline.commits if i.time not in savepoints)
+        candidates = tuple(i for i, _ in zip(others, candidates, strict=False))
+    end = min(ends, default="")
+    before = takewhile(lambda instant: not end or padded(instant.time) < end, candidates)
+    return list(takewhile(lambda instant: not _hides(storage, timeline, instant), before))
+
+
+def _kept_times(storage: Storage, timeline: Timeline) -> Iterator[str]:
+    """Times of instants that stay, and with them all later ones."""
+    if timeline.pending:
+        first = timeline.pending[0].time
+        # As in Hudi the commit before it stays too: the instant goes by what it has seen.
+        older = (i for i in timeline.commits_backwards() if padded(i.time) < padded(first))
+        yield next((i.time for i in older), first)
+    newest = newest_decision(storage)
+    if newest is not None:
+        if newest.instant.action is not Action.SAVEPOINT:  # which has the time of an old commit
+            yield newest.instant.time
+        yield from _guarding(storage, timeline)
+
+
+def _guarding(storage: Storage, timeline: Timeline) -> Iterator[str]:
+    """Times of the commits from which a writer reads which batches are in the table.
+
+    The newest commit of ours names those that were pending beside it and completed later: it
+    cannot know of their batches.
+    """
+    for instant in timeline.commits_backwards():
+        pending = read_commit(storage, instant).extra.get(PENDING_KEY)
+        if pending is not None:
+            yield instant.time
+            yield from _completed_beside(storage, timeline, pending, {instant.time})
+            return
+
+
+def _completed_beside(
+    storage: Storage, timeline: Timeline, pending: str, seen: set[str]
+) -> Iterator[str]:
+    for time in pending.split():
+        instant = timeline.commit_at(time)
+        if instant is None or time in seen:
+            continue
+        seen.add(time)
+        yield time
+        further = read_commit(storage, instant).extra.get(PENDING_KEY, "")
+        yield from _completed_beside(storage, timeline, further, seen)
+
+
+def _hides(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
+    """Whether file groups that a commit has replaced would be seen again without it.
+
+    As in Hudi a clean has to have gone past it; and their files have to be gone.
+    """
+    if instant.action is not Action.REPLACE_COMMIT:
+        return False
+    replaced = commit_files(storage, instant).replaced
+    if not any(replaced.values()):
+        return False
+    cleaned = _cleaned_up_to(storage, timeline)
+    if not cleaned or padded(instant.time) >= padded(cleaned):
+        return True
+    for partition, ids in replaced.items():
+        for status in storage.list(partition):
+            name = status.path.rpartition("/")[2]
+            found = BaseFileName.parse(name) or LogFileName.parse(name)
+            if found is not None and found.file_id in ids:
+                return True
+    return False
+
+
+def _cleaned_up_to(storage: Storage, timeline: Timeline) -> str:
+    """Time before which no replaced file groups are left, says the last clean; empty without one.
+
+    One that goes by versions takes all that were replaced before it.
+    """
+    last = last_clean(storage, timeline)
+    cleans = [i.time for i in timeline.completed if i.action is Action.CLEAN]
+    if last is None or not cleans:
+        return ""
+    return last.earliest or cleans[-1]

@@ -1,0 +1,169 @@
+"""Archiving: the oldest instants leave the active timeline, once the archive has them.
+
+Readers and writers list the active timeline, so it has to stay short. Every step can be done again,
+by another process too: entries that come twice count once, and a file is deleted twice. What leaves
+goes in an order in which no moment looks wrong: of each instant the requested and inflight files
+before the completed one, or it would look unfinished; and the oldest instant first, or those
+before the hole would make it look as if it had never been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Final
+
+from hoodie_ds.errors import NotFoundError
+from hoodie_ds.services.archive_planner import ArchivePlan, is_archiving_due, plan_archive
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.table import Table, check_unchanged
+from hoodie_ds.timeline.archive.archived_timeline import put_archive_file
+from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_of
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import format_time
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.paths import HOODIE, instant_path
+from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.exclusive_commit import excluding
+from hoodie_ds.transaction.sweep import left_over, sweep
+
+_AT_ONCE: Final = 200
+"""Instants of one file of the archive: what they say is held in memory."""
+
+_COMPLETES_AS: Final = {
+    Action.COMPACTION: Action.COMMIT,
+    Action.LOG_COMPACTION: Action.DELTA_COMMIT,
+}
+
+
+def archive(context: ServiceContext, *, dry: bool = False) -> ArchivePlan:
+    """Archive the oldest instants, if there are too many.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how; its options say how many instants stay.
+    dry : bool
+        Whether to change nothing, and only say what would be archived.
+
+    Returns
+    -------
+    ArchivePlan
+        What was archived, or would be.
+
+    Raises
+    ------
+    TimelineError
+        A restore is pending.
+    CorruptFileError
+        A file of the timeline is damaged: it cannot be archived.
+    LockTimeoutError
+        Others held the table's lock all the time.
+    """
+    table, options = context.open_table(), context.options.archiving
+    storage = table.storage
+    if dry:
+        return plan_archive(storage, context.look(table), options)
+    pending = context.action(table, Action.COMMIT, "ARCHIVE")
+    if not is_archiving_due(pending.timeline, options):
+        return ArchivePlan()
+    with excluding(pending, context.clock, context.pauses) as exclusion:
+        found = left_over(storage)
+        timeline = exclusion.apply_pending(load_timeline(storage))
+        refuse_restore(storage.root, timeline)
+        check_unchanged(table)
+        plan = plan_archive(storage, timeline, options)
+        plan = _without_busy(table, timeline, plan, found)
+        for start in range(0, len(plan.instants), _AT_ONCE):
+            _archive(context, table, plan.instants[start : start + _AT_ONCE])
+        return plan
+
+
+def archive_if_due(context: ServiceContext, timeline: Timeline) -> None:
+    """Archive after a commit, if its timeline has become too long.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    timeline : Timeline
+        With the commit.
+
+    Raises
+    ------
+    HoodieError
+        As `archive`.
+    """
+    if is_archiving_due(timeline, context.options.archiving):
+        archive(context)
+
+
+def _without_busy(
+    table: Table, timeline: Timeline, plan: ArchivePlan, found: Mapping[str, frozenset[str]]
+) -> ArchivePlan:
+    """Delete what late tasks of the instants have left, which would count once they are archived.
+
+    An instant whose folder stays has a task at work; it stays too, with all later ones.
+    """
+    times = {instant.time for instant in plan.instants}
+    left = {time: paths for time, paths in found.items() if time in times}
+    if not left:
+        return plan
+    sweep(table, timeline, left)
+    busy = [time for time in left_over(table.storage) if time in times]
+    end = min(busy, default="")
+    return ArchivePlan(tuple(i for i in plan.instants if not end or i.time < end))
+
+
+def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...]) -> None:
+    storage = table.storage
+    files = _files(storage, instants)
+    entries = _entries(table, instants, files)
+    # Before their plans are gone: what late tasks of such instants bring must never count.
+    remember_undone(storage, (i for i in instants if i.action is Action.ROLLBACK))
+    folder = f"{HOODIE}/{table.properties.archive_folder}"
+    put_archive_file(storage, folder, entries, context.options.archiving.entries_per_block)
+    steps = [step for instant in instants for step in sorted(files[instant.time], key=_order)]
+    for step in steps:
+        if step.state is not State.COMPLETED:
+            storage.delete(instant_path(step))
+    for step in steps:
+        if step.state is State.COMPLETED:
+            storage.delete(instant_path(step))
+
+
+def _files(storage: Storage, instants: Iterable[Instant]) -> dict[str, dict[Instant, FileStatus]]:
+    """The files of instants on the active timeline, by instant time, each with its step."""
+    actions = {instant.time: instant.action for instant in instants}
+    found: dict[str, dict[Instant, FileStatus]] = {time: {} for time in actions}
+    for status in storage.list(V1.folder):
+        step = V1.parse(status.path.rpartition("/")[2])
+        if step is None or step.time not in actions:
+            continue
+        # A savepoint has the time of the commit that it keeps, and stays with it.
+        if _COMPLETES_AS.get(step.action, step.action) is actions[step.time]:
+            found[step.time][step] = status
+    return found
+
+
+def _entries(
+    table: Table, instants: Iterable[Instant], files: Mapping[str, Mapping[Instant, FileStatus]]
+) -> list[ArchivedEntry]:
+    """What the archive is to say of instants: an entry for each of their files."""
+    utc, entries = table.properties.timeline_in_utc, []
+    for instant in instants:
+        steps, plan = files[instant.time], b""
+        for step in sorted(steps, key=_order):
+            with suppress(NotFoundError):  # another archiver has it
+                body = table.storage.read(instant_path(step))
+                plan = body if step.state is State.REQUESTED else plan
+                written_ms = steps[step].modified_ms
+                transition = format_time(written_ms, utc) if written_ms else instant.time
+                entries.append(entry_of(step, body, plan, transition))
+    return entries
+
+
+def _order(step: Instant) -> int:
+    return list(State).index(step.state)

@@ -1,0 +1,144 @@
+"""The archived timeline of table version 6: ``.hoodie/<folder>/.commits_.archive.<n>_1-0-1``.
+
+Each file is a log of Avro blocks. A run of an archiver puts one file, whole and under the next
+number, before it takes anything off the active timeline. An archiver that was killed in between
+archives the same instants again: of entries for one state of one instant, one counts.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Final
+
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.formats.avro.decode import DatumReader
+from hoodie_ds.formats.avro.tree import parse_avro
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_schema, parse_entry
+from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.instant_time import padded
+
+_NAME: Final = re.compile(r"\.commits_\.archive\.([0-9]{1,9})(_[0-9]+-[0-9]+-[0-9]+)?")
+_CONTENT_VERSION: Final = 3
+_TWO_INTS: Final = struct.Struct(">ii")
+_INT: Final = struct.Struct(">i")
+
+
+def put_archive_file(
+    storage: Storage, folder: str, entries: Iterable[ArchivedEntry], entries_per_block: int
+) -> str:
+    """Put entries into the archive, whole and durable.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    folder : str
+        Path of the archive.
+    entries : iterable of ArchivedEntry
+        The oldest instants first, and of each the states in their order.
+    entries_per_block : int
+        Entries of a block (``hoodie.commits.archival.batch``).
+
+    Returns
+    -------
+    str
+        Path of the new file.
+
+    Raises
+    ------
+    CorruptFileError
+        A file had something that Hudi's schema does not have.
+    """
+    body = _encoded(entries, entries_per_block)
+    while True:
+        path = (
+            f"{folder}/.commits_.archive.{max(archive_files(storage, folder), default=0) + 1}_1-0-1"
+        )
+        with suppress(AlreadyExistsError):  # another archiver's
+            storage.put_if_absent(path, body)
+            return path
+
+
+def archive_files(storage: Storage, folder: str) -> dict[int, str]:
+    """Return the files of the archive by their numbers, the oldest first."""
+    found = {}
+    for status in storage.list(folder):
+        match = _NAME.fullmatch(status.path.rpartition("/")[2])
+        if match is not None:
+            found[int(match.group(1))] = status.path
+    return dict(sorted(found.items()))
+
+
+def read_archive_file(storage: Storage, path: str) -> Iterator[ArchivedEntry]:
+    """Yield the entries of a file of the archive.
+
+    A block that is cut off at the end is passed over: Hudi appends to its files on some storages,
+    and takes nothing off the timeline before the block is whole.
+
+    Raises
+    ------
+    CorruptFileError
+        A block's content is damaged.
+    """
+    for block in read_blocks(storage.read(path), path, lenient=True):
+        if block.block_type is BlockType.AVRO_DATA:
+            reader = DatumReader(parse_avro(block.header[HeaderKey.SCHEMA], path), path, plain=True)
+            for datum in _data(memoryview(block.content), path):
+                yield parse_entry(reader.read(datum), path)
+
+
+def archived_instants(storage: Storage, folder: str) -> tuple[Instant, ...]:
+    """Return the completed instants that the archive has, by time."""
+    found = {
+        entry.instant
+        for path in archive_files(storage, folder).values()
+        for entry in read_archive_file(storage, path)
+        if entry.instant.state is State.COMPLETED
+    }
+    return tuple(sorted(found, key=lambda instant: padded(instant.time)))
+
+
+def find_archived(storage: Storage, folder: str, instant: Instant) -> ArchivedEntry | None:
+    """Return what the archive has of an instant's state; None if it has nothing.
+
+    The newest files are looked at first: who asks has seen the instant on the timeline not long
+    ago.
+    """
+    for path in reversed(archive_files(storage, folder).values()):
+        with suppress(NotFoundError):  # Hudi may merge small files of the archive
+            for entry in read_archive_file(storage, path):
+                if entry.instant == instant:
+                    return entry
+    return None
+
+
+def _encoded(entries: Iterable[ArchivedEntry], entries_per_block: int) -> bytes:
+    header: dict[int, str] = {HeaderKey.SCHEMA: entry_schema()}
+    remaining, blocks = iter(entries), []
+    while data := [entry.to_bytes() for entry in islice(remaining, entries_per_block)]:
+        counted = b"".join(_INT.pack(len(datum)) + datum for datum in data)
+        content = _TWO_INTS.pack(_CONTENT_VERSION, len(data)) + counted
+        blocks.append(encode_block(BlockType.AVRO_DATA, header, content))
+    return b"".join(blocks)
+
+
+def _data(content: memoryview, path: str) -> Iterator[memoryview]:
+    """The Avro binary of each entry of a block."""
+    try:
+        _, count = _TWO_INTS.unpack_from(content)
+        at = _TWO_INTS.size
+        for _ in range(count):
+            (size,) = _INT.unpack_from(content, at)
+            at += _INT.size
+            if not 0 <= size <= len(content) - at:
+                raise CorruptFileError(f"{path}: an entry runs past the end of its block")
+            yield content[at : at + size]
+            at += size
+    except struct.error as error:
+        raise CorruptFileError(f"{path}: a block of the archive is cut off ({error})") from error

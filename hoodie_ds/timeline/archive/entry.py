@@ -1,0 +1,198 @@
+"""Entries of the archive of table version 6: one for each file of an instant on the timeline.
+
+Hudi's ``HoodieArchivedMetaEntry``: which instant, in which state, and what its file says. The JSON
+of commits becomes Avro there, by the names of its fields. The schema beside this module is the one
+that Apache Hudi 1.2 writes, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.avro.container import DatumWriter, read_record
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.paths import instant_path
+
+_SCHEMA_FILE: Final = "archived_meta_entry.avsc"
+
+_PLANS: Final = {
+    Action.COMPACTION: "hoodieCompactionPlan",
+    Action.LOG_COMPACTION: "hoodieCompactionPlan",
+    Action.CLEAN: "hoodieCleanerPlan",
+    Action.REPLACE_COMMIT: "hoodieRequestedReplaceMetadata",
+}
+"""Field of the plan of an action, where the archive has one."""
+
+_RESULTS: Final = {
+    Action.COMMIT: "hoodieCommitMetadata",
+    Action.DELTA_COMMIT: "hoodieCommitMetadata",
+    Action.REPLACE_COMMIT: "hoodieReplaceCommitMetadata",
+    Action.CLEAN: "hoodieCleanMetadata",
+    Action.ROLLBACK: "hoodieRollbackMetadata",
+}
+"""Field of what an action did."""
+
+_PROFILES: Final = {
+    Action.COMMIT: "hoodieCommitMetadata",
+    Action.DELTA_COMMIT: "hoodieCommitMetadata",
+    Action.REPLACE_COMMIT: "HoodieInflightReplaceMetadata",
+}
+"""Field of what an inflight file says of a write."""
+
+_COUNTERS: Final = """
+    numWrites numDeletes numUpdateWrites totalWriteBytes totalWriteErrors totalLogRecords
+    totalUpdatedRecordsCompacted numInserts totalLogBlocks totalCorruptLogBlock
+    totalRollbackBlocks fileSizeInBytes totalLogFilesCompacted totalLogReadTimeMs
+    totalLogSizeCompacted numUpdates
+"""
+"""Numbers of a write stat that are 0 in Hudi's own class, where its JSON does not name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedEntry:
+    """What the archive says of one file of an instant.
+
+    Parameters
+    ----------
+    instant : Instant
+        The instant, in the state whose file it was.
+    content : mapping
+        The fields of the entry that say what the file said; empty for an empty file.
+    transition : str
+        When the file was written, as an instant time.
+    """
+
+    instant: Instant
+    content: Mapping[str, Any] = field(default_factory=dict)
+    transition: str = ""
+
+    def to_bytes(self) -> bytes:
+        """Return the entry's Avro binary.
+
+        Raises
+        ------
+        CorruptFileError
+            The file had something that Hudi's schema does not have there.
+        """
+        record = {
+            **self.content,
+            "commitTime": self.instant.time,
+            "actionType": self.instant.action.value,
+            "actionState": self.instant.state.name,
+            "stateTransitionTime": self.transition,
+            "version": None,
+        }
+        return _writer().write(record, instant_path(self.instant))
+
+    def commit(self, path: str) -> CommitMetadata:
+        """Return what a completed write did.
+
+        Raises
+        ------
+        CorruptFileError
+            The entry does not say; names `path`.
+        """
+        found = self.content.get(_RESULTS.get(self.instant.action, ""))
+        if found is None:
+            raise CorruptFileError(
+                f"{path} is in the archive without what it did; restore the table from a copy"
+            )
+        return CommitMetadata.from_bytes(json.dumps(found).encode(), path)
+
+
+def entry_schema() -> str:
+    """Return the Avro JSON of Hudi's ``HoodieArchivedMetaEntry``."""
+    return files(__package__).joinpath(_SCHEMA_FILE).read_text("utf-8")
+
+
+@lru_cache(maxsize=1)
+def _writer() -> DatumWriter:
+    return DatumWriter(entry_schema())
+
+
+def entry_of(instant: Instant, body: bytes, plan: bytes, transition: str) -> ArchivedEntry:
+    """Return the entry of a file of the active timeline.
+
+    Parameters
+    ----------
+    instant : Instant
+        The instant, in the state whose file it is.
+    body : bytes
+        Content of the file.
+    plan : bytes
+        Content of the instant's requested file; empty if it has none.
+    transition : str
+        When the file was written, as an instant time.
+
+    Raises
+    ------
+    CorruptFileError
+        The file is not what such a state has; names its path.
+    """
+    action, path = instant.action, instant_path(instant)
+    key, content = None, body
+    match instant.state:
+        case State.COMPLETED:
+            key = _RESULTS.get(action)
+        case State.INFLIGHT if action is Action.CLEAN:  # Hudi puts the plan into both
+            key, content = _PLANS[action], plan
+        case State.INFLIGHT:
+            key = _PROFILES.get(action)
+        case State.REQUESTED:
+            key = _PLANS.get(action)
+    if key is None or not content:
+        return ArchivedEntry(instant, {}, transition)
+    is_json = action in WRITE_ACTIONS and instant.state is not State.REQUESTED
+    found = _commit_record(content, path) if is_json else read_record(content, path)
+    return ArchivedEntry(instant, {key: found}, transition)
+
+
+def parse_entry(record: Mapping[str, Any], name: str) -> ArchivedEntry:
+    """Return the entry that a record of the archive is.
+
+    Parameters
+    ----------
+    record : mapping
+        Fields of Hudi's ``HoodieArchivedMetaEntry``.
+    name : str
+        The archive's file, for errors.
+
+    Raises
+    ------
+    CorruptFileError
+        It names no instant.
+    """
+    try:
+        # Old releases of Hudi archived completed instants alone and gave no state.
+        state = State[record.get("actionState") or "COMPLETED"]
+        instant = Instant(str(record["commitTime"]), Action(record["actionType"]), state)
+    except (KeyError, ValueError) as error:
+        raise CorruptFileError(
+            f"{name}: an entry of the archive names no instant ({error}); restore the file from a "
+            "copy"
+        ) from error
+    known = {*_PLANS.values(), *_RESULTS.values(), *_PROFILES.values()}
+    content = {key: record[key] for key in known if record.get(key) is not None}
+    return ArchivedEntry(instant, content, record.get("stateTransitionTime") or "")
+
+
+def _commit_record(body: bytes, path: str) -> dict[str, Any]:
+    """The fields of a commit's JSON, as Hudi's own class has them once it has read it."""
+    CommitMetadata.from_bytes(body, path)  # a damaged file is not archived
+    found: dict[str, Any] = json.loads(body)
+    partitions = found.get("partitionToWriteStats") or {}
+    counters = dict.fromkeys(_COUNTERS.split(), 0)
+    found["partitionToWriteStats"] = {
+        partition: [{**counters, **stat} for stat in stats]
+        for partition, stats in partitions.items()
+    }
+    extra = found.get("extraMetadata") or {}
+    found["extraMetadata"] = {key: text for key, text in extra.items() if text is not None}
+    return {"version": None, **found}
