@@ -10,6 +10,8 @@ from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.clustering.clusterer import Clusterer, Clustering
 from hoodie_ds.services.compaction.compactor import Compaction, Compactor
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.losses import Undoing
+from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
 
 
@@ -152,6 +154,34 @@ class TableServices(ABC):
             The archive was refused or failed; what was begun the next one finishes.
         """
         return archive(self._services(), dry=dry)
+
+    def rollback(self, instant: str | None = None, *, dry: bool = False) -> Undoing:
+        """Take a write off the table: what it inserted, updated and deleted is lost.
+
+        The rows are then as before it, and its micro-batches can be written again. A plan of a
+        compaction or clustering that is pending is cancelled.
+
+        Parameters
+        ----------
+        instant : str, optional
+            Time of the newest completed write, or of a pending one; the newest completed write
+            by default.
+        dry : bool
+            Whether to change nothing, and only say what would be lost.
+
+        Returns
+        -------
+        Undoing
+            What is lost.
+
+        Raises
+        ------
+        TimelineError
+            There is no such write; others come after it, completed or pending; it has a
+            savepoint; its writer is at work; a clean took files that the table had before it, or
+            will; a compaction has log files named after it; or a restore is pending.
+        """
+        return roll_back_by_hand(self._services(), instant, dry=dry)
 
     @abstractmethod
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hoodie_ds.config.write_options import WriteOptions
@@ -25,9 +25,31 @@ Planner = Callable[[Timeline, str], bytes | None]
 """Takes the timeline and the instant time of a plan; returns the plan, None if nothing is due."""
 
 
-Decider = Callable[[Timeline], tuple[Outcome, Instant, bytes] | None]
-"""Takes the timeline; returns what is decided about which instant, and its plan; None if nothing
-is to be done."""
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision to append.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What is decided.
+    instant : Instant
+        About which instant.
+    plan : bytes
+        What is to be put or done.
+    carried : mapping of str to str or None
+        Entries of the replay guard that the log is to keep; by default those of the decision
+        before.
+    """
+
+    outcome: Outcome
+    instant: Instant
+    plan: bytes = b""
+    carried: Mapping[str, str] | None = None
+
+
+Decider = Callable[[Timeline], Decided | None]
+"""Takes the timeline; returns what is decided, None if nothing is to be done."""
 
 
 @dataclass(frozen=True)
@@ -197,9 +219,8 @@ class ServiceContext:
                 decided = decide(timeline)
                 if decided is None:
                     return timeline
-                outcome, instant, plan = decided
-                exclusion.pending = replace(pending, plan=plan)
-                if exclusion.append(outcome, instant):
+                exclusion.pending = replace(pending, plan=decided.plan)
+                if exclusion.append(decided.outcome, decided.instant, decided.carried):
                     return apply_pending(table, self.clock)[1]
 
     def _claim_time(self, pending: PendingAction, timeline: Timeline) -> str:

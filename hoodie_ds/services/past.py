@@ -40,7 +40,9 @@ def _is_later_write(instant: Instant, time: str) -> bool:
     return instant.action in WRITE_ACTIONS and padded(instant.time) > padded(time)
 
 
-def check_files_are_kept(storage: Storage, timeline: Timeline, time: str, what: str) -> None:
+def check_files_are_kept(
+    storage: Storage, timeline: Timeline, time: str, what: str, *, retained: bool = True
+) -> None:
     """Refuse where cleans took files that the table had at a time, or are about to.
 
     Parameters
@@ -53,6 +55,8 @@ def check_files_are_kept(storage: Storage, timeline: Timeline, time: str, what: 
         Time of the last write that is to count.
     what : str
         What needs the files, for the message.
+    retained : bool
+        Whether cleans have to say that they keep the files of that time, as Hudi asks for.
 
     Raises
     ------
@@ -62,7 +66,7 @@ def check_files_are_kept(storage: Storage, timeline: Timeline, time: str, what: 
     cleans = [i for i in (*timeline.completed, *timeline.pending) if i.action is Action.CLEAN]
     past = timeline_at(timeline, time)
     is_kept = any(i.time == time and i.state is State.COMPLETED for i in timeline.savepoints)
-    if not is_kept:  # the files of a savepoint stay, whatever a clean retains
+    if retained and not is_kept:  # the files of a savepoint stay, whatever a clean retains
         _check_retained(storage, cleans, time, what)
     listed = {status.path for status in storage.list("", recursive=True)}
     condemned = set().union(*(_deleted(storage, i) for i in cleans if i.state != State.COMPLETED))

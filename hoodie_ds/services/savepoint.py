@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hoodie_ds.errors import TimelineError
-from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
@@ -76,7 +76,7 @@ def make_savepoint(
         return plan(context.look(table))
     found: list[Savepoint] = []
 
-    def decide(timeline: Timeline) -> tuple[Outcome, Instant, bytes] | None:
+    def decide(timeline: Timeline) -> Decided | None:
         found[:] = [plan(timeline)]
         instant = Instant(found[0].time, Action.SAVEPOINT, State.COMPLETED)
         if instant in timeline.savepoints:
@@ -86,7 +86,7 @@ def make_savepoint(
             partition, _, name = path.rpartition("/")
             names.setdefault(partition, []).append(name)
         body = savepoint_to_bytes(names, user, now_ms, comments)
-        return Outcome.SCHEDULE, instant.at(State.INFLIGHT), body
+        return Decided(Outcome.SCHEDULE, instant.at(State.INFLIGHT), body)
 
     context.decide(table, Action.SAVEPOINT, decide)
     return found[0]
@@ -109,14 +109,14 @@ def delete_savepoint(context: ServiceContext, time: str) -> None:
     """
     table = context.open_table()
 
-    def decide(timeline: Timeline) -> tuple[Outcome, Instant, bytes]:
+    def decide(timeline: Timeline) -> Decided:
         known = [savepoint.time for savepoint in timeline.savepoints]
         if time not in known:
             raise TimelineError(
                 f"{table.storage.root}: there is no savepoint at {time}; its savepoints are "
                 f"{', '.join(known) or 'none'}"
             )
-        return Outcome.ROLL_BACK, Instant(time, Action.SAVEPOINT, State.INFLIGHT), b""
+        return Decided(Outcome.ROLL_BACK, Instant(time, Action.SAVEPOINT, State.INFLIGHT))
 
     context.decide(table, Action.SAVEPOINT, decide)
 

@@ -52,7 +52,10 @@ def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]
         try:
             return _groups(compacted_groups(storage.read(path), path))
         except NotFoundError as error:
-            raise CorruptFileError(f"{path} is missing") from error
+            raise CorruptFileError(
+                f"{path} is missing: the compaction was rolled back or archived since the "
+                "timeline was loaded, or the file was lost; run the batch again"
+            ) from error
     return frozenset()
 
 

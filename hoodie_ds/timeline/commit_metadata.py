@@ -195,6 +195,11 @@ class CommitMetadata:
         return self.compacted or self.operation_type in _REWRITES
 
     @property
+    def is_ours(self) -> bool:
+        """Whether this library wrote it."""
+        return any(key.startswith("_hoodie_ds_") for key in self.extra)
+
+    @property
     def file_paths(self) -> frozenset[str]:
         """Every file that the commit names, relative to the base path."""
         return frozenset(stat.path for stat in self.stats)

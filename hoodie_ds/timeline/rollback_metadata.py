@@ -9,6 +9,7 @@ from typing import Any, Final
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.paths import in_partition
 
 _NAMESPACE: Final = "org.apache.hudi.avro.model"
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
@@ -140,6 +141,37 @@ def rolled_back_time(data: bytes, path: str) -> str:
         return str(record["instantToRollback"]["commitTime"])
     except (KeyError, TypeError) as error:
         raise CorruptFileError(f"{path} is no rollback plan: it names no instant") from error
+
+
+def planned_files(data: bytes, path: str) -> dict[str, PartitionRollback]:
+    """Return what a rollback plan is to take away, by partition path.
+
+    Raises
+    ------
+    CorruptFileError
+        The bytes are no such plan; names `path`.
+    """
+    record = read_record(data, path)
+    deleted: dict[str, list[str]] = {}
+    logs: dict[str, dict[str, int]] = {}
+    try:
+        for request in record["RollbackRequests"] or ():
+            partition = str(request["partitionPath"])
+            # Names alone: the table may have been moved since, and engines write paths otherwise.
+            deleted.setdefault(partition, []).extend(
+                in_partition(partition, str(file).rpartition("/")[2])
+                for file in request["filesToBeDeleted"]
+            )
+            sizes = request["logBlocksToBeDeleted"] or {}
+            for file, size in sizes.items():
+                name = str(file).rpartition("/")[2]
+                logs.setdefault(partition, {})[in_partition(partition, name)] = int(size)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CorruptFileError(f"{path} is not the plan of a rollback: {error!r}") from error
+    return {
+        partition: PartitionRollback(tuple(files), logs.get(partition, {}))
+        for partition, files in deleted.items()
+    }
 
 
 def metadata_to_bytes(

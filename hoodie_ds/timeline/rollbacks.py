@@ -13,8 +13,9 @@ from functools import lru_cache
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import UNDONE, instant_path, undone_path
+from hoodie_ds.timeline.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.rollback_metadata import rolled_back_time
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -38,6 +39,8 @@ def target_of(storage: Storage, rollback: Instant) -> str | None:
 def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
     """Whether a rollback of an instant was begun or done, though it may be pending again.
 
+    A restore takes instants back too, and leaves no rollbacks of them.
+
     Parameters
     ----------
     storage : Storage
@@ -50,22 +53,28 @@ def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
     later = (rollback for rollback in timeline.rollbacks if rollback.time > time)
     if any(_kept_target(storage, rollback) == time for rollback in later):
         return True
+    restores = (restore for restore in timeline.restores if restore.time > time)
+    if any(time in restored_times(storage, restore) for restore in restores):
+        return True
     return timeline.starts_after(time) and time in _remembered(storage, timeline)
 
 
 def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
-    """Leave a mark of what rollbacks have undone, before they are archived.
+    """Leave a mark of what rollbacks and restores have undone, before they are archived.
 
     Parameters
     ----------
     storage : Storage
         Rooted at the table's base path.
     rollbacks : iterable of Instant
-        Completed rollbacks.
+        Completed rollbacks and restores.
     """
     for rollback in rollbacks:
-        time = target_of(storage, rollback)
-        if time is not None:
+        if rollback.action is Action.RESTORE:
+            times = restored_times(storage, rollback)
+        else:
+            times = frozenset(filter(None, [target_of(storage, rollback)]))
+        for time in sorted(times):
             with suppress(AlreadyExistsError):
                 storage.put_if_absent(undone_path(time), b"")
 
@@ -91,6 +100,31 @@ def _remembered(storage: Storage, timeline: Timeline) -> frozenset[str]:
         memory.times = frozenset(status.path.rpartition("/")[2] for status in listed)
         memory.timeline = timeline
     return memory.times
+
+
+def undone_times(storage: Storage, timeline: Timeline) -> frozenset[str]:
+    """Return the times of the instants that rollbacks and restores of a timeline have undone."""
+    done = (i for i in timeline.rollbacks if i.state is State.COMPLETED)
+    targets = {_target_of_completed(storage, rollback) for rollback in done}
+    restored = {t for restore in timeline.restores for t in restored_times(storage, restore)}
+    return frozenset(restored | {time for time in targets if time is not None})
+
+
+@lru_cache(maxsize=1 << 10)
+def restored_times(storage: Storage, restore: Instant) -> frozenset[str]:
+    """Return the times of the instants that a completed restore has taken back.
+
+    Raises
+    ------
+    CorruptFileError
+        Its plan cannot be read.
+    """
+    path = instant_path(restore.at(State.REQUESTED))
+    try:
+        plan = storage.read(path)
+    except NotFoundError:
+        return frozenset()
+    return frozenset(RestoreRequest.from_bytes(plan, path).times if plan else ())
 
 
 def _kept_target(storage: Storage, rollback: Instant) -> str | None:

@@ -39,6 +39,8 @@ class Outcome(Enum):
     ROLL_BACK = "roll back"
     KEEP_OPEN = "prepare"
     """Keep its batches; it waits for further ones, so there is nothing to apply."""
+    TAKE_BACK = "take back"
+    """Roll back by hand what is complete, or a planned compaction; the decision has the plan."""
     SCHEDULE = "schedule"
     """Put the plan of a table service on the timeline, which nothing else stands on yet."""
 
@@ -60,7 +62,8 @@ class Decision:
     carried : mapping of str to str
         What is to outlive the timeline: other engines archive commits, and no decision.
     plan : bytes
-        Content of the requested file of a service that is scheduled.
+        Content of the requested file of a service that is scheduled, or of the rollback of what
+        is taken back.
     """
 
     number: int

@@ -86,7 +86,7 @@ class Exclusion:
         decision = next_decision(self._before, outcome, instant, self.pending.attempt)
         if carried is not None:
             decision = replace(decision, carried=carried)
-        if outcome is Outcome.SCHEDULE:
+        if outcome in (Outcome.SCHEDULE, Outcome.TAKE_BACK):
             decision = replace(decision, plan=self.pending.plan)
         return append_decision(self.pending.storage, decision)
 

@@ -32,7 +32,7 @@ from hoodie_ds.timeline.paths import (
     temp_folder,
 )
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 
 def is_ours(table: Table, instant: Instant) -> bool:
@@ -70,9 +70,35 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
     shared = {path for path in marked if path not in whole}
     if not is_ours(table, instant):
         listed = {s.path for s in FileSystemView(storage, timeline).data_files()}
-        whole |= {path for path in listed if _is_named_after(path, time)}
+        whole |= {path for path in listed if is_named_after(path, time)}
         shared |= listed - whole
     mixed = {path: size for path in shared if (size := _size_if_written_by(storage, path, time))}
+    return _by_folder(whole, mixed)
+
+
+def files_of_completed(table: Table, instant: Instant) -> dict[str, PartitionRollback]:
+    """Find what a completed write brought, by partition path.
+
+    All files of the slices that it began are its own, whoever has written to them since. In other
+    slices its blocks are to be hidden, as Hudi does, whoever may have read them meanwhile.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    instant : Instant
+        A completed write.
+    """
+    storage, time = table.storage, instant.time
+    commit = read_commit(storage, instant)
+    partitions = {stat.partition_path for stat in commit.stats}
+    sizes = {s.path: s.size for path in partitions for s in storage.list(path)}
+    whole = {path for path in sizes if is_named_after(path, time)}
+    mixed = {path: sizes[path] for path in commit.file_paths - whole if path in sizes}
+    return _by_folder(whole, mixed)
+
+
+def _by_folder(whole: Iterable[str], mixed: Mapping[str, int]) -> dict[str, PartitionRollback]:
     by_folder: dict[str, tuple[list[str], dict[str, int]]] = {}
     for path in sorted(whole):
         by_folder.setdefault(path.rpartition("/")[0], ([], {}))[0].append(path)
@@ -103,7 +129,7 @@ def was_committed(table: Table, timeline: Timeline, time: str) -> bool:
     marked = marked_files(table, time)
     files = (status.path for status in FileSystemView(table.storage, timeline).data_files())
     return any(
-        _is_named_after(path, time) or _size_if_written_by(table.storage, path, time)
+        is_named_after(path, time) or _size_if_written_by(table.storage, path, time)
         for path in files
         if path not in marked
     )
@@ -154,12 +180,12 @@ def _is_safe(
 ) -> bool:
     """Whether an announced file may be deleted: no other writer can take its name."""
     is_base = BaseFileName.parse(path.rpartition("/")[2]) is not None
-    if is_base or (not is_complete and _is_named_after(path, time)):
+    if is_base or (not is_complete and is_named_after(path, time)):
         return True
     return bool(marked_by(storage, marker))
 
 
-def _is_named_after(path: str, time: str) -> bool:
+def is_named_after(path: str, time: str) -> bool:
     """Whether a file's name says that an instant wrote it, or began the slice that it is of."""
     name = path.rpartition("/")[2]
     base, log = BaseFileName.parse(name), LogFileName.parse(name)

@@ -29,7 +29,12 @@ from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
 from hoodie_ds.transaction.manifest import Judge, never
 from hoodie_ds.transaction.ownership import is_of_several, owner_of
 from hoodie_ds.transaction.resolution import apply_pending, resolve_instant
-from hoodie_ds.transaction.rollback import UNDONE_ACTIONS, finish_rollback, forget
+from hoodie_ds.transaction.rollback import (
+    UNDONE_ACTIONS,
+    drop_resurrected,
+    finish_rollback,
+    forget,
+)
 from hoodie_ds.transaction.sweep import left_over, sweep
 
 
@@ -84,7 +89,7 @@ def recover(
     for instant in pending:
         if instant.action in UNDONE_ACTIONS:
             _finish_or_undo(table, instant, clock, superseded)
-    if pending or dropped:
+    if drop_resurrected(table, timeline) or pending or dropped:
         timeline = load_timeline(table.storage).with_joined(joined)
     sweep(table, timeline, found)
     return timeline
@@ -218,6 +223,8 @@ def recover_lazily(
     rollbacks = [i for i in unfinished if i.action is Action.ROLLBACK]
     dead = [i for i in unfinished if i.action in UNDONE_ACTIONS and i.time not in alive]
     orphaned = [i for i in rollbacks if target_of(table.storage, i) not in alive]
+    if drop_resurrected(table, timeline):
+        timeline = load_timeline(table.storage)
     if dead or orphaned:
         with lock():
             still = load_timeline(table.storage).pending

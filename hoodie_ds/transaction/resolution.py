@@ -30,7 +30,7 @@ from hoodie_ds.transaction.decision_log import (
     next_decision,
 )
 from hoodie_ds.transaction.manifest import Judge, complete_from_manifest, never, newest_manifest
-from hoodie_ds.transaction.rollback import finish_rollback, roll_back
+from hoodie_ds.transaction.rollback import finish_rollback, roll_back, take_back
 
 _RECOVERY: Final = "recovery"
 """Who makes the decisions of recoveries: several that decide the same at once may all go on."""
@@ -80,6 +80,8 @@ def _is_applied(timeline: Timeline, newest: Decision) -> bool:
         return newest.outcome is Outcome.SCHEDULE and not _is_due(timeline, newest)
     if newest.outcome is Outcome.SCHEDULE:
         return bool(timeline.at(time))
+    if newest.outcome is Outcome.TAKE_BACK:
+        return False  # a timeline of the time before the instant looks the same
     return timeline.commit_at(time) is not None
 
 
@@ -94,6 +96,9 @@ def _is_due(timeline: Timeline, newest: Decision) -> bool:
             return False
         case Outcome.SCHEDULE:
             return not timeline.at(newest.instant.time)
+        case Outcome.TAKE_BACK:
+            begun = any(i.action is Action.ROLLBACK for i in timeline.pending)
+            return begun or bool(timeline.at(newest.instant.time))
         case _:
             return timeline.is_pending(newest.instant.time)
 
@@ -144,6 +149,8 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
                 f"{table.storage.root}: decision {newest.number} completes instant {time}, but "
                 f"{temp_folder(time)} holds no whole manifest of it; restore the folder"
             )
+    elif newest.outcome is Outcome.TAKE_BACK:
+        take_back(table, newest.instant, newest.plan, clock)
     else:
         _undo(table, newest.instant, clock)
     heartbeat.stop(table.storage, time)

@@ -6,7 +6,9 @@ and the failed instant leaves the timeline last.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from hoodie_ds.config.enums import TableType
@@ -17,14 +19,21 @@ from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
-from hoodie_ds.timeline.paths import in_partition, instant_path, temp_folder
+from hoodie_ds.timeline.paths import (
+    PINNED_TIMELINES,
+    in_partition,
+    instant_path,
+    temp_folder,
+)
 from hoodie_ds.timeline.rollback_metadata import (
     PartitionRollback,
     metadata_to_bytes,
     plan_to_bytes,
+    planned_files,
 )
-from hoodie_ds.timeline.rollbacks import target_of
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.rollbacks import target_of, undone_times
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from hoodie_ds.transaction.decision_log import Outcome, newest_decision
 from hoodie_ds.transaction.failed_write import (
     delete_left,
     files_of,
@@ -39,6 +48,12 @@ _COMMAND_ROLLBACK = "0"
 
 UNDONE_ACTIONS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 """What is rolled back here. Not a pending compaction: log files are named after it already."""
+
+_BEGUN_AS: Final = {
+    Action.COMMIT: (Action.COMPACTION,),
+    Action.DELTA_COMMIT: (Action.LOG_COMPACTION,),
+}
+"""What a completed instant may have been before it took its name."""
 
 
 def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
@@ -69,6 +84,62 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
         table.storage.delete(instant_path(rollback))
         return
     _execute(table, rollback, instant, found, clock)
+
+
+def take_back(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None:
+    """Undo a completed write or a planned compaction, as was decided by hand; any process may.
+
+    Does nothing if it is gone by the time this looks.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    instant : Instant
+        What is to be undone, in whatever state.
+    plan : bytes
+        The plan of its rollback.
+    clock : Clock
+        For the time of the rollback's own instant.
+    """
+    timeline = load_timeline(table.storage)
+    begun = [i for i in timeline.pending if i.action is Action.ROLLBACK]
+    if instant.time in {target_of(table.storage, rollback) for rollback in begun}:
+        for rollback in begun:
+            finish_rollback(table, rollback, clock)
+    elif timeline.at(instant.time):
+        rollback = _request(table, timeline, clock, plan, instant.time)
+        found = planned_files(plan, instant_path(rollback))
+        _execute(table, rollback, instant.at(State.COMPLETED), found, clock)
+
+
+def drop_resurrected(table: Table, timeline: Timeline) -> bool:
+    """Take off the timeline what was put there late, after it had been taken back.
+
+    A writer may be stopped between the decision to complete its instant and the put, for as long
+    as it takes others to complete the instant and to take it back.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+
+    Returns
+    -------
+    bool
+        Whether there was anything.
+    """
+    found = set()
+    for time in undone_times(table.storage, timeline):
+        commit = timeline.commit_at(time)
+        # Other engines put their files in an order of their own.
+        if commit is not None and read_commit(table.storage, commit).is_ours:
+            found.add(commit)
+    for commit in found:
+        table.storage.delete(instant_path(commit))
+    return bool(found)
 
 
 def forget(table: Table, instant: Instant) -> None:
@@ -108,6 +179,11 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
     timeline = load_timeline(table.storage)
     known = timeline.at(time)
     instant = known[0] if known else _gone(table, time)
+    if _was_decided(table, time):
+        path = instant_path(rollback.at(State.REQUESTED))
+        found = planned_files(table.storage.read(path), path)
+        _execute(table, rollback, instant.at(State.COMPLETED), found, clock)
+        return
     if instant.state is State.COMPLETED or instant.action not in UNDONE_ACTIONS:
         raise TimelineError(
             f"{table.storage.root}: rollback {rollback.time} of {instant} is pending; finish it "
@@ -115,6 +191,14 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
         )
     found = files_of(table, timeline, instant) if known else {}
     _execute(table, rollback, instant, found, clock)
+
+
+def _was_decided(table: Table, time: str) -> bool:
+    """Whether an instant is to be undone by hand: then a rollback of it goes by its plan."""
+    newest = newest_decision(table.storage)
+    return (
+        newest is not None and newest.outcome is Outcome.TAKE_BACK and newest.instant.time == time
+    )
 
 
 def _gone(table: Table, time: str) -> Instant:
@@ -144,24 +228,72 @@ def _execute(
     clock: Clock,
 ) -> None:
     storage, started_ms = table.storage, clock.now_ms()
-    ours = is_ours(table, instant)
+    ours = instant.action is Action.COMPACTION or is_ours(table, instant)
     _put_again(table, rollback.at(State.INFLIGHT), b"")
-    done = {}
-    for partition, files in found.items():
-        for path in files.deleted:
-            storage.delete(path)
-        commands = _append_commands(table, rollback, instant, files)
-        done[partition] = PartitionRollback(files.deleted, files.mixed_logs, commands)
+    if instant.state is State.COMPLETED:
+        storage.delete(instant_path(instant))  # readers see it no more, then its files go
+        storage.delete(PINNED_TIMELINES)
+    done = take_away(table, rollback.time, instant, found)
     taken_ms = max(0, clock.now_ms() - started_ms)
     body = metadata_to_bytes(storage.root, rollback.time, instant, done, taken_ms)
     _put_again(table, rollback.at(State.COMPLETED), body)
-    storage.delete(instant_path(instant.at(State.INFLIGHT)))
-    storage.delete(instant_path(instant.at(State.REQUESTED)))
+    leave_timeline(table, instant, ours)
+    storage.delete(temp_folder(rollback.time))
+
+
+def take_away(
+    table: Table, time: str, instant: Instant, found: Mapping[str, PartitionRollback]
+) -> dict[str, PartitionRollback]:
+    """Delete the files of a write, and hide its blocks in those that are not its alone.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    time : str
+        Instant time of the rollback or restore.
+    instant : Instant
+        The write.
+    found : mapping of str to PartitionRollback
+        What is to go, by partition path.
+
+    Returns
+    -------
+    dict of str to PartitionRollback
+        The same with the commands that were put.
+    """
+    done = {}
+    for partition, files in found.items():
+        for path in files.deleted:
+            table.storage.delete(path)
+        commands = _append_commands(table, time, instant, files)
+        done[partition] = PartitionRollback(files.deleted, files.mixed_logs, commands)
+    return done
+
+
+def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
+    """Take the requested and inflight files of an undone write away, and what late tasks left.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    instant : Instant
+        The write, whose completed file is gone.
+    ours : bool
+        Whether this library opened it.
+    """
+    storage = table.storage
+    actions = (instant.action, *_BEGUN_AS.get(instant.action, ()))
+    if instant.state is not State.COMPLETED:
+        actions = (instant.action,)
+    for step in (State.INFLIGHT, State.REQUESTED):
+        for action in actions:
+            storage.delete(instant_path(replace(instant, action=action).at(step)))
     # Its tasks may have written on while it was undone; after their markers nothing tells of that.
     if ours:
         delete_left(storage, instant.time, marked_files(table, instant.time))
     storage.delete(temp_folder(instant.time))
-    storage.delete(temp_folder(rollback.time))
 
 
 def _put_again(table: Table, instant: Instant, body: bytes) -> None:
@@ -173,7 +305,7 @@ def _put_again(table: Table, instant: Instant, body: bytes) -> None:
 
 
 def _append_commands(
-    table: Table, rollback: Instant, instant: Instant, files: PartitionRollback
+    table: Table, time: str, instant: Instant, files: PartitionRollback
 ) -> dict[str, int]:
     """Follow each slice that has other instants' blocks too with a rollback command.
 
@@ -183,23 +315,29 @@ def _append_commands(
     block = encode_block(
         BlockType.COMMAND,
         {
-            HeaderKey.INSTANT_TIME: rollback.time,
+            HeaderKey.INSTANT_TIME: time,
             HeaderKey.TARGET_INSTANT_TIME: instant.time,
             HeaderKey.COMMAND_BLOCK_TYPE: _COMMAND_ROLLBACK,
         },
         b"",
     )
-    paths = {_append_command(table, path, instant.time, block) for path in files.mixed_logs or {}}
-    return dict.fromkeys(sorted(paths), len(block))
+    logs = files.mixed_logs or {}
+    paths = {_append_command(table, path, instant.time, block) for path in logs}
+    return dict.fromkeys(sorted(path for path in paths if path is not None), len(block))
 
 
-def _append_command(table: Table, log_path: str, target: str, block: bytes) -> str:
-    """Put a command behind a log file's slice, unless an earlier try did; return its path."""
+def _append_command(table: Table, log_path: str, target: str, block: bytes) -> str | None:
+    """Put a command behind a log file's slice, unless an earlier try did; return its path.
+
+    None where the slice is gone.
+    """
     partition, _, name = log_path.rpartition("/")
     log = LogFileName.parse(name)
     assert log is not None
     while True:
         newest = _newest_of_slice(table, partition, log)
+        if newest is None:
+            return None
         newest_path = in_partition(partition, newest)
         if _commands(table, newest_path, target):
             return newest_path
@@ -213,7 +351,7 @@ def _append_command(table: Table, log_path: str, target: str, block: bytes) -> s
             return path
 
 
-def _newest_of_slice(table: Table, partition: str, log: LogFileName) -> str:
+def _newest_of_slice(table: Table, partition: str, log: LogFileName) -> str | None:
     names = [status.path.rpartition("/")[2] for status in table.storage.list(partition)]
     versions = [
         (found.version, name)
@@ -221,7 +359,7 @@ def _newest_of_slice(table: Table, partition: str, log: LogFileName) -> str:
         if (found := LogFileName.parse(name)) is not None
         and (found.file_id, found.base_instant) == (log.file_id, log.base_instant)
     ]
-    return max(versions)[1]
+    return max(versions, default=(0, None))[1]
 
 
 def _commands(table: Table, path: str, target: str) -> bool:

@@ -44,7 +44,8 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
     found : mapping of str to frozenset of str
         From `left_over`.
     """
-    undone = {i.time for i in timeline.rollbacks if i.state is State.COMPLETED}
+    rollbacks = (*timeline.rollbacks, *timeline.restores)
+    undone = {i.time for i in rollbacks if i.state is State.COMPLETED}
     view = FileSystemView(table.storage, timeline)
     for time, paths in sorted(found.items()):
         commit = timeline.commit_at(time)

@@ -191,7 +191,7 @@ NAMES_AND_DELETIONS = [
     Mutant(
         "a rollback deletes another engine's log files",
         Text(
-            "whole |= {path for path in listed if _is_named_after(path, time)}",
+            "whole |= {path for path in listed if is_named_after(path, time)}",
             "whole |= {p for p in listed if _size_if_written_by(storage, p, time)}",
         ),
         f"{DELETIONS}::test_a_log_file_whose_name_another_engine_may_take_stays",
@@ -808,7 +808,7 @@ READS = [
     ),
     Mutant(
         "log files are merged in the order of their names",
-        instead("_age", lambda _, log: (0, str(log.name))),
+        instead("fs_view._age", lambda _, log: (0, str(log.name))),
         "tests/faults/test_promises.py::test_eleven_log_files_are_merged_in_their_order",
         "an older row wins from the tenth log file on",
     ),
@@ -1273,7 +1273,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "roll-back throws the markers of late files away",
-        within("rollback._execute", delete_left=nothing),
+        within("leave_timeline", delete_left=nothing),
         "tests/faults/regressions/test_regressions.py::test_two_processes_may_meet",
         "P11: a file that no rollback finds",
     ),

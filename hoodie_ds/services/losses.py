@@ -1,0 +1,77 @@
+"""What a rollback or a restore takes off a table, said before it does so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
+from hoodie_ds.timeline.timeline import read_commit
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An instant that goes.
+
+    Parameters
+    ----------
+    time : str
+        Its time.
+    action : str
+        What it did, as Hudi names it.
+    completed : bool
+        Whether it is part of the table; of one that is pending nobody has seen anything.
+    files : int
+        How many files its commit names.
+    rows : int
+        How many rows it inserted, updated and deleted; none where it wrote stored rows anew.
+    """
+
+    time: str
+    action: str
+    completed: bool
+    files: int = 0
+    rows: int = 0
+
+    @classmethod
+    def of(cls, storage: Storage, instant: Instant) -> Loss:
+        """Return what goes with an instant.
+
+        Raises
+        ------
+        TimelineError, CorruptFileError
+            Its completed file is gone, or cannot be read.
+        """
+        done = instant.state is State.COMPLETED
+        if not done or instant.action not in WRITE_ACTIONS:
+            return cls(instant.time, instant.action.value, done)
+        commit = read_commit(storage, instant)
+        changes = (s.num_inserts + s.num_update_writes + s.num_deletes for s in commit.stats)
+        rows = 0 if commit.is_rewrite else sum(changes)
+        return cls(instant.time, instant.action.value, done, len(commit.stats), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """What a rollback or a restore takes off a table.
+
+    Parameters
+    ----------
+    target : str
+        Time of the newest completed write that stays; empty if none does.
+    losses : tuple of Loss
+        The instants that go, the newest first.
+    """
+
+    target: str
+    losses: tuple[Loss, ...]
+
+    @property
+    def files(self) -> int:
+        """Files of completed instants that go, or of which blocks are hidden."""
+        return sum(loss.files for loss in self.losses)
+
+    @property
+    def rows(self) -> int:
+        """Rows that were inserted, updated and deleted by completed instants that go."""
+        return sum(loss.rows for loss in self.losses)

@@ -1,0 +1,188 @@
+"""Rollback by hand: of the newest completed write, or of one that is pending.
+
+To undo what is complete is a decision of the log, which has the plan of the rollback: a writer
+that stands in the middle of its commit finds it there, and looks again at what it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.services.context import Decided, ServiceContext
+from hoodie_ds.services.losses import Loss, Undoing
+from hoodie_ds.services.past import check_files_are_kept
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.decision_log import Outcome
+from hoodie_ds.transaction.failed_write import files_of_completed, is_named_after
+from hoodie_ds.transaction.heartbeat import living
+
+_BEFORE_ALL: Final = "0" * 17
+
+
+def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = False) -> Undoing:
+    """Take a write off a table.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    time : str or None
+        Its instant time; the newest completed write if None.
+    dry : bool
+        Whether to change nothing, and only say what would be lost.
+
+    Returns
+    -------
+    Undoing
+
+    Raises
+    ------
+    TimelineError
+        It cannot be taken off: see `HoodieTable.rollback`.
+    """
+    table = context.open_table()
+    if dry:
+        return _checked(context, table, context.look(table), time)[1]
+    found: list[Undoing] = []
+
+    def decide(timeline: Timeline) -> Decided:
+        instant, undoing = _checked(context, table, timeline, time)
+        found[:] = [undoing]
+        if instant.action is Action.COMPACTION:
+            files = _written(table, timeline, instant)
+        elif instant.state is State.COMPLETED:
+            files = files_of_completed(table, instant)
+        else:
+            return Decided(Outcome.ROLL_BACK, instant)
+        plan = plan_to_bytes(table.storage.root, instant, files)
+        done = instant.state is State.COMPLETED
+        carried = carried_at(table.storage, timeline, undoing.target) if done else None
+        return Decided(Outcome.TAKE_BACK, instant, plan, carried)
+
+    context.decide(table, Action.ROLLBACK, decide)
+    return found[0]
+
+
+def carried_at(storage: Storage, timeline: Timeline, time: str) -> Mapping[str, str]:
+    """Return what the decision log is to carry of the replay guard as of a time.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        As it is now.
+    time : str
+        Time of the newest write that stays; empty if none does.
+    """
+    staying = (i for i in timeline.commits_backwards() if time and padded(i.time) <= padded(time))
+    ours = (c for c in (read_commit(storage, instant) for instant in staying) if c.is_ours)
+    return next((commit.guard_entries for commit in ours), {})
+
+
+def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) -> None:
+    """Refuse to take commits back that a savepoint keeps, as Hudi does.
+
+    Raises
+    ------
+    TimelineError
+        One has a savepoint.
+    """
+    for savepoint in timeline.savepoints:
+        if savepoint.time in times:
+            raise TimelineError(
+                f"{storage.root}: commit {savepoint.time} has a savepoint; delete that first "
+                "(delete_savepoint), then take the commit back"
+            )
+
+
+def _checked(
+    context: ServiceContext, table: Table, timeline: Timeline, time: str | None
+) -> tuple[Instant, Undoing]:
+    """Find the instant, and refuse where it has to stay."""
+    instant = _instant(table.storage, timeline, time)
+    before = (i for i in timeline.commits_backwards() if padded(i.time) < padded(instant.time))
+    previous = next(before, None)
+    undoing = Undoing(previous.time if previous else "", (Loss.of(table.storage, instant),))
+    if instant.state is State.COMPLETED:
+        _check_newest(table.storage, timeline, instant)
+        check_no_savepoint(table.storage, timeline, {instant.time})
+        target, what = undoing.target or _BEFORE_ALL, f"a rollback of {instant.time}"
+        check_files_are_kept(table.storage, timeline, target, what, retained=False)
+    elif instant.action is Action.COMPACTION:
+        _check_unused(table, timeline, instant)
+    else:
+        _check_dead(context, instant)
+    return instant, undoing
+
+
+def _instant(storage: Storage, timeline: Timeline, time: str | None) -> Instant:
+    newest = next(timeline.commits_backwards(), None)
+    if time is None:
+        if newest is None:
+            raise TimelineError(f"{storage.root} has no completed write to roll back")
+        return newest
+    found = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
+    if found is None:
+        pending = ", ".join(str(i) for i in timeline.pending if i.action in WRITE_ACTIONS)
+        raise TimelineError(
+            f"{storage.root}: {time} is no write of the active timeline; name the newest "
+            f"completed one, {newest.time if newest else '(none)'}, or one that is pending: "
+            f"{pending or '(none)'}"
+        )
+    return found
+
+
+def _check_newest(storage: Storage, timeline: Timeline, instant: Instant) -> None:
+    later = [
+        other
+        for other in (*timeline.commits_backwards(), *timeline.pending)
+        if other.action in WRITE_ACTIONS and padded(other.time) > padded(instant.time)
+    ]
+    if later:
+        newest = max(later, key=lambda other: padded(other.time))
+        raise TimelineError(
+            f"{storage.root}: {instant} is not the newest write, {newest} comes after it; roll "
+            "that back first, or let its writer finish; or go back further by a restore"
+        )
+
+
+def _check_dead(context: ServiceContext, instant: Instant) -> None:
+    timeout_ms = context.options.concurrency.heartbeat_timeout_ms
+    if instant.time in living(context.storage, timeout_ms):
+        raise TimelineError(
+            f"{context.storage.root}: a writer is at work on instant {instant.time}; stop it, or "
+            f"wait until it has ended (a dead one shows after {timeout_ms} ms)"
+        )
+
+
+def _check_unused(table: Table, timeline: Timeline, instant: Instant) -> None:
+    """Refuse to cancel a compaction after which log files are named."""
+    for path in _named_after(table, timeline, instant):
+        if LogFileName.parse(path.rpartition("/")[2]) is not None:
+            raise TimelineError(
+                f"{table.storage.root}: {instant} cannot be rolled back any more, since rows "
+                f"were written on top of it ({path}); let it be executed"
+            )
+
+
+def _written(table: Table, timeline: Timeline, instant: Instant) -> dict[str, PartitionRollback]:
+    """Files that a compaction has written so far, by partition path."""
+    found: dict[str, list[str]] = {}
+    for path in _named_after(table, timeline, instant):
+        found.setdefault(path.rpartition("/")[0], []).append(path)
+    return {path: PartitionRollback(tuple(files)) for path, files in found.items()}
+
+
+def _named_after(table: Table, timeline: Timeline, instant: Instant) -> list[str]:
+    listed = FileSystemView(table.storage, timeline).data_files()
+    return [found.path for found in listed if is_named_after(found.path, instant.time)]
