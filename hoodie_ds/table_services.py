@@ -11,6 +11,7 @@ from hoodie_ds.services.clustering.clusterer import Clusterer, Clustering
 from hoodie_ds.services.compaction.compactor import Compaction, Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.losses import Undoing
+from hoodie_ds.services.restore import restore_by_hand
 from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
 
@@ -182,6 +183,36 @@ class TableServices(ABC):
             will; a compaction has log files named after it; or a restore is pending.
         """
         return roll_back_by_hand(self._services(), instant, dry=dry)
+
+    def restore(self, to: str, *, dry: bool = False) -> Undoing:
+        """Go back to an earlier state: all that was written after it is lost.
+
+        Writes and plans that are pending go too. The rows, the schema and the micro-batches that
+        are known are as of then, so that a stream writes its batches since then again. Nobody
+        writes while a restore is pending; one that was killed is gone on with by whoever calls
+        this or writes next. One that another engine left pending is completed first.
+
+        Parameters
+        ----------
+        to : str
+            Instant time of a savepoint or of another completed write of the active timeline, the
+            last one that stays. A time between two writes stands for the earlier one.
+        dry : bool
+            Whether to change nothing, and only say what would be lost; of a pending restore, what
+            it takes.
+
+        Returns
+        -------
+        Undoing
+            What is lost.
+
+        Raises
+        ------
+        TimelineError
+            There is no such write; one after it has a savepoint, or was archived; or a clean took
+            files that the table had then, or will.
+        """
+        return restore_by_hand(self._services(), to, dry=dry)
 
     @abstractmethod
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:

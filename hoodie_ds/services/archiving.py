@@ -122,7 +122,8 @@ def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...
     files = _files(storage, instants)
     entries = _entries(table, instants, files)
     # Before their plans are gone: what late tasks of such instants bring must never count.
-    remember_undone(storage, (i for i in instants if i.action is Action.ROLLBACK))
+    undoing = (Action.ROLLBACK, Action.RESTORE)
+    remember_undone(storage, (i for i in instants if i.action in undoing))
     folder = f"{HOODIE}/{table.properties.archive_folder}"
     put_archive_file(storage, folder, entries, context.options.archiving.entries_per_block)
     steps = [step for instant in instants for step in sorted(files[instant.time], key=_order)]

@@ -223,6 +223,18 @@ class ServiceContext:
                 if exclusion.append(decided.outcome, decided.instant, decided.carried):
                     return apply_pending(table, self.clock)[1]
 
+    def claim_time(self, table: Table, timeline: Timeline) -> str:
+        """Take an instant time later than all others, which no other action gets.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        timeline : Timeline
+            As it is now.
+        """
+        return self._claim_time(self.action(table, Action.RESTORE, ""), timeline)
+
     def _claim_time(self, pending: PendingAction, timeline: Timeline) -> str:
         """Take an instant time later than all others, which no other action gets."""
         storage, utc = pending.storage, pending.table.properties.timeline_in_utc

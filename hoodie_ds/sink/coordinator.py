@@ -62,6 +62,7 @@ from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner
 from hoodie_ds.transaction.ownership import owner_text
 from hoodie_ds.transaction.pending_action import write_action
 from hoodie_ds.transaction.recovery import recover, recover_lazily
+from hoodie_ds.transaction.restore import finish_own_restores
 from hoodie_ds.transaction.sweep import left_over
 
 
@@ -122,7 +123,13 @@ class Coordinator:
         found = left_over(self.storage)  # before the timeline is loaded
         table = find_table(self.storage)
         creation_ms = self.clock.now_ms() if table is None else None
-        plan = self._plan(table, schema)
+        try:
+            plan = self._plan(table, schema)
+        except TimelineError:  # a restore that was killed may be gone on with
+            timeline = load_timeline(self.storage)
+            if table is None or not finish_own_restores(table, timeline, self.clock):
+                raise
+            plan = self._plan(table, schema)
         if table is None:
             self._check_place()
         else:

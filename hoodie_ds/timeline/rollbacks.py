@@ -139,7 +139,7 @@ def _target_of_completed(storage: Storage, rollback: Instant) -> str | None:
 
 
 def refuse_restore(root: str, timeline: Timeline) -> None:
-    """Raise `TimelineError` if a restore is pending: what it is to take back is not known.
+    """Raise `TimelineError` if a restore is pending: what it takes back nobody may build on.
 
     Parameters
     ----------
@@ -151,5 +151,5 @@ def refuse_restore(root: str, timeline: Timeline) -> None:
     for restore in timeline.pending_restores:
         raise TimelineError(
             f"{root}: restore {restore.time} is pending, so the table may be in a state between "
-            "two; complete the restore with the engine that began it, then write again"
+            "two; complete it (HoodieTable.restore, or the engine that began it), then write again"
         )

@@ -117,6 +117,17 @@ def newest_decision(storage: Storage) -> Decision | None:
             return Decision.from_bytes(numbers[-1], storage.read(path), path)
 
 
+def was_scheduled(storage: Storage, instant: Instant) -> bool:
+    """Whether an instant came on the timeline by a decision, one of the newest of the log."""
+    for number in reversed(_numbers(storage)):
+        path = numbered_path(DECISIONS, number)
+        with suppress(NotFoundError):
+            found = Decision.from_bytes(number, storage.read(path), path)
+            if found.outcome is Outcome.SCHEDULE and found.instant.time == instant.time:
+                return True
+    return False
+
+
 def next_decision(
     before: Decision | None, outcome: Outcome, instant: Instant, decided_by: str
 ) -> Decision:

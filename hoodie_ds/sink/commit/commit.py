@@ -202,6 +202,7 @@ def _try_to_commit(
         body = record.to_bytes()
         _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
     else:
+        check_based(batch.plan, timeline)
         body = tried  # with the batches before it in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
     waits = _number(batch) < batch.options.batches_per_commit and batch_id is not None

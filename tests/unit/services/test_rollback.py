@@ -17,7 +17,7 @@ from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, p
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.failed_write import files_of_completed
-from hoodie_ds.transaction.rollback import drop_resurrected, take_away
+from hoodie_ds.transaction.rollback import drop_resurrected, take_away, take_back
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.integration.test_numbered_writes import numbered
 from tests.tables import TRIPS, TYPE, TYPES, trips
@@ -266,8 +266,11 @@ def test_what_another_engine_has_under_the_time_stays() -> None:
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("ends_at", ["*.rollback.inflight", "*commit", "*.rollback"])
-def test_a_rollback_that_was_killed_is_finished_by_the_next_write(kind: str, ends_at: str) -> None:
-    place = _place(kind)
+@pytest.mark.parametrize("mode", [{}, {MODE: SEVERAL}], ids=["alone", "several"])
+def test_a_rollback_that_was_killed_is_finished_by_the_next_write(
+    kind: str, ends_at: str, mode: dict[str, str]
+) -> None:
+    place = _place(kind, **mode)
     place.table.upsert(ONE)
     before = place.rows()
     place.table.upsert(TWO)
@@ -279,12 +282,26 @@ def test_a_rollback_that_was_killed_is_finished_by_the_next_write(kind: str, end
     table._storage = dying
     with pytest.raises(SimulatedCrash):
         table.rollback()
+    place.clock.advance(10_000_000)  # until its lock is free
     place.table.upsert(ONE)
     assert place.rows() == before
     timeline = load_timeline(place.storage)
     assert timeline.pending == ()
     assert timeline.commit_at(newest.time) is None
+    place.clock.advance(10_000_000)  # one of several leaves to others what is young
+    place.table.upsert(ONE)
     assert not place.storage.list(TEMP, recursive=True)
+
+
+def test_who_applies_the_decision_when_all_is_done_does_nothing() -> None:
+    place = _place()
+    place.table.upsert(ONE)
+    place.table.upsert(TWO)
+    newest = load_timeline(place.storage).commits[-1]
+    place.table.rollback()
+    before = place.storage.files
+    take_back(open_table(place.storage), newest, b"", place.clock)
+    assert place.storage.files == before
 
 
 def test_who_applies_the_decision_late_does_nothing() -> None:
@@ -302,13 +319,14 @@ def test_who_applies_the_decision_late_does_nothing() -> None:
 def _planned_compaction(place: Place) -> Instant:
     context = place.table._services()
     pending = context.action(context.open_table(), Action.COMPACTION, "COMPACT")
-    body = _compaction_of("x")
+    body = compaction_of("x")
     instant = context.schedule(pending, lambda timeline, time: body)
     assert instant is not None
     return instant
 
 
-def _compaction_of(partition: str) -> bytes:
+def compaction_of(partition: str) -> bytes:
+    """The plan of a compaction of a file group that is not there."""
     operation = {
         "type": "record",
         "name": "HoodieCompactionOperation",

@@ -1,0 +1,134 @@
+"""Restore by hand: back to a savepoint, or to another completed write of the active timeline.
+
+That a restore begins is a decision of the log. A writer in the middle of its commit finds it there
+and gives up; whoever comes next goes on with a restore that was killed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.services.context import Decided, ServiceContext
+from hoodie_ds.services.losses import Loss, Undoing
+from hoodie_ds.services.past import check_files_are_kept, later_writes, newest_archived
+from hoodie_ds.services.rollback import carried_at, check_no_savepoint
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.restore_metadata import RestoreRequest
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.decision_log import Outcome
+from hoodie_ds.transaction.restore import finish_restore, request_of
+from hoodie_ds.transaction.rollback import finish_rollback
+
+_LENGTHS: Final = (14, 17)
+
+
+def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> Undoing:
+    """Take all writes after one off a table.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    to : str
+        Instant time of the last write that stays, or any time after it.
+    dry : bool
+        Whether to change nothing, and only say what would be lost.
+
+    Returns
+    -------
+    Undoing
+
+    Raises
+    ------
+    TimelineError
+        It cannot be restored to that time: see `HoodieTable.restore`.
+    """
+    table = context.open_table()
+    storage = table.storage
+    begun = load_timeline(storage).pending_restores
+    if dry and begun:
+        return _pending(storage, begun[0])
+    for restore in begun:
+        undoing = _pending(storage, restore)
+        finish_restore(table, restore, context.clock)
+        if undoing.target == to:
+            return undoing
+    if dry:
+        return _checked(table, context.look(table), to)
+    found: list[Undoing] = []
+
+    def decide(timeline: Timeline) -> Decided | None:
+        found[:] = [_checked(table, timeline, to)]
+        if not found[0].losses:
+            return None
+        restore = Instant(context.claim_time(table, timeline), Action.RESTORE, State.REQUESTED)
+        instants = tuple((loss.time, loss.action) for loss in found[0].losses)
+        plan = RestoreRequest(instants, found[0].target).to_bytes()
+        carried = carried_at(storage, timeline, found[0].target)
+        return Decided(Outcome.SCHEDULE, restore, plan, carried)
+
+    for rollback in load_timeline(storage).rollbacks:
+        if rollback.state is not State.COMPLETED:
+            finish_rollback(table, rollback, context.clock)
+    timeline = context.decide(table, Action.RESTORE, decide)
+    for restore in timeline.pending_restores:
+        finish_restore(table, restore, context.clock)
+    return found[0]
+
+
+def _pending(storage: Storage, restore: Instant) -> Undoing:
+    """What a restore that was begun takes off the table, as far as that is still there."""
+    request = request_of(storage, restore)
+    known = {i.time: i for i in load_timeline(storage).instants if i.action in WRITE_ACTIONS}
+    losses = (Loss.of(storage, known[time]) for time in request.times if time in known)
+    return Undoing(request.target, tuple(losses))
+
+
+def _checked(table: Table, timeline: Timeline, to: str) -> Undoing:
+    """Find out what would be lost, and refuse where there is no way back."""
+    storage = table.storage
+    target = _target(storage, timeline, to)
+    later = later_writes(timeline, target)
+    what = f"a restore to {target}"
+    check_no_savepoint(storage, timeline, {instant.time for instant in later})
+    if later:
+        _check_nothing_archived(table, timeline, target)
+        check_files_are_kept(storage, timeline, target, what)
+    return Undoing(target, tuple(Loss.of(storage, instant) for instant in later))
+
+
+def _target(storage: Storage, timeline: Timeline, to: str) -> str:
+    if not (len(to) in _LENGTHS and to.isascii() and to.isdigit()):
+        raise TimelineError(
+            f"{storage.root}: {to!r} is not an instant time (yyyyMMddHHmmssSSS); name a "
+            "savepoint or a completed write of the active timeline"
+        )
+    found = (i for i in timeline.commits_backwards() if padded(i.time) <= padded(to))
+    newest = next(found, None)
+    if newest is None:
+        first = timeline.first_commit
+        raise TimelineError(
+            f"{storage.root}: there is no completed write at {to} or before it on the active "
+            f"timeline, which begins with {first.time if first else 'nothing'}; name a later one"
+        )
+    return newest.time
+
+
+def _check_nothing_archived(table: Table, timeline: Timeline, target: str) -> None:
+    """Refuse where writes after the target are archived: what they wrote is not known any more.
+
+    Archiving passes over commits with savepoints, by option, so these may lie behind.
+    """
+    storage = table.storage
+    if not timeline.starts_after(target):
+        return
+    archived = newest_archived(storage, table.properties.archive_folder)
+    if archived and padded(archived) > padded(target):
+        raise TimelineError(
+            f"{storage.root}: writes after {target} have been archived, {archived} among them, so "
+            "what they wrote is not known any more; restore to a later write"
+        )

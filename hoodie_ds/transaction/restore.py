@@ -1,0 +1,149 @@
+"""Restore: takes all writes after one off the table, the newest first, as one instant.
+
+While it is pending the table may be in a state between two, so nobody writes. Every step can be
+killed and done again, by another process too: what is to go with an instant is written down before
+its completed file is deleted, and it leaves the timeline last. So readers see the table as it was
+after one commit or another, and never a part of one.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hoodie_ds.environment import Clock
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.paths import PINNED_TIMELINES, instant_path, temp_folder
+from hoodie_ds.timeline.restore_metadata import RestoreRequest, restore_to_bytes
+from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes, planned_files
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.transaction.decision_log import was_scheduled
+from hoodie_ds.transaction.failed_write import (
+    files_of,
+    files_of_completed,
+    is_named_after,
+    is_ours,
+)
+from hoodie_ds.transaction.rollback import leave_timeline, take_away
+
+
+def request_of(storage: Storage, restore: Instant) -> RestoreRequest:
+    """Return what a pending restore is to do.
+
+    Raises
+    ------
+    TimelineError
+        It has no plan.
+    CorruptFileError
+        Its plan cannot be read.
+    """
+    path = instant_path(restore.at(State.REQUESTED))
+    try:
+        plan = storage.read(path)
+    except NotFoundError:
+        plan = b""
+    if not plan:
+        raise TimelineError(
+            f"{storage.root}: restore {restore.time} is pending and has no plan, so what it is to "
+            f"take back is not known; delete its files if the engine that began it is gone, {path} "
+            "and its inflight file"
+        )
+    return RestoreRequest.from_bytes(plan, path)
+
+
+def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
+    """Do what is left of a pending restore, whoever began it.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    restore : Instant
+        The pending restore.
+    clock : Clock
+        Tells how long it takes.
+
+    Raises
+    ------
+    TimelineError, CorruptFileError
+        See `request_of`.
+    """
+    storage, started_ms = table.storage, clock.now_ms()
+    request = request_of(storage, restore)
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(instant_path(restore.at(State.INFLIGHT)), b"")
+    storage.delete(PINNED_TIMELINES)
+    done = {
+        Instant(time, Action(action), State.COMPLETED): _take_off(table, restore, time)
+        for time, action in request.instants
+    }
+    _delete_late_files(table, request)
+    taken_ms = max(0, clock.now_ms() - started_ms)
+    body = restore_to_bytes(storage.root, restore.time, request, done, taken_ms)
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(instant_path(restore.at(State.COMPLETED)), body)
+    storage.delete(temp_folder(restore.time))
+
+
+def finish_own_restores(table: Table, timeline: Timeline, clock: Clock) -> bool:
+    """Finish the restores that this library began and did not end.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    clock : Clock
+        See `finish_restore`.
+
+    Returns
+    -------
+    bool
+        Whether there were any.
+    """
+    own = [r for r in timeline.pending_restores if was_scheduled(table.storage, r)]
+    for restore in own:
+        finish_restore(table, restore, clock)
+    return bool(own)
+
+
+def _take_off(table: Table, restore: Instant, time: str) -> dict[str, PartitionRollback]:
+    """Take one write off the table; returns what went with it."""
+    storage = table.storage
+    kept = f"{temp_folder(restore.time)}/{time}.plan"
+    timeline = load_timeline(storage)
+    known = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
+    if known is None:  # an earlier try came to its end
+        return _planned(storage, kept) or {}
+    found = _planned(storage, kept)
+    if found is None:
+        is_done = known.state is State.COMPLETED
+        found = files_of_completed(table, known) if is_done else files_of(table, timeline, known)
+        with suppress(AlreadyExistsError):
+            storage.put_if_absent(kept, plan_to_bytes(storage.root, known, found))
+    ours = is_ours(table, known)
+    storage.delete(instant_path(known.at(State.COMPLETED)))
+    done = take_away(table, restore.time, known, found)
+    leave_timeline(table, known.at(State.COMPLETED), ours)
+    return done
+
+
+def _planned(storage: Storage, path: str) -> dict[str, PartitionRollback] | None:
+    with suppress(NotFoundError):
+        return planned_files(storage.read(path), path)
+    return None
+
+
+def _delete_late_files(table: Table, request: RestoreRequest) -> None:
+    """Delete what tasks have written late, and other processes that go on with the restore.
+
+    All of it is named after instants that are gone, so that nobody else takes such a name.
+    """
+    view = FileSystemView(table.storage, load_timeline(table.storage))
+    for status in view.data_files():
+        if any(is_named_after(status.path, time) for time in request.times):
+            table.storage.delete(status.path)
