@@ -18,10 +18,14 @@ from hoodie_ds.services.archive_planner import ArchivePlan, is_archiving_due, pl
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.timeline.archive.archived_timeline import put_archive_file
+from hoodie_ds.timeline.archive.archived_timeline import (
+    archive_files,
+    put_archive_file,
+    read_archive_file,
+)
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_of
-from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.instant_time import format_time
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import HOODIE, instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
@@ -100,6 +104,47 @@ def archive_if_due(context: ServiceContext, timeline: Timeline) -> None:
         archive(context)
 
 
+def archive_left_behind(
+    context: ServiceContext, table: Table, timeline: Timeline, time: str
+) -> None:
+    """Archive a commit if commits after it are archived, so that it does not begin the timeline.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    table : Table
+        The table.
+    timeline : Timeline
+        With all that was decided.
+    time : str
+        The commit's.
+
+    Raises
+    ------
+    CorruptFileError
+        The archive cannot be read.
+    """
+    commit = timeline.commit_at(time)
+    if commit is not None and _is_archived_beyond(table, time):
+        _archive(context, table, (commit,))
+
+
+def _is_archived_beyond(table: Table, time: str) -> bool:
+    """Whether commits after a time are archived, as the newest file that has commits tells."""
+    files = archive_files(table.storage, _folder(table))
+    for path in reversed(files.values()):
+        instants = (entry.instant for entry in read_archive_file(table.storage, path))
+        commits = [i for i in instants if i.action in WRITE_ACTIONS]
+        if commits:
+            return any(padded(i.time) > padded(time) for i in commits)
+    return False
+
+
+def _folder(table: Table) -> str:
+    return f"{HOODIE}/{table.properties.archive_folder}"
+
+
 def _without_busy(
     table: Table, timeline: Timeline, plan: ArchivePlan, found: Mapping[str, frozenset[str]]
 ) -> ArchivePlan:
@@ -124,8 +169,7 @@ def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...
     # Before their plans are gone: what late tasks of such instants bring must never count.
     undoing = (Action.ROLLBACK, Action.RESTORE)
     remember_undone(storage, (i for i in instants if i.action in undoing))
-    folder = f"{HOODIE}/{table.properties.archive_folder}"
-    put_archive_file(storage, folder, entries, context.options.archiving.entries_per_block)
+    put_archive_file(storage, _folder(table), entries, context.options.archiving.entries_per_block)
     steps = [step for instant in instants for step in sorted(files[instant.time], key=_order)]
     for step in steps:
         if step.state is not State.COMPLETED:

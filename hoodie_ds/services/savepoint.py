@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.services.archiving import archive_left_behind
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
@@ -95,6 +96,9 @@ def make_savepoint(
 def delete_savepoint(context: ServiceContext, time: str) -> None:
     """Let cleans take the files of a commit again; the commit itself stays.
 
+    But where commits after it are archived it is archived first: the active timeline begins with
+    the oldest commit without a savepoint, and what is missing after that one would not count.
+
     Parameters
     ----------
     context : ServiceContext
@@ -116,6 +120,7 @@ def delete_savepoint(context: ServiceContext, time: str) -> None:
                 f"{table.storage.root}: there is no savepoint at {time}; its savepoints are "
                 f"{', '.join(known) or 'none'}"
             )
+        archive_left_behind(context, table, timeline, time)
         return Decided(Outcome.ROLL_BACK, Instant(time, Action.SAVEPOINT, State.INFLIGHT))
 
     context.decide(table, Action.SAVEPOINT, decide)

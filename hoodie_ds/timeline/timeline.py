@@ -5,19 +5,23 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 from zlib import crc32
 
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.archive.archived_timeline import find_archived
+from hoodie_ds.timeline.archive.entry import ArchivedEntry
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import commit_path
+from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_summary
 
@@ -189,10 +193,13 @@ def _before(instants: tuple[Instant, ...], second: str) -> tuple[Instant, ...]:
 def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
     """Read what a completed write instant did; kept, as completed files never change.
 
+    Of an instant that was archived since the timeline was loaded the archive tells, so that who has
+    begun to read goes on.
+
     Raises
     ------
     TimelineError
-        The instant has been archived since the timeline was loaded.
+        The instant was taken back since the timeline was loaded.
     CorruptFileError
         The file is not what a version 6 table holds there.
     """
@@ -200,8 +207,20 @@ def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
     try:
         data = storage.read(path)
     except NotFoundError as error:
+        archived = _find_archived(storage, instant)
+        if archived is not None:
+            return archived.commit(path)
         raise TimelineError(
             f"{path} is gone: the instant was archived or rolled back while it was being read; "
             "load the table again"
         ) from error
     return CommitMetadata.from_bytes(data, path)
+
+
+def _find_archived(storage: Storage, instant: Instant) -> ArchivedEntry | None:
+    if instant.num_batches:  # a manifest, which is never archived
+        return None
+    with suppress(NotFoundError):
+        properties = TableProperties.parse(storage.read(PROPERTIES), f"{storage.root}/{PROPERTIES}")
+        return find_archived(storage, f"{V1.folder}/{properties.archive_folder}", instant)
+    return None

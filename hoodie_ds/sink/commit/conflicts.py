@@ -7,9 +7,10 @@ own: two writers may have stored the same new key, each in another one, so keys 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -34,8 +35,9 @@ from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.rollbacks import refuse_restore
+from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 
 T = TypeVar("T")
 
@@ -140,7 +142,8 @@ def check_based(plan: WritePlan, timeline: Timeline) -> None:
     TimelineError
         A restore is pending.
     WriteConflictError
-        A commit that the batch has seen is gone, or there was a restore.
+        A commit that the batch has seen is gone, or there was a restore; or commits that it has not
+        seen may be archived.
     """
     refuse_restore(plan.table.storage.root, timeline)
     for instant in timeline.restores:
@@ -149,6 +152,23 @@ def check_based(plan: WritePlan, timeline: Timeline) -> None:
     for instant in plan.timeline.commits_beyond(timeline):
         if not instant.num_batches and not timeline.is_committed(instant.time):
             raise _conflict(plan, instant, "was taken back")
+    for instant in _perhaps_archived(plan, timeline):
+        raise _conflict(plan, instant, "or what followed it was archived")
+
+
+def _perhaps_archived(plan: WritePlan, timeline: Timeline) -> Iterator[Instant]:
+    """Writes that a batch has not seen completed, and of which the timeline tells nothing any more.
+
+    A write that was pending when the batch began may have completed and left the timeline. And what
+    the batch has seen last may have left it, with others that came after it.
+    """
+    began = plan.timeline
+    pending = (i for i in began.pending if i.action in UNDONE_ACTIONS)
+    seen = [i for i in islice(began.commits_backwards(), 1) if not i.num_batches]
+    for instant in (*seen, *pending):
+        gone = not timeline.at(instant.time) and timeline.starts_after(instant.time)
+        if gone and not is_undone(plan.table.storage, timeline, instant.time):
+            yield instant
 
 
 def check_not_cleaned(plan: WritePlan, timeline: Timeline) -> None:

@@ -13,6 +13,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
 from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.services.archive_planner import ArchivePlan
 from hoodie_ds.services.archiving import archive, archive_if_due
 from hoodie_ds.services.context import ServiceContext
@@ -312,3 +313,45 @@ def test_while_a_restore_is_pending_nothing_is_archived() -> None:
     for dry in (False, True):
         with pytest.raises(TimelineError, match=f"restore {restore.time} is pending"):
             table.archive(dry=dry)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_who_has_begun_to_read_goes_on(kind: str) -> None:
+    """Another process than the writer's, which has the timeline and no commit of it yet."""
+    storage, table = _table(kind)
+    rows = found(table)
+    fresh = storage.copy()
+    snapshot = Snapshot.latest(fresh)
+    HoodieTable("/t", _KEEP, storage=fresh).archive()
+    assert load_timeline(fresh).num_completed == 2
+    read = snapshot.read(["id", "city", "ts", "fare"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in read) == rows
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_savepoint_is_deleted_whose_neighbours_were_archived(kind: str) -> None:
+    """Its commit would begin the timeline then, and what was archived after it would not count."""
+    storage, table = _table(kind)
+    times = [instant.time for instant in table.timeline.commits]
+    table.savepoint(times[1])
+    archive(_context(storage, **{"hoodie.archive.beyond.savepoint": "true"}))
+    rows = found(table)
+    table.delete_savepoint(times[1])
+    assert found(table) == rows
+    assert [i.time for i in table.timeline.commits] == times[5:]
+    assert times[1] in [i.time for i in archived_instants(storage, _ARCHIVE)]
+    table.upsert(trips(("a", "x", 50, 1.0)))
+    table.clean()
+    assert found(table) == [("a", "x", 50, 1.0), *rows[1:]]
+
+
+def test_a_savepoint_without_archived_neighbours_leaves_its_commit() -> None:
+    _, table = _table()
+    times = [instant.time for instant in table.timeline.commits]
+    for archived in (False, True):
+        if archived:
+            assert len(table.archive().instants) == 4
+            times = times[4:]
+        table.savepoint(times[1])
+        table.delete_savepoint(times[1])
+        assert [i.time for i in table.timeline.commits] == times
