@@ -5,6 +5,7 @@ Timeline layout 1 (table version 6). Base files are opened, log files are walked
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import struct
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -60,7 +62,9 @@ def check_table(
         elif "completed" not in reached and settled:
             wrong.append(f"{time}.{action} is pending")
     times = {*commits, *archived}
-    named = {path for time in commits for path in _check_commit(files, time, commits, times, wrong)}
+    may_go = _check_cleans(files, commits, wrong)
+    there = {time: _left(body, files, may_go) for time, body in commits.items()}
+    named = {path for time in there for path in _check_commit(files, time, there, times, wrong)}
     _check_groups(commits, named, buckets, wrong)
     unnamed = [path for path in files if path[:7] != ".hoodie" and path not in named]
     return wrong + [
@@ -100,6 +104,43 @@ def _states(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, tuple[str
         if "completed" in states and "inflight" not in states:
             wrong.append(f"{time}.{action} is complete and was not inflight")
     return found
+
+
+def _check_cleans(
+    files: Mapping[str, bytes], commits: Mapping[str, dict[str, Any]], wrong: list[str]
+) -> set[str]:
+    """Paths of the files that plans of cleans name, each of which has to have a successor."""
+    newest: dict[tuple[str, str], str] = {}
+    for time, body in sorted(commits.items()):
+        for partition, ids in (body.get("partitionToReplaceFileIds") or {}).items():
+            newest |= dict.fromkeys(((partition, file_id) for file_id in ids), time)
+        for partition, stats in (body.get("partitionToWriteStats") or {}).items():
+            bases = (stat for stat in stats if stat["path"].endswith(".parquet"))
+            newest |= dict.fromkeys(((partition, stat["fileId"]) for stat in bases), time)
+    may_go = set()
+    for plan in (path for path in files if path.endswith(".clean.requested")):
+        (body,) = fastavro.reader(io.BytesIO(files[plan]))
+        for partition, going in body["filePathsToBeDeletedPerPartition"].items():
+            for name in (file["filePath"].rpartition("/")[2] for file in going):
+                path = f"{partition}/{name}".lstrip("/")
+                may_go.add(path)
+                match = _data_name(name)
+                start = match and (match[3] if match.re is _BASE else match[2])
+                if not match or newest.get((partition, match[1]), "") <= str(start):
+                    wrong.append(f"{plan} deletes {path}, which has no successor")
+    return may_go
+
+
+def _left(
+    body: dict[str, Any], files: Mapping[str, bytes], may_go: Collection[str]
+) -> dict[str, Any]:
+    """What a commit says, without the files that a clean has deleted."""
+    stats = body.get("partitionToWriteStats") or {}
+    left = {
+        partition: [s for s in found if s["path"] in files or s["path"] not in may_go]
+        for partition, found in stats.items()
+    }
+    return {**body, "partitionToWriteStats": left}
 
 
 def _check_commit(

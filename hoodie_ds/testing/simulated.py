@@ -17,6 +17,8 @@ _POOLS = (
     "hoodie_ds.sink.commit.staged_merge",
     "hoodie_ds.sink.file_groups.buffers",
     "hoodie_ds.reader.snapshot",
+    "hoodie_ds.services.clean_planner",
+    "hoodie_ds.services.cleaning",
 )
 
 

@@ -16,7 +16,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.testing import FaultyStorage, MemoryStorage
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
 _SHARED = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
@@ -160,3 +160,26 @@ def test_the_table_is_read_and_replaced_file_groups_go(kind: str) -> None:
     assert found(table.by_hand) == [("a", "x", 4, 4.0), ("b", "x", 4, 4.0)]
     with pytest.raises(NotFoundError):
         table.storage.read(plan.paths[0])
+
+
+def _requests_of_a_clean(partitions: int, commits: int) -> tuple[int, int]:
+    """Requests of a clean of one partition, and how many files it deletes."""
+    table = _Table({**_POLICIES["commits"], BUCKETS: "1"})
+    for ts in range(5 + commits):
+        everywhere = trips(*(("a", f"p{n:02}", ts, 0.0) for n in range(partitions)))
+        table.by_hand.upsert(everywhere if ts < 3 else everywhere.slice(0, 1))
+    table.by_hand.clean()
+    table.by_hand.upsert(trips(("a", "p00", 98, 0.0)))
+    table.by_hand.upsert(trips(("a", "p00", 99, 0.0)))
+    asked = FaultyStorage(table.storage)
+    plan = HoodieTable("/t", table.given, storage=asked).clean()
+    assert plan is not None
+    return len(asked.recorder.operations), len(plan.paths)
+
+
+def test_a_clean_costs_what_was_superseded_whatever_the_table_holds() -> None:
+    small = _requests_of_a_clean(partitions=2, commits=0)
+    # The memory of commits is the process' own, so a storage that it has not seen reads them.
+    assert _requests_of_a_clean(partitions=12, commits=0) == small
+    assert _requests_of_a_clean(partitions=2, commits=9) == small
+    assert small[1] == 2

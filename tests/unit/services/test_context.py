@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
-from hoodie_ds.errors import TimelineError
+from hoodie_ds.errors import TimelineError, UnsupportedTableError
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -17,6 +20,7 @@ from hoodie_ds.transaction.decision_log import Outcome, append_decision, newest_
 from hoodie_ds.transaction.decision_log import next_decision as next_one
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.resolution import apply_pending
+from tests.golden.golden_tables import unzip_table
 from tests.unit.transaction.failed_tables import DONE, OLD_BASE, FixedClock, commit, new_table
 
 _CLOCK = FixedClock()
@@ -122,3 +126,12 @@ def test_a_pending_restore_lets_no_service_begin() -> None:
     storage.put_if_absent(instant_path(restore), b"")
     with pytest.raises(TimelineError, match=f"restore {restore.time} is pending"):
         _schedule(storage)
+
+
+def test_a_metadata_table_is_not_left_behind(tmp_path: Path) -> None:
+    path = unzip_table("v6_cow_metadata", tmp_path)
+    context = _context(storage_to_write(WriteOptions.parse({"path": str(path)})))
+    with pytest.raises(
+        UnsupportedTableError, match=r"metadata table \(.*files\).*hoodie\.metadata\.enable"
+    ):
+        context.open_table()
