@@ -21,7 +21,7 @@ from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline, save_timeline
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, save_timeline
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
 from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
@@ -101,12 +101,15 @@ class Exclusion:
         Returns
         -------
         bool
-            False if others decided something since `apply_pending`.
+            False if others decided something since `apply_pending`, or have taken the time.
         """
         pending = self.pending
         decision = next_decision(self._before, Outcome.SCHEDULE, instant, pending.attempt)
         decision = replace(decision, plan=pending.plan)
         if not append_decision(pending.storage, decision):
+            return False
+        # A writer that took the scheduler for dead has swept its claim, and may have the time now.
+        if load_timeline(pending.storage).has_other(instant):
             return False
         put_requested(pending.storage, decision)
         return True

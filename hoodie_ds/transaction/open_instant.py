@@ -141,15 +141,16 @@ def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
     """Whether another action has the time of an instant.
 
     Beside other engines it may be any. Of writers like ours that know of no other, an old driver
-    among them, it is a rollback or the other one of the two that write; asked for by name, as the
-    timeline grows.
+    among them, it is a rollback, the other one of the two that write, or a service that another
+    process has planned since; asked for by name, as the timeline grows.
     """
     storage = pending.storage
     if pending.is_shared:
         return load_timeline(storage).has_other(instant)
     usual = write_action(pending.table.properties)
     write = usual if pending.action is Action.REPLACE_COMMIT else Action.REPLACE_COMMIT
-    for other in (write, Action.ROLLBACK):  # of a recovery that saw the same timeline
+    # A rollback of a recovery that saw the same timeline.
+    for other in (write, Action.ROLLBACK, Action.COMPACTION, Action.CLEAN):
         with suppress(NotFoundError):
             storage.read(instant_path(replace(instant, action=other)))
             return True

@@ -96,6 +96,28 @@ def test_a_plan_is_made_anew_where_others_decided_meanwhile() -> None:
     assert load_timeline(storage).pending == (instant,)
 
 
+def test_a_time_that_a_writer_takes_meanwhile_is_not_taken_twice() -> None:
+    """A single writer takes the scheduler for dead, and sweeps its claim."""
+    storage = MemoryStorage()
+    _new_table(storage)
+    times: list[str] = []
+
+    def plan(timeline: Timeline, time: str) -> bytes:
+        if not times:
+            taken = Instant(time, Action.DELTA_COMMIT, State.REQUESTED)
+            storage.put_if_absent(instant_path(taken), b"")
+        times.append(time)
+        return _PLAN
+
+    context = _context(storage)
+    pending = context.action(context.open_table(), Action.COMPACTION, "COMPACT")
+    instant = context.schedule(pending, plan)
+    assert instant is not None
+    assert times == [times[0], instant.time]
+    assert instant.time > times[0]
+    assert [i.action for i in load_timeline(storage).at(times[0])] == [Action.DELTA_COMMIT]
+
+
 @pytest.mark.parametrize("outcome", ["requested", "nothing"])
 def test_a_logged_plan_comes_on_the_timeline_by_whoever_decides_next(outcome: str) -> None:
     storage = MemoryStorage()
