@@ -43,10 +43,18 @@ def test_the_process_that_goes_on_may_end_too() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("beside", BESIDE)
-def test_every_schedule_of_a_compaction(beside: str, mode: str) -> None:
-    play = CompactionPlay(MODES[mode], BESIDE[beside])
+def test_every_schedule_of_a_compaction_and_a_writer(mode: str) -> None:
+    play = CompactionPlay(MODES[mode])
     tally("schedules", explore(play.fresh, play.actors, play.check, schedules(*play.actors)))
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("mode", MODES)
+def test_every_schedule_of_two_compactions(mode: str) -> None:
+    play = CompactionPlay(MODES[mode], beside_writer=False)
+    tried = explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+    tally("schedules, nightly", tried)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1457,7 +1457,92 @@ CLEANS = [
 ]
 """Of cleans."""
 
+_COMPACTION = "tests/integration/test_compaction.py"
+_PENDING = "tests/integration/test_pending_compactions.py"
+_COMPACTOR = "tests/unit/services/compaction/test_compactor.py"
+_COMPACTION_PLANNER = "tests/unit/services/compaction/test_planner.py"
+COMPACTIONS = [
+    Mutant(
+        "log files after a plan are named after the slice before it",
+        within("BucketWriter._next_log", compacting=returns({})),
+        f"{_PENDING}::test_log_files_after_a_plan_are_named_after_it",
+        "P3: rows that are committed beside a compaction are gone with it",
+    ),
+    Mutant(
+        "small files are filled that a compaction is to rewrite",
+        within("WriteProfile.small_files", compacting=returns({})),
+        f"{_PENDING}::test_new_keys_do_not_go_into_a_small_file_that_is_planned",
+        "P3: new rows are in a base file that the compaction takes the place of",
+    ),
+    Mutant(
+        "a compaction that a batch knows of is a conflict",
+        Text("if instant.time in awaited:", "if False:"),
+        f"{_PENDING}::test_a_batch_goes_on_beside_a_compaction_that_it_knows_of[single]",
+        "a stream fails whenever a compaction completes",
+    ),
+    Mutant(
+        "a batch is committed on a compaction that was cancelled",
+        Text(
+            "if not (timeline.is_pending(instant.time) or timeline.is_committed(instant.time)):",
+            "if False:",
+        ),
+        f"{_PENDING}::test_a_batch_is_not_committed_on_a_compaction_that_was_cancelled_meanwhile",
+        "P3: its log files begin a slice, and hide the one before",
+    ),
+    Mutant(
+        "a compaction is planned beside an open write",
+        within("CompactionPlanner.plan", UNDONE_ACTIONS=()),
+        f"{_COMPACTION_PLANNER}::test_nothing_is_planned_while_a_write_is_pending",
+        "P3: its log files are of a slice that is compacted without them",
+    ),
+    Mutant(
+        "partitions that a plan left out are forgotten",
+        always("CompactionPlanner._missing_partitions", ()),
+        f"{_COMPACTION_PLANNER}::test_partitions_that_a_plan_left_out_are_looked_at_again[True]",
+        "log files stay and slow every read once their commits are archived",
+    ),
+    Mutant(
+        "a compaction completes without a look at its slices",
+        always("PlannedSlices.is_all", True),
+        f"{_COMPACTOR}::test_what_others_committed_to_the_slice_meanwhile_is_merged_too",
+        "P3: rows of another engine that did not know of the plan are gone",
+    ),
+    Mutant(
+        "of two that merge a file group both leave a base file",
+        skipped("executor._take_back"),
+        f"{_COMPACTOR}::test_of_two_that_merge_one_file_group_the_first_counts",
+        "readers that list folders find two base files of one slice",
+    ),
+    Mutant(
+        "what comes after a compaction has ended stays",
+        skipped("CompactionExecutor._take_back_if_late"),
+        f"{_COMPACTOR}::test_a_result_that_comes_late_is_taken_back[completed]",
+        "readers that list folders find two base files of one slice",
+    ),
+    Mutant(
+        "a base file is not looked for before a compaction completes",
+        always("result._is_written", True),
+        f"{_COMPACTOR}::test_a_base_file_that_another_engine_took_away_is_made_again",
+        "P3: a commit that names a file which is not there",
+    ),
+    Mutant(
+        "a plan takes a time that a writer has opened meanwhile",
+        Text("if load_timeline(pending.storage).has_other(instant):", "if False:"),
+        "tests/unit/services/test_context.py"
+        "::test_a_time_that_a_writer_takes_meanwhile_is_not_taken_twice",
+        "P1: two instants of one time, of which one hides the other",
+    ),
+    Mutant(
+        "compacted base files have no bloom filters",
+        always("has_bloom_filter", False),
+        f"{_COMPACTION}::test_base_files_have_the_bloom_filters_that_an_index_needs",
+        "Hudi on the JVM cannot look keys up in the table",
+    ),
+]
+"""Of compactions, and of writes beside them."""
+
 MUTANTS = [
+    *COMPACTIONS,
     *CLEANS,
     *TYPES,
     *SPARK,

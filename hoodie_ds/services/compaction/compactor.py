@@ -128,7 +128,9 @@ class Compactor:
             See `run` and `schedule`.
         """
         done = []
-        for instant in self.pending:
+        # A plan that was decided is on the timeline once somebody has looked.
+        pending = self.pending if dry else self.context.look(self.table).pending_compactions
+        for instant in pending:
             done.append(Compaction(instant.time, self.plan_of(instant)))
             if not dry:
                 self.run(instant)
