@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
+from typing import Final
 
 from hoodie_ds.config.enums import ConcurrencyMode
 from hoodie_ds.config.options.concurrency import CONCURRENCY_MODE
@@ -36,6 +37,9 @@ from hoodie_ds.transaction.rollback import (
     forget,
 )
 from hoodie_ds.transaction.sweep import left_over, sweep
+
+_PLANNED: Final = (Action.COMPACTION, Action.REPLACE_COMMIT)
+"""What may be a table service, which waits on the timeline to be carried out."""
 
 
 def recover(
@@ -80,6 +84,8 @@ def recover(
     found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
     timeline = timeline.with_joined(joined)
     refuse_restore(table.storage.root, timeline)
+    if any(instant.action in _PLANNED for instant in timeline.pending):
+        timeline = apply_pending(table, clock)[1].with_joined(joined)  # one may be decided
     dropped = _drop_dead_plans(table, timeline)
     pending = _unfinished(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)

@@ -12,7 +12,8 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import State
-from hoodie_ds.timeline.paths import TEMP, temp_folder
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import TEMP, claim_path, temp_folder
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import announced, delete_left
 
@@ -47,7 +48,10 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
     rollbacks = (*timeline.rollbacks, *timeline.restores)
     undone = {i.time for i in rollbacks if i.state is State.COMPLETED}
     view = FileSystemView(table.storage, timeline)
+    latest = padded(timeline.latest_time or "")
     for time, paths in sorted(found.items()):
+        if latest and padded(time) > latest and paths == {claim_path(time)}:
+            continue  # of a service that is about to be planned; nobody takes an earlier time
         commit = timeline.commit_at(time)
         is_commit = commit is not None and not commit.num_batches
         # Pending, joined, another kind of instant, or archived: which of the files count is not

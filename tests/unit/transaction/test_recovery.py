@@ -20,6 +20,7 @@ from hoodie_ds.timeline.paths import DECISIONS, TEMP, aborted_path, instant_path
 from hoodie_ds.timeline.replace_plan import empty_plan
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.decision_log import Outcome, append_decision, next_decision
 from hoodie_ds.transaction.manifest import newest_manifest
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 from hoodie_ds.transaction.rollback import roll_back
@@ -368,3 +369,16 @@ def test_three_listings_are_all_if_there_is_nothing_to_do(storage: Storage) -> N
     recover(Table(cast(Storage, counting), table.properties), _CLOCK)
     # What is left over, the summaries, the timeline; the latter of other storages.
     assert counting.calls in (["list", "list", "names"], ["list", "list", "list"])
+
+
+def test_a_clustering_that_was_decided_is_completed_first(storage: Storage) -> None:
+    """Else the batch that begins would be made for the file groups of before."""
+    table = _with_one_commit(storage)
+    _plan_clustering(table)
+    storage.put_if_absent(instant_path(CLUSTERING.at(State.INFLIGHT)), b"")
+    storage.put_if_absent(manifest_path(CLUSTERING.time), commit_body())
+    inflight = CLUSTERING.at(State.INFLIGHT)
+    assert append_decision(storage, next_decision(None, Outcome.COMPLETE, inflight, "another"))
+    timeline = recover(table, _CLOCK)
+    assert timeline.pending == ()
+    assert timeline.commit_at(CLUSTERING.time) == CLUSTERING.at(State.COMPLETED)

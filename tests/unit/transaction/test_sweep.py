@@ -106,3 +106,15 @@ def test_what_an_instant_announces_during_a_sweep_stays(storage: Storage) -> Non
     sweep(table, timeline, found)
     assert data_files(storage) == [NEW_BASE]
     assert storage.read(claim_path(FAILED)) == b"a live writer"
+
+
+def test_the_claim_of_a_service_that_is_about_to_be_planned_stays(storage: Storage) -> None:
+    """Else a write could take the same time, which the decision log schedules the service for."""
+    table = new_table(storage)
+    commit(table, DONE)
+    assert claim(storage, FAILED, "the service")
+    _sweep(table)
+    assert left_over(storage) == {FAILED: {claim_path(FAILED)}}
+    commit(table, "20250109000000000")
+    _sweep(table)
+    assert left_over(storage) == {}
