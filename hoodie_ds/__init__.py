@@ -2,7 +2,7 @@
 
 `register` makes the data source ``hoodie_py`` known to a Spark session; `shuffle_by_file_group`
 sends each row to the task that owns its file group; `foreach_batch` writes where no data source
-can be registered; `HoodieTable` works without Spark.
+can be registered; `run_services` runs table services as a job; `HoodieTable` works without Spark.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.commit_listener import CommitListener
     from hoodie_ds.datasource.foreach_batch import foreach_batch
     from hoodie_ds.datasource.registration import register
+    from hoodie_ds.datasource.services_job import ServicesResult, run_services
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
 
@@ -72,6 +73,7 @@ __all__ = [
     "RecordKeyError",
     "ReplayMismatchError",
     "SchemaError",
+    "ServicesResult",
     "StorageError",
     "TableNotFoundError",
     "TimelineError",
@@ -82,14 +84,17 @@ __all__ = [
     "__version__",
     "foreach_batch",
     "register",
+    "run_services",
     "shuffle_by_file_group",
 ]
 
 _FROM_SPARK = {
     "CommitListener": "hoodie_ds.datasource.commit_listener",
     "HoodieDataSource": "hoodie_ds.datasource.source",
+    "ServicesResult": "hoodie_ds.datasource.services_job",
     "foreach_batch": "hoodie_ds.datasource.foreach_batch",
     "register": "hoodie_ds.datasource.registration",
+    "run_services": "hoodie_ds.datasource.services_job",
     "shuffle_by_file_group": "hoodie_ds.datasource.shuffle",
 }
 

@@ -11,6 +11,7 @@ from enum import Enum
 
 from hoodie_ds.config.given_options import GivenOptions
 from hoodie_ds.config.options import services as keys
+from hoodie_ds.config.options.archiving import ARCHIVE_AUTOMATIC
 from hoodie_ds.config.options.cleaning import CLEAN_AUTOMATIC
 
 
@@ -23,7 +24,7 @@ class Service(str, Enum):
     ARCHIVE = "archive"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ServiceSwitches:
     """The services of streams and of batch writes.
 
@@ -33,10 +34,13 @@ class ServiceSwitches:
         What a micro-batch brings along.
     of_writes : frozenset of Service
         What a batch write brings along.
+    of_jobs : frozenset of Service
+        What a job of its own does for the table.
     """
 
     of_streams: frozenset[Service] = frozenset()
     of_writes: frozenset[Service] = frozenset()
+    of_jobs: frozenset[Service] = frozenset()
 
     @classmethod
     def of(cls, given: GivenOptions) -> ServiceSwitches:
@@ -51,16 +55,20 @@ class ServiceSwitches:
             Service.COMPACTION: compacts and not left_to_others,
             Service.COMPACTION_PLAN: (compacts if plans is None else plans) and not left_to_others,
             Service.CLEAN: given.get_or_default(CLEAN_AUTOMATIC),
+            Service.ARCHIVE: given.get_or_default(ARCHIVE_AUTOMATIC),
         }
+        jobs = {**streams, Service.COMPACTION: compacts}
         writes = {
             Service.COMPACTION: inline,
             Service.COMPACTION_PLAN: inline or inline_plan,
             Service.CLEAN: given.get(CLEAN_AUTOMATIC) is True,
+            Service.ARCHIVE: given.get(ARCHIVE_AUTOMATIC) is True,
         }
-        return cls(
-            of_streams=frozenset(service for service, wanted in streams.items() if on and wanted),
-            of_writes=frozenset(service for service, wanted in writes.items() if on and wanted),
+        of_all = (
+            frozenset(service for service, wanted in some.items() if on and wanted)
+            for some in (streams, writes, jobs)
         )
+        return cls(*of_all)
 
     def of_batch(self, *, is_stream: bool) -> frozenset[Service]:
         """Return what one batch brings along."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
+from hoodie_ds.services.archiving import archive_if_due
 from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.clean_planner import may_find_something, plan_clean
 from hoodie_ds.services.cleaning import clean, is_clean_due, pending_cleans
@@ -27,6 +28,7 @@ from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
 
 _DELETED_AFTER_A_BATCH: Final = 1000
+_ARCHIVED_AFTER_A_BATCH: Final = 100
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,16 @@ def _clean(after: AfterCommit) -> None:
         clean(context, most=_DELETED_AFTER_A_BATCH)
 
 
+def _archive(after: AfterCommit) -> None:
+    """Archive old instants, if there are too many: so many that the next batch can wait."""
+    archive_if_due(after.context, after.timeline, most=_ARCHIVED_AFTER_A_BATCH)
+
+
 SERVICES: Final[dict[Service, FollowUp]] = {
     Service.COMPACTION: _compact,
     Service.COMPACTION_PLAN: _plan_compaction,
     Service.CLEAN: _clean,
+    Service.ARCHIVE: _archive,
 }
 """What does each service, if it is due."""
 

@@ -42,7 +42,7 @@ _COMPLETES_AS: Final = {
 }
 
 
-def archive(context: ServiceContext, *, dry: bool = False) -> ArchivePlan:
+def archive(context: ServiceContext, *, dry: bool = False, most: int | None = None) -> ArchivePlan:
     """Archive the oldest instants, if there are too many.
 
     Parameters
@@ -51,6 +51,8 @@ def archive(context: ServiceContext, *, dry: bool = False) -> ArchivePlan:
         Where and how; its options say how many instants stay.
     dry : bool
         Whether to change nothing, and only say what would be archived.
+    most : int, optional
+        How many instants are archived now, the oldest ones; whoever archives next goes on.
 
     Returns
     -------
@@ -79,13 +81,13 @@ def archive(context: ServiceContext, *, dry: bool = False) -> ArchivePlan:
         refuse_restore(storage.root, timeline)
         check_unchanged(table)
         plan = plan_archive(storage, timeline, options)
-        plan = _without_busy(table, timeline, plan, found)
+        plan = _without_busy(table, timeline, ArchivePlan(plan.instants[:most]), found)
         for start in range(0, len(plan.instants), _AT_ONCE):
             _archive(context, table, plan.instants[start : start + _AT_ONCE])
         return plan
 
 
-def archive_if_due(context: ServiceContext, timeline: Timeline) -> None:
+def archive_if_due(context: ServiceContext, timeline: Timeline, most: int | None = None) -> None:
     """Archive after a commit, if its timeline has become too long.
 
     Parameters
@@ -94,6 +96,8 @@ def archive_if_due(context: ServiceContext, timeline: Timeline) -> None:
         Where and how.
     timeline : Timeline
         With the commit.
+    most : int, optional
+        See `archive`.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def archive_if_due(context: ServiceContext, timeline: Timeline) -> None:
         As `archive`.
     """
     if is_archiving_due(timeline, context.options.archiving):
-        archive(context)
+        archive(context, most=most)
 
 
 def archive_left_behind(

@@ -160,7 +160,8 @@ def may_find_something(
         earliest = earliest_to_retain(timeline, options, now_ms, utc)
         limit = "" if earliest is None else padded(earliest.time)
     older = (i for i in timeline.commits_backwards() if padded(i.time) < limit)
-    return any(any(_superseding(storage, commit)) for commit in islice(older, _LOOKED_AT))
+    partitions = (set(_superseding(storage, commit)) for commit in islice(older, _LOOKED_AT))
+    return any(partitions)  # that of a table without partitions is the empty text
 
 
 def last_clean(storage: Storage, timeline: Timeline) -> CleanMetadata | None:

@@ -16,16 +16,21 @@ from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.micro_batches import MicroBatches
-from tests.tables import BUCKETS, KEY, TRIPS, TYPE, trips
+from tests.tables import BUCKETS, KEY, PARTITION, TRIPS, TYPE, trips
 
 RETAINED = 3
+VERSIONS = {
+    "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",
+    "hoodie.clean.fileversions.retained": str(RETAINED + 1),
+}
 RETAIN = {"hoodie.clean.commits.retained": str(RETAINED)}
 COMPACT_OFTEN = {"hoodie.compact.inline.max.delta.commits": "2"}
 ASYNC = {"hoodie.datasource.compaction.async.enable": "true"}
 
 
 def _stream(**options: str) -> MicroBatches:
-    return MicroBatches(Place({**TRIPS, BUCKETS: "1", **RETAIN, **options}))
+    given = {**TRIPS, BUCKETS: "1", **RETAIN, **options}
+    return MicroBatches(Place({key: text for key, text in given.items() if text}))
 
 
 def _rows(number: int) -> pa.Table:
@@ -37,7 +42,7 @@ def _newest(number: int) -> list[tuple[str, str, int, float]]:
 
 
 def _data_files(stream: MicroBatches) -> list[str]:
-    return [path for path in stream.place.storage.files if path.startswith("x/")]
+    return [path for path in stream.place.storage.files if not path.startswith(".hoodie/")]
 
 
 def _cleans(stream: MicroBatches) -> list[State]:
@@ -49,9 +54,13 @@ def _base_files(stream: MicroBatches) -> int:
     return sum(path.endswith(".parquet") for path in _data_files(stream))
 
 
-@pytest.mark.parametrize("mode", [{}, {MODE: SEVERAL}], ids=["single", "several"])
-def test_versions_that_no_retained_commit_needs_are_gone(mode: dict[str, str]) -> None:
-    stream = _stream(**mode)
+@pytest.mark.parametrize(
+    "more",
+    [{}, {MODE: SEVERAL}, {PARTITION: ""}, VERSIONS],
+    ids=["single", "several", "without partitions", "versions"],
+)
+def test_versions_that_no_retained_commit_needs_are_gone(more: dict[str, str]) -> None:
+    stream = _stream(**more)
     seen = []
     for number in range(3 * RETAINED):
         assert stream.run(number, _rows(number)).failed_services == ()
@@ -111,7 +120,6 @@ def test_a_batch_deletes_no_more_than_its_part(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_stream_that_only_adds_rows_is_never_listed_for_a_clean() -> None:
     stream = _stream(**{KEY: "", BUCKETS: "", "hoodie.datasource.write.operation": "insert"})
-    stream.place.opts = {key: text for key, text in stream.place.opts.items() if text}
     for number in range(2 * RETAINED):
         stream.run(number, _rows(number))
     storage = FaultyStorage(stream.place.storage)

@@ -9,7 +9,8 @@ from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, Option
 ARCHIVE_AUTOMATIC: Final = Option(
     "hoodie.archive.automatic",
     BOOLEAN,
-    "Whether a stream has its timeline archived; archiving by hand needs no option.",
+    "Whether a stream has its timeline archived after its commits; a batch write does so where "
+    "this is given as true. Archiving by hand needs no option.",
     True,
 )
 KEEP_MIN_COMMITS: Final = Option(

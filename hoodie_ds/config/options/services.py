@@ -16,7 +16,7 @@ ASYNC_COMPACTION: Final = Option(
     "hoodie.datasource.compaction.async.enable",
     BOOLEAN,
     "Whether a stream into a merge-on-read table compacts it: its tasks share the work out.",
-    False,
+    True,
     aliases=("compaction.async.enabled",),
 )
 COMPACTION_SCHEDULE: Final = Option(

@@ -21,6 +21,7 @@ def _services(is_stream: bool, **options: str) -> set[Service]:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        ({}, COMPACTION),
         ({ASYNC: "true"}, COMPACTION),
         ({"compaction.async.enabled": "true"}, COMPACTION),
         ({ASYNC: "false"}, set()),
@@ -40,9 +41,10 @@ def test_a_stream_compacts_unless_it_is_told_not_to(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, {Service.CLEAN}),
-        ({"hoodie.clean.automatic": "false"}, set()),
-        ({"clean.async.enabled": "false"}, set()),
+        ({}, {Service.CLEAN, Service.ARCHIVE}),
+        ({"hoodie.clean.automatic": "false"}, {Service.ARCHIVE}),
+        ({"clean.async.enabled": "false"}, {Service.ARCHIVE}),
+        ({"hoodie.archive.automatic": "false"}, {Service.CLEAN}),
         ({"hoodie.table.services.enabled": "false"}, set()),
     ],
 )
@@ -57,6 +59,7 @@ def test_a_stream_cleans_unless_it_is_told_not_to(
     [
         ({}, set()),
         ({"hoodie.clean.automatic": "true"}, {Service.CLEAN}),
+        ({"hoodie.archive.automatic": "true"}, {Service.ARCHIVE}),
         ({ASYNC: "true"}, set()),
         ({"hoodie.compact.inline": "true"}, COMPACTION),
         ({"hoodie.compact.schedule.inline": "true"}, {Service.COMPACTION_PLAN}),
@@ -67,3 +70,21 @@ def test_a_batch_write_brings_along_what_it_is_asked_for(
     options: dict[str, str], expected: set[Service]
 ) -> None:
     assert _services(False, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ({}, set()),
+        # said of the stream, whose options the job has
+        ({"hoodie.datasource.write.streaming.disable.compaction": "true"}, set()),
+        ({ASYNC: "false"}, {Service.COMPACTION}),
+        ({"hoodie.clean.automatic": "false"}, {Service.CLEAN}),
+        ({"hoodie.archive.automatic": "false"}, {Service.ARCHIVE}),
+    ],
+)
+def test_a_job_does_what_is_not_switched_off(
+    options: dict[str, str], missing: set[Service]
+) -> None:
+    wanted = WriteOptions.parse({"path": "/t", **options}).services.of_jobs
+    assert {Service.COMPACTION, Service.CLEAN, Service.ARCHIVE} - wanted == missing

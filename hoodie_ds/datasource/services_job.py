@@ -1,0 +1,152 @@
+"""Table services as a job on the executors, beside a stream or instead of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.config.service_switches import Service
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import RandomIds, SystemClock
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.services.archiving import archive
+from hoodie_ds.services.boundary import ServiceFailure, attempted
+from hoodie_ds.services.cleaning import clean
+from hoodie_ds.services.compaction.compactor import Compactor
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.storage.connect import storage_to_write
+from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.instant import Instant
+
+_ROUNDS: Final = 5
+"""How often file groups are merged anew that others change while they are."""
+
+_REASON: Final = StructType([StructField("reason", StringType(), nullable=False)])
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesResult:
+    """What a run of the table services did.
+
+    Parameters
+    ----------
+    compactions : tuple of str
+        Instant times of the compactions that were completed.
+    failed : tuple of ServiceFailure
+        What went wrong; the next run tries again.
+    """
+
+    compactions: tuple[str, ...] = ()
+    failed: tuple[ServiceFailure, ...] = ()
+
+
+def run_services(spark: SparkSession, opts: Mapping[str, str]) -> ServicesResult:
+    """Do what is due of a table's services: compaction, then clean, then archiving.
+
+    The work of a compaction is a job on the executors, with a task for each file group. Streams
+    do all this by themselves; where one leaves compaction to others
+    (``hoodie.datasource.write.streaming.disable.compaction``), call this in a loop beside it, or
+    from a scheduler. What a killed run has done stays, and the next one goes on with it. Plans of
+    other engines are carried out too.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where to run, also through Spark Connect.
+    opts : mapping of str to str
+        ``path`` of the table and the options of its writers; they say which services are wanted
+        and when each is due.
+
+    Returns
+    -------
+    ServicesResult
+        What was done, and what failed; that one service fails keeps no other from its turn.
+
+    Raises
+    ------
+    OptionError
+        An option is refused.
+    TableNotFoundError
+        There is no table.
+
+    Examples
+    --------
+    >>> hoodie_ds.run_services(spark, opts).failed  # doctest: +SKIP
+    ()
+    """
+    options = WriteOptions.parse(opts)
+    context = _context(options)
+    table = context.open_table()
+    done: list[str] = []
+    work: dict[Service, Callable[[], object]] = {
+        Service.COMPACTION: partial(_compact, spark, context, done),
+        Service.CLEAN: partial(clean, context),
+        Service.ARCHIVE: partial(archive, context),
+    }
+    if table.properties.table_type is not TableType.MERGE_ON_READ:
+        del work[Service.COMPACTION]
+    root, wanted = table.storage.root, options.services.of_jobs
+    tried = [attempted(s, root, "", run) for s, run in work.items() if s in wanted]
+    return ServicesResult(tuple(done), tuple(filter(None, tried)))
+
+
+def _context(options: WriteOptions) -> ServiceContext:
+    return ServiceContext(options, storage_to_write(options), SystemClock(), RandomIds())
+
+
+def _compact(spark: SparkSession, context: ServiceContext, done: list[str]) -> None:
+    """Carry out what is planned, and what is due to be planned."""
+    compactor = Compactor(context)
+    if not compactor.pending:
+        compactor.schedule(only_if_due=True)
+    for instant in compactor.pending:
+        plan = compactor.plan_of(instant)
+        for _ in range(_ROUNDS):
+            _execute(spark, context.options, instant, plan)
+            if compactor.complete(instant, plan):
+                done.append(instant.time)
+                break
+
+
+def _execute(
+    spark: SparkSession, options: WriteOptions, instant: Instant, plan: CompactionPlan
+) -> None:
+    """Run a task for each file group of a plan.
+
+    Raises
+    ------
+    TimelineError
+        One of them failed.
+    """
+    count = len(plan.operations)
+    numbers = spark.range(0, count, 1, max(1, count))
+    task = _task(options, instant, plan.operations)
+    failed = numbers.mapInArrow(task, _REASON).collect()
+    if failed:
+        raise TimelineError(
+            f"{options.base_path}: compaction {instant.time} goes on with the next run: "
+            f"{failed[0].reason}"
+        )
+
+
+def _task(
+    options: WriteOptions, instant: Instant, operations: tuple[CompactionOperation, ...]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        compactor = Compactor(_context(options))
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                plan = CompactionPlan((operations[number],))
+                work = partial(compactor.execute, instant, plan)
+                failure = attempted(Service.COMPACTION, options.base_path, instant.time, work)
+                if failure is not None:
+                    yield pa.RecordBatch.from_pydict({"reason": [failure.reason]})
+
+    return run
