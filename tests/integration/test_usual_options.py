@@ -51,8 +51,8 @@ def test_enough_are_usual() -> None:
 def test_what_has_no_effect_is_named_in_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     options = {
         **TRIPS,
-        "hoodie.keep.min.commits": "20",
-        "hoodie.keep.max.commits": "30",
+        "hoodie.bloom.index.use.metadata": "true",
+        "hoodie.bloom.index.parallelism": "30",
         "Hoodie.Metrics.On": "true",
         "hoodie.metadata.record.index.enable": "true",
         "hoodie.embed.timeline.server": "false",
@@ -63,7 +63,7 @@ def test_what_has_no_effect_is_named_in_one_warning(caplog: pytest.LogCaptureFix
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("hoodie_ds", logging.WARNING)
     told = record.getMessage()
-    assert "hoodie.keep.max.commits, hoodie.keep.min.commits (" in told
+    assert "hoodie.bloom.index.parallelism, hoodie.bloom.index.use.metadata (" in told
     assert "hoodie.metrics.on" in told
     assert "hoodie.metadata.record.index.enable" in told
     assert "timeline.server" not in told
