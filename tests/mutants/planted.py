@@ -1541,8 +1541,88 @@ COMPACTIONS = [
 ]
 """Of compactions, and of writes beside them."""
 
+_ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
+_ARCHIVING = "tests/unit/services/test_archiving.py"
+_BESIDE_ARCHIVES = "tests/integration/test_archived_commits.py"
+ARCHIVES = [
+    Mutant(
+        "an archived rollback is forgotten",
+        skipped("remember_undone"),
+        f"{_ARCHIVING}::test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count",
+        "P1: rows of a batch that was rolled back are in the table",
+    ),
+    Mutant(
+        "instants leave the timeline and are not archived",
+        within("archiving._archive", put_archive_file=nothing),
+        f"{_ARCHIVING}::test_killed_anywhere_it_goes_on[COPY_ON_WRITE-False]",
+        "nobody knows any more what became of the table",
+    ),
+    Mutant(
+        "completed files are archived before those of their requests",
+        Text(
+            "    for step in steps:\n        if step.state is not",
+            "    for step in steps:\n        if step.state is",
+        ),
+        f"{_ARCHIVING}::test_no_moment_of_it_shows_other_rows",
+        "P1: commits look unfinished, and the next writer rolls them back",
+    ),
+    Mutant(
+        "the newest of the archived instants goes first",
+        Text(
+            "    steps = [step for instant in instants for",
+            "    steps = [step for instant in instants[::-1] for",
+        ),
+        f"{_ARCHIVING}::test_no_moment_of_it_shows_other_rows",
+        "a reader sees the timeline with a hole, and no rows of what was in it",
+    ),
+    Mutant(
+        "a replace commit is archived while its old files are there",
+        always("archive_planner._hides", False),
+        f"{_ARCHIVE_PLANNER}::test_replaced_files_that_are_still_there_keep_their_commit",
+        "P1: rows that were overwritten are in the table again",
+    ),
+    Mutant(
+        "commits that the replay guard is read from are archived",
+        Text("        yield from _guarding(storage, timeline)", "        yield from ()"),
+        f"{_ARCHIVE_PLANNER}::test_commits_from_which_the_replay_guard_is_read_stay",
+        "P2: a batch that comes again is written twice",
+    ),
+    Mutant(
+        "instants later than a pending one are archived",
+        Text("    if timeline.pending:\n        first", "    if timeline.restores:\n        first"),
+        f"{_ARCHIVE_PLANNER}::test_a_pending_instant_stays_and_the_commit_before_it",
+        "P1: the pending instant hides what is archived, or counts as committed",
+    ),
+    Mutant(
+        "what late tasks left is archived with their commit",
+        within("archiving.archive", _without_busy=lambda table, timeline, plan, found: plan),
+        f"{_ARCHIVING}::test_what_a_late_task_left_is_deleted_before_its_commit_is_archived",
+        "P1: files that no commit names count once their instant is archived",
+    ),
+    Mutant(
+        "who reads does not look into the archive",
+        always("timeline._find_archived", None),
+        f"{_ARCHIVING}::test_who_has_begun_to_read_goes_on",
+        "a long read fails whenever the timeline is archived",
+    ),
+    Mutant(
+        "commits that may be archived are no conflict",
+        always("conflicts._perhaps_archived", ()),
+        f"{_BESIDE_ARCHIVES}::test_a_write_that_was_pending_and_is_archived_conflicts",
+        "P1: one of two writers undoes what the other one wrote",
+    ),
+    Mutant(
+        "a savepoint whose neighbours are archived leaves its commit alone",
+        skipped("archive_left_behind"),
+        f"{_ARCHIVING}::test_a_savepoint_is_deleted_whose_neighbours_were_archived",
+        "P1: rows of archived commits are not in the table any more",
+    ),
+]
+"""Of archiving."""
+
 MUTANTS = [
     *COMPACTIONS,
+    *ARCHIVES,
     *CLEANS,
     *TYPES,
     *SPARK,
