@@ -16,15 +16,12 @@ from typing import Final
 from hoodie_ds.errors import NotFoundError
 from hoodie_ds.services.archive_planner import ArchivePlan, is_archiving_due, plan_archive
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.past import newest_archived
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.timeline.archive.archived_timeline import (
-    archive_files,
-    put_archive_file,
-    read_archive_file,
-)
+from hoodie_ds.timeline.archive.archived_timeline import put_archive_file
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_of
-from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import HOODIE, instant_path
@@ -130,19 +127,9 @@ def archive_left_behind(
         The archive cannot be read.
     """
     commit = timeline.commit_at(time)
-    if commit is not None and _is_archived_beyond(table, time):
+    newest = newest_archived(table.storage, table.properties.archive_folder)
+    if commit is not None and newest and padded(newest) > padded(time):
         _archive(context, table, (commit,))
-
-
-def _is_archived_beyond(table: Table, time: str) -> bool:
-    """Whether commits after a time are archived, as the newest file that has commits tells."""
-    files = archive_files(table.storage, _folder(table))
-    for path in reversed(files.values()):
-        instants = (entry.instant for entry in read_archive_file(table.storage, path))
-        commits = [i for i in instants if i.action in WRITE_ACTIONS]
-        if commits:
-            return any(padded(i.time) > padded(time) for i in commits)
-    return False
 
 
 def _folder(table: Table) -> str:

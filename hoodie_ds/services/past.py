@@ -5,27 +5,21 @@ Savepoints keep such a state, and rollbacks and restores go back to one.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.formats.avro.container import read_record
-from hoodie_ds.formats.avro.decode import DatumReader
-from hoodie_ds.formats.avro.tree import parse_avro
-from hoodie_ds.formats.log.log_block import HeaderKey, LogBlock, read_blocks
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.live_files import LiveFiles
+from hoodie_ds.timeline.archive.archived_timeline import archive_files, read_archive_file
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE, in_partition, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
-_TWO_INTS: Final = struct.Struct(">ii")
-_INT: Final = struct.Struct(">i")
-_ARCHIVE: Final = ".commits_.archive."
 _REMEDY: Final = "choose a later instant"
 
 
@@ -64,30 +58,13 @@ def newest_archived(storage: Storage, folder: str) -> str:
     CorruptFileError
         The archive cannot be read.
     """
-    writes = {action.value for action in WRITE_ACTIONS}
-    times: list[str] = []
-    for status in storage.list(f"{HOODIE}/{folder}"):
-        if status.path.rpartition("/")[2].startswith(_ARCHIVE):
-            for block in read_blocks(storage.read(status.path), status.path):
-                found = (r for r in _records(block, status.path) if r["actionType"] in writes)
-                times += [str(record["commitTime"]) for record in found]
+    times = [
+        entry.instant.time
+        for path in archive_files(storage, f"{HOODIE}/{folder}").values()
+        for entry in read_archive_file(storage, path)
+        if entry.instant.action in WRITE_ACTIONS
+    ]
     return max(times, key=padded, default="")
-
-
-def _records(block: LogBlock, path: str) -> Iterator[dict[str, Any]]:
-    """Entries of a block of the archive: Avro records, each after its length (Hudi 1.2)."""
-    reader = DatumReader(
-        parse_avro(block.header[HeaderKey.SCHEMA].encode(), path), path, plain=True
-    )
-    content = memoryview(block.content)
-    _, count = _TWO_INTS.unpack_from(content)
-    offset = _TWO_INTS.size
-    for _ in range(count):
-        (size,) = _INT.unpack_from(content, offset)
-        offset += _INT.size + size
-        record = reader.read(bytes(content[offset - size : offset]))
-        if isinstance(record, dict):
-            yield record
 
 
 def _is_later_write(instant: Instant, time: str) -> bool:

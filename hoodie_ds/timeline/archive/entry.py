@@ -145,7 +145,7 @@ def entry_of(instant: Instant, body: bytes, plan: bytes, transition: str) -> Arc
             key, content = _PLANS[action], plan
         case State.INFLIGHT:
             key = _PROFILES.get(action)
-        case State.REQUESTED:
+        case _:
             key = _PLANS.get(action)
     if key is None or not content:
         return ArchivedEntry(instant, {}, transition)

@@ -139,3 +139,16 @@ def test_other_storages_list_files_for_names(tmp_path: Path) -> None:
         assert names_in(storage, ".hoodie") == []
         storage.put_if_absent(".hoodie/a", b"")
         assert names_in(storage, ".hoodie") == ["a"]
+
+
+def test_what_a_joined_instant_holds_is_not_looked_for_in_the_archive() -> None:
+    storage = MemoryStorage()
+    joined = Instant("20250101000000000", Action.COMMIT, State.INFLIGHT, 2)
+    with pytest.raises(TimelineError, match=r"manifest_2\.json is gone"):
+        read_commit(storage, joined)
+
+
+def test_a_table_without_properties_has_no_archive() -> None:
+    gone = Instant("20250101000000000", Action.COMMIT, State.COMPLETED)
+    with pytest.raises(TimelineError, match=r"20250101000000000\.commit is gone"):
+        read_commit(MemoryStorage(), gone)
