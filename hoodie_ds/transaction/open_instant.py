@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
+from typing import Final
 
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
@@ -19,6 +20,9 @@ from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim, owner_of
 from hoodie_ds.transaction.pending_action import PendingAction, write_action
+
+_BESIDE: Final = (Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE)
+"""What recoveries and services that saw the same timeline may have begun at the same time."""
 
 
 def open_instant(pending: PendingAction) -> str:
@@ -149,8 +153,7 @@ def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
         return load_timeline(storage).has_other(instant)
     usual = write_action(pending.table.properties)
     write = usual if pending.action is Action.REPLACE_COMMIT else Action.REPLACE_COMMIT
-    # A rollback of a recovery that saw the same timeline.
-    for other in (write, Action.ROLLBACK, Action.COMPACTION, Action.CLEAN):
+    for other in (write, *_BESIDE):
         with suppress(NotFoundError):
             storage.read(instant_path(replace(instant, action=other)))
             return True

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.timeline.instant import Action
 from tests.mutants.behaviours import (
     Unlisted,
     deleting,
@@ -1033,10 +1032,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a task takes the time of a rollback",
-        within(
-            "open_instant._is_anothers",
-            Action=SimpleNamespace(REPLACE_COMMIT=Action.REPLACE_COMMIT, ROLLBACK=Action.RESTORE),
-        ),
+        within("open_instant._is_anothers", _BESIDE=()),
         f"{LATE}::test_a_task_took_the_time_of_a_rollback",
         "P5: two actions share a time",
     ),
@@ -1258,7 +1254,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "files of a commit that an upgrade took along are taken back",
         within(
-            "_take_back",
+            "overtaken._take_back",
             load_timeline=Around(lambda load, storage: Changed(load(storage), commit_at=nothing)),
         ),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
@@ -1279,6 +1275,58 @@ LOCKS_AND_TURNS = [
     ),
 ]
 """Of several writers: locks, heartbeats, decisions."""
+
+_BY_HAND = "tests/unit/services/test_rollback.py"
+_RESTORE = "tests/unit/services/test_restore.py"
+UNDOING = [
+    Mutant(
+        "a rollback by hand that was killed goes by markers, which are gone",
+        always("_was_decided", False),
+        f"{_BY_HAND}::test_a_rollback_that_was_killed_is_finished_by_the_next_write"
+        "[alone-*.rollback.inflight-COPY_ON_WRITE]",
+        "P11: a rollback that nobody can finish",
+    ),
+    Mutant(
+        "what is put late, after it was undone, stays",
+        always("drop_resurrected", False),
+        f"{_BY_HAND}::test_a_late_put_is_taken_back_by_one_of_several_writers_too",
+        "P3: rows that were undone count again, and their files are gone",
+    ),
+    Mutant(
+        "the decision to undo a batch carries on that it is committed",
+        instead("carried_at", lambda at, *given: None),
+        f"{_BY_HAND}::test_the_first_write_can_be_undone_and_its_files_never_come_back",
+        "P1: a batch that is brought again is dropped",
+    ),
+    Mutant(
+        "a commit that a savepoint keeps is undone",
+        always("check_no_savepoint", None),
+        f"{_BY_HAND}::test_a_commit_with_a_savepoint_stays",
+        "a savepoint of a commit that is gone",
+    ),
+    Mutant(
+        "nobody asks whether cleans have left what a restore goes back to",
+        always("check_files_are_kept", None),
+        f"{_RESTORE}::test_files_that_a_clean_took_are_in_the_way",
+        "P3: rows of the target are lost",
+    ),
+    Mutant(
+        "a restore leaves the files of late tasks",
+        always("_delete_late_files", None),
+        f"{_RESTORE}::test_a_file_that_came_late_goes_with_its_write",
+        "P16: readers that list folders see rows that were taken back",
+    ),
+    Mutant(
+        "a restore leaves pending plans and writes",
+        instead(
+            "later_writes",
+            lambda later, *given: tuple(i for i in later(*given) if i.counts),
+        ),
+        f"{_RESTORE}::test_pending_writes_and_plans_go_too",
+        "P3: a write is committed on what a restore has taken away",
+    ),
+]
+"""Of savepoints, rollbacks and restores by hand."""
 
 TEXTS = [
     Mutant(
@@ -1635,5 +1683,6 @@ MUTANTS = [
     *MERGES,
     *STORAGE,
     *LOCKS_AND_TURNS,
+    *UNDOING,
     *TEXTS,
 ]

@@ -247,9 +247,11 @@ def test_a_late_put_is_taken_back_by_one_of_several_writers_too() -> None:
     newest = load_timeline(place.storage).commits[-1]
     body = place.storage.read(instant_path(newest))
     place.table.rollback()
+    place.table.upsert(TWO)  # and its decision follows that to undo
     place.storage.put_if_absent(instant_path(newest), body)
     place.table.upsert(THREE)
-    assert place.rows() == [("a", "x", 3, 3.0)]
+    assert load_timeline(place.storage).commit_at(newest.time) is None
+    assert place.rows() == [("a", "x", 3, 3.0), ("c", "x", 2, 2.0), ("d", "z", 2, 2.0)]
 
 
 def test_what_another_engine_has_under_the_time_stays() -> None:

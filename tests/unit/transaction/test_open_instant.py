@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
-from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.transaction.open_instant import open_instant
@@ -45,3 +47,15 @@ def test_a_time_of_which_archiving_has_left_the_commit_is_not_opened_again() -> 
     storage.delete(instant_path(instant.at(State.REQUESTED)))
     storage.delete(".hoodie/.temp")
     assert open_instant(pending) == following(time)
+
+
+@pytest.mark.parametrize(
+    "action", [Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE]
+)
+def test_the_time_of_a_service_that_was_planned_meanwhile_is_passed_over(action: Action) -> None:
+    storage = MemoryStorage()
+    options = WriteOptions.parse({**TRIPS, "path": "memory"})
+    pending = Coordinator(options, storage, SimClock(), SimIds()).begin(ROWS.schema).pending
+    taken = Instant(pending.proposed_time, action, State.REQUESTED)
+    storage.put_if_absent(instant_path(taken), b"")
+    assert open_instant(pending) == following(taken.time)
