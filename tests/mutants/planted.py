@@ -1557,7 +1557,7 @@ COMPACTIONS = [
     ),
     Mutant(
         "of two that merge a file group both leave a base file",
-        skipped("executor._take_back"),
+        skipped("executor._delete_file"),
         f"{_COMPACTOR}::test_of_two_that_merge_one_file_group_the_first_counts",
         "readers that list folders find two base files of one slice",
     ),

@@ -82,7 +82,7 @@ class CompactionExecutor:
         except AlreadyExistsError:
             first = read_result(storage, self.time, operation)
             if first is not None and first != result:
-                _take_back(storage, result)
+                _delete_file(storage, result)
                 return first
         self._take_back_if_late(operation, result)
         return result
@@ -173,11 +173,11 @@ class CompactionExecutor:
         named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
         # Of one that was archived since, nothing tells by now which files it names.
         if ended is not None or not timeline.is_committed(self.time):
-            _take_back(storage, result, named)
+            _delete_file(storage, result, named)
             storage.delete(temp_folder(self.time))
 
 
-def _take_back(
+def _delete_file(
     storage: Storage, result: CompactionResult, named: frozenset[str] = frozenset()
 ) -> None:
     """Delete the base file of a result, unless a commit names it."""
