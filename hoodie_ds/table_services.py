@@ -196,7 +196,7 @@ class TableServices(ABC):
         ----------
         to : str
             Instant time of a savepoint or of another completed write of the active timeline, the
-            last one that stays. A time between two writes stands for the earlier one.
+            last one that stays.
         dry : bool
             Whether to change nothing, and only say what would be lost; of a pending restore, what
             it takes.

@@ -34,7 +34,7 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     context : ServiceContext
         Where and how.
     to : str
-        Instant time of the last write that stays, or any time after it.
+        Instant time of the last write that stays.
     dry : bool
         Whether to change nothing, and only say what would be lost.
 
@@ -107,15 +107,24 @@ def _target(storage: Storage, timeline: Timeline, to: str) -> str:
             f"{storage.root}: {to!r} is not an instant time (yyyyMMddHHmmssSSS); name a "
             "savepoint or a completed write of the active timeline"
         )
-    found = (i for i in timeline.commits_backwards() if padded(i.time) <= padded(to))
-    newest = next(found, None)
-    if newest is None:
-        first = timeline.first_commit
-        raise TimelineError(
-            f"{storage.root}: there is no completed write at {to} or before it on the active "
-            f"timeline, which begins with {first.time if first else 'nothing'}; name a later one"
-        )
-    return newest.time
+    earlier = None
+    later: Instant | None = None
+    for write in timeline.commits_backwards():
+        if padded(write.time) == padded(to):
+            return write.time
+        if padded(write.time) < padded(to):
+            earlier = write
+            break
+        later = write
+    around = f"the write before it is {_named(earlier)}, the one after it {_named(later)}"
+    raise TimelineError(
+        f"{storage.root}: {to} is the time of no completed write of the active timeline; {around}; "
+        "name the write that is to be the last one to stay"
+    )
+
+
+def _named(write: Instant | None) -> str:
+    return write.time if write else "(none)"
 
 
 def _check_nothing_archived(table: Table, timeline: Timeline, target: str) -> None:

@@ -16,6 +16,7 @@ from hoodie_ds.services.past import newest_archived
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import TEMP, instant_path
 from hoodie_ds.timeline.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.rollbacks import is_undone
@@ -42,6 +43,7 @@ def _written(kind: str = "MERGE_ON_READ", **options: str) -> tuple[Place, list[l
     for number, rows in enumerate(BATCHES):
         place.table.upsert(rows, numbered(number))
         states.append(place.rows())
+        place.clock.advance(10)
     return place, states
 
 
@@ -125,21 +127,36 @@ def test_a_restore_to_the_newest_write_does_nothing() -> None:
     assert place.storage.files == before
 
 
-def test_a_time_between_two_writes_stands_for_the_earlier_one() -> None:
+@pytest.mark.parametrize(
+    ("to", "before", "after"),
+    [
+        ("20200101000000000", None, 0),
+        ("between", 1, 2),
+        ("20261199171005279", 3, None),
+        ("29991231000000000", 3, None),
+    ],
+)
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_time_that_no_write_has_is_refused_with_its_neighbours(
+    to: str, before: int | None, after: int | None, dry: bool
+) -> None:
     place, states = _written()
     times = _times(place)
-    between = str(int(times[2]) - 1)
-    assert place.table.restore(between if between > times[1] else times[1]).target == times[1]
-    assert place.rows() == states[1]
+    place.table.savepoint(times[1])
+    if to == "between":
+        to = following(times[1])
+        assert times[1] < to < times[2]
+    names = ["(none)" if number is None else times[number] for number in (before, after)]
+    message = f"before it is {names[0]}, the one after it {names[1]};"
+    with pytest.raises(TimelineError, match=re.escape(message)):
+        place.table.restore(to, dry=dry)
+    assert place.rows() == states[-1]
 
 
-@pytest.mark.parametrize(
-    ("to", "message"),
-    [("yesterday", "is not an instant time"), ("20200101000000000", "begins with 2026")],
-)
-def test_a_time_without_a_write_is_refused(to: str, message: str) -> None:
+@pytest.mark.parametrize("to", ["yesterday", "", "2020"])
+def test_what_is_no_time_is_refused(to: str) -> None:
     place, states = _written()
-    with pytest.raises(TimelineError, match=message):
+    with pytest.raises(TimelineError, match="is not an instant time"):
         place.table.restore(to)
     assert place.rows() == states[-1]
 
@@ -148,8 +165,18 @@ def test_a_table_without_writes_has_no_way_back(tmp_path: Path) -> None:
     table = HoodieTable(f"memory://{tmp_path}", TRIPS)
     table.upsert(trips().slice(0, 0))
     assert open_storage(f"memory://{tmp_path}").list(".hoodie")
-    with pytest.raises(TimelineError, match="begins with nothing"):
+    with pytest.raises(TimelineError, match=re.escape("is (none), the one after it (none)")):
         table.restore("20200101000000000")
+
+
+def test_a_wrong_time_leaves_no_restore_that_was_killed() -> None:
+    place, states = _written()
+    times = _times(place)
+    _kill(place, times, "inflight")
+    with pytest.raises(TimelineError, match="is the time of no completed write"):
+        place.table.restore("29991231000000000")
+    assert place.rows() == states[1]
+    assert load_timeline(place.storage).pending == ()
 
 
 def test_a_later_savepoint_is_in_the_way() -> None:
