@@ -21,7 +21,7 @@ from hoodie_ds.services.clean_planner import commits_since_last, plan_clean
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.clean_metadata import CleanerPlan
+from hoodie_ds.timeline.clean_metadata import CleanerPlan, read_plan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore
@@ -131,7 +131,7 @@ def _execute(
     started_ms = clock.now_ms()
     path = instant_path(instant.at(State.REQUESTED))
     try:
-        plan = CleanerPlan.from_bytes(storage.read(path), path)
+        plan = read_plan(storage, instant)
     except NotFoundError:
         # Another process completed the clean, and archived it, while this one put the state after.
         storage.delete(instant_path(instant.at(State.INFLIGHT)))

@@ -17,18 +17,19 @@ from itertools import chain, islice, takewhile
 from threading import Lock
 from typing import Any, Final
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commit_naming
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
+from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _TABLES: Final = 8
 _SUMMARY: Final = "files"
@@ -216,15 +217,15 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
 
     Raises
     ------
-    CorruptFileError
-        A file is missing; names it and the commit that wrote it.
+    CorruptFileError, TimelineError
+        A file is missing; names it and the commit that wrote it, or the clean that took it.
     """
     kept = _kept(storage)
     with kept.lock:
         live = kept.grown(storage, timeline)
         for path, instant in live.named(timeline):
             if path not in found:
-                raise CorruptFileError(
+                raise _cleaned(storage, timeline, path) or CorruptFileError(
                     f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
                     "restore it from a copy before going on, or roll back that commit and those "
                     "after it"
@@ -239,6 +240,13 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
     kept = _kept(storage)
     with kept.lock:
         return [path for path, _ in kept.grown(storage, timeline).named(timeline)]
+
+
+def _cleaned(storage: Storage, timeline: Timeline, path: str) -> TimelineError | None:
+    for clean in later_cleans(timeline, load_timeline(storage)):
+        if path in read_plan(storage, clean).paths:
+            return TimelineError(f"{storage.root}: clean {clean.time} took {path}; read again")
+    return None
 
 
 def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> CommitFiles | None:

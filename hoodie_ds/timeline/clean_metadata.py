@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import HOODIE, in_partition
+from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.paths import HOODIE, in_partition, instant_path
 
 SAVEPOINTS_KEY: Final = "savepointed_timestamps"
 """Key of the extra metadata of a clean: the times of the savepoints that it knew, with commas."""
@@ -263,6 +265,27 @@ class CleanMetadata:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise CorruptFileError(f"{path} says nothing of a clean: {error!r}") from error
+
+
+def later_cleans(seen: Timeline, now: Timeline) -> Iterator[Instant]:
+    """Yield the cleans of a timeline, pending ones too, that an earlier one does not show."""
+    known = {instant.time for instant in (*seen.deletions, *seen.pending)}
+    found = (*now.deletions, *now.pending)
+    return (i for i in found if i.action is Action.CLEAN and i.time not in known)
+
+
+def read_plan(storage: Storage, clean: Instant) -> CleanerPlan:
+    """Read what a clean deletes, or has deleted.
+
+    Raises
+    ------
+    NotFoundError
+        The plan is gone: the clean was archived.
+    CorruptFileError
+        It cannot be read.
+    """
+    path = instant_path(clean.at(State.REQUESTED))
+    return CleanerPlan.from_bytes(storage.read(path), path)
 
 
 def _stated(instant: Instant) -> dict[str, str]:

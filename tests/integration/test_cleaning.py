@@ -10,7 +10,12 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds, SystemClock
-from hoodie_ds.errors import NotFoundError, WriteConflictError
+from hoodie_ds.errors import (
+    CorruptFileError,
+    NotFoundError,
+    TimelineError,
+    WriteConflictError,
+)
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
@@ -132,6 +137,31 @@ def _read(table: _Table, between: Callable[[], object]) -> int:
     snapshot = Snapshot.latest(table.storage)
     between()
     return snapshot.read().num_rows
+
+
+def test_a_reader_that_is_behind_the_retention_is_told_to_read_again() -> None:
+    table = _Table(_POLICIES["commits"])
+    table.upsert(1, 2)
+
+    def between() -> None:
+        table.upsert(3, 4)
+        table.by_hand.clean()
+
+    with pytest.raises(TimelineError, match=r"clean \d{17} took x/.*; read again"):
+        _read(table, between)
+
+
+def test_a_file_that_no_clean_took_is_missed_beside_one() -> None:
+    table = _Table(_POLICIES["commits"])
+    table.upsert(1, 2, 3)
+
+    def between() -> None:
+        assert table.by_hand.clean() is not None
+        bases = [path for path in table.storage.files if path.endswith(".parquet")]
+        table.storage.delete(max(bases, key=lambda path: path.rpartition("_")[2]))
+
+    with pytest.raises(CorruptFileError, match="is missing"):
+        _read(table, between)
 
 
 def test_a_reader_within_the_retention_goes_on() -> None:

@@ -1452,6 +1452,12 @@ CLEANS = [
         "P1: stored keys are inserted into new file groups, so each is there twice",
     ),
     Mutant(
+        "a reader is not told that a clean took its files",
+        always("live_files._cleaned", None),
+        f"{_BESIDE_CLEANS}::test_a_reader_that_is_behind_the_retention_is_told_to_read_again",
+        "whoever reads too late is told to restore a copy, and to roll back commits",
+    ),
+    Mutant(
         "a clean takes what a pending instant may look at",
         instead("clean_planner._pending_times", lambda times, timeline: iter(())),
         f"{_PLANNER}::test_who_is_at_work_keeps_what_it_may_look_at",

@@ -30,11 +30,10 @@ from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
-from hoodie_ds.timeline.clean_metadata import CleanerPlan
+from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
@@ -190,12 +189,9 @@ def check_not_cleaned(plan: WritePlan, timeline: Timeline) -> None:
     WriteConflictError
         There was such a clean, or its plan cannot be read.
     """
-    known = {i.time for i in (*plan.timeline.deletions, *plan.timeline.pending)}
-    found = (*timeline.deletions, *timeline.pending)
-    for clean in (i for i in found if i.action is Action.CLEAN and i.time not in known):
-        path = instant_path(clean.at(State.REQUESTED))
+    for clean in later_cleans(plan.timeline, timeline):
         try:
-            cleaned = CleanerPlan.from_bytes(plan.table.storage.read(path), path).groups
+            cleaned = read_plan(plan.table.storage, clean).groups
         except (NotFoundError, CorruptFileError) as error:
             raise _conflict(
                 plan, clean, f"has a plan that tells nothing ({error})", "clean"

@@ -11,7 +11,11 @@ import pytest
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.enums import CleaningPolicy
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.services.clean_planner import commits_since_last, plan_clean
+from hoodie_ds.services.clean_planner import (
+    commits_since_last,
+    may_find_something,
+    plan_clean,
+)
 from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import FaultyStorage, MemoryStorage
 from hoodie_ds.timeline.clean_metadata import CleanerPlan
@@ -282,3 +286,14 @@ def test_commits_are_counted_since_the_last_clean() -> None:
     assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage)) == 0
     cleaned.commit(7).commit(8)
     assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage)) == 2
+
+
+@pytest.mark.parametrize(("policy", "kept"), [(BY_COMMITS, 1), (BY_VERSIONS, 3)])
+def test_a_look_at_a_few_commits_says_whether_a_plan_may_find_something(
+    policy: CleaningPolicy, kept: int
+) -> None:
+    options = CleaningOptions(policy=policy, commits=kept, versions=kept)
+    added = Cleaned().commit(1, base(1), first=True).commit(2, base(2, "b"), first=True).commit(3)
+    for cleaned, expected in ((added, False), (_five(), True)):
+        timeline = load_timeline(cleaned.storage)
+        assert may_find_something(cleaned.storage, timeline, options, 0, False) is expected
