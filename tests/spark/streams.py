@@ -30,6 +30,9 @@ TABLES = {
 }
 TABLES |= {f"{kind} bloom": {**TABLES[kind], **BLOOM} for kind in ("cow", "mor")}
 
+COUNTED = 30
+"""Batches up to which each one's commit is still on the timeline."""
+
 Rows = dict[int, tuple[int, str]]
 
 
@@ -56,7 +59,9 @@ class Job(Application):
         """Start it with the options and settings as they are now."""
         options = {"path": self.path, "hoodie.table.name": "events", **TABLES[self.kind]}
         options |= self.server.table_options if self.server else {}
-        self.job = {"options": {**options, **self.options}, **self.extra}
+        # A long stream cleans and archives, after which nobody can count its commits.
+        services = {"hoodie.table.services.enabled": "false"} if self.files > COUNTED else {}
+        self.job = {"options": {**options, **services, **self.options}, **self.extra}
         return super().start()
 
     def write_source(self) -> None:
