@@ -1623,8 +1623,8 @@ ARCHIVES = [
     Mutant(
         "the newest of the archived instants goes first",
         Text(
-            "    steps = [step for instant in instants for",
-            "    steps = [step for instant in instants[::-1] for",
+            "        step for instant in instants for step in sorted",
+            "        step for instant in instants[::-1] for step in sorted",
         ),
         f"{_ARCHIVING}::test_no_moment_of_it_shows_other_rows",
         "a reader sees the timeline with a hole, and no rows of what was in it",
