@@ -159,3 +159,25 @@ def test_a_hook_is_refused_by_a_table_that_has_none(tmp_path: Path) -> None:
     HoodieTable(str(tmp_path), TRIPS).upsert(fare(("a", 1.0)))
     with pytest.raises(OptionError, match="EVENT_TIME_ORDERING"):
         HoodieTable(str(tmp_path), {HOOK: BY_PATH[HOOK]}).upsert(fare(("a", 1.0)))
+
+
+def test_a_compaction_merges_by_the_hook_as_reads_do(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**BY_PATH, TYPE: "MERGE_ON_READ"})
+    table.upsert(fare(("a", 1.0), ("b", 2.0), ("c", 3.0)))
+    table.upsert(fare(("a", 4.0), ("b", -2.0), ("d", 5.0)))
+    table.upsert(pa.concat_tables([fare(("c", 0.0), deleted="c"), fare(("c", 7.0))]))
+    before = {"a": 5.0, "c": 7.0, "d": 5.0}
+    assert fares(table) == before
+    with pytest.raises(OptionError, match="merge"):
+        HoodieTable(str(tmp_path), {TYPE: "MERGE_ON_READ"}).compact()
+    failing = HoodieTable(str(tmp_path), {**OPTIONS, TYPE: "MERGE_ON_READ"}, merge_hook=fails)
+    with pytest.raises(MergeHookError):
+        failing.compact()
+    assert fares(table) == before
+    (done,) = table.compact()
+    assert fares(table) == before
+    assert len(list(tmp_path.glob(f"x/*_{done.instant_time}.parquet"))) == 1
+    table.upsert(fare(("a", -5.0), ("c", 1.0)))
+    assert fares(table) == {"c": 8.0, "d": 5.0}
+    table.compact()
+    assert fares(table) == {"c": 8.0, "d": 5.0}
