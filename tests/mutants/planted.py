@@ -1674,7 +1674,57 @@ ARCHIVES = [
 ]
 """Of archiving."""
 
+_CLUSTERING = "tests/integration/test_clustering.py"
+_BESIDE_CLUSTERINGS = "tests/faults/regressions/test_beside_clusterings.py"
+_CLUSTERER = "tests/unit/services/clustering/test_clusterer.py"
+CLUSTERINGS = [
+    Mutant(
+        "a batch is committed to what a clustering is to rewrite",
+        skipped("conflicts._check_services"),
+        f"{_BESIDE_CLUSTERINGS}::test_what_a_clustering_is_to_rewrite_is_not_changed",
+        "P1: the rows are gone once the clustering completes",
+    ),
+    Mutant(
+        "a recovery rolls a clustering back",
+        Text("found if not _is_clustering(table, instant)]", "found]"),
+        f"{RECOVERY}::test_a_pending_clustering_stays_and_so_do_its_files",
+        "a clustering of another engine never comes to its end",
+    ),
+    Mutant(
+        "a sweep takes the claim of a service",
+        Text(
+            "        if latest and padded(time) > latest and paths", "        if not time and paths"
+        ),
+        "tests/unit/transaction/test_sweep.py"
+        "::test_the_claim_of_a_service_that_is_about_to_be_planned_stays",
+        "P5: a write and a clustering have one time",
+    ),
+    Mutant(
+        "log files are left out of a clustering",
+        Text(
+            "reader.read(slice_, others) for slice_ in given.slices",
+            "reader.read(replace(slice_, logs=()), others) for slice_ in given.slices",
+        ),
+        f"{_CLUSTERING}::test_log_files_are_merged",
+        "P1: updates and deletes are undone",
+    ),
+    Mutant(
+        "what another engine left of a clustering counts",
+        skipped("clusterer._delete_others"),
+        f"{_CLUSTERING}::test_files_that_another_engine_left_of_a_plan_do_not_count",
+        "P1: readers that list folders read rows twice",
+    ),
+    Mutant(
+        "a plan that is decided waits for the next write",
+        skipped("ServiceContext.look"),
+        f"{_CLUSTERER}::test_a_plan_that_is_decided_and_not_there_is_carried_out",
+        "a clustering that was asked for is not done",
+    ),
+]
+"""Of clusterings."""
+
 MUTANTS = [
+    *CLUSTERINGS,
     *COMPACTIONS,
     *ARCHIVES,
     *CLEANS,

@@ -114,6 +114,8 @@ class Clusterer:
         HoodieError
             See `run` and `schedule`.
         """
+        if not dry:
+            self.context.look(self.table)  # a plan may be decided and not on the timeline yet
         done = list(self.pending)
         if dry:
             timeline = load_timeline(self.table.storage)
@@ -168,9 +170,7 @@ class Clusterer:
         HoodieError
             See `ClusteringExecutor.execute`.
         """
-        assert clustering.instant_time is not None
-        action = self.context.action(self.table, Action.REPLACE_COMMIT, CLUSTER)
-        pending = replace(action, proposed_time=clustering.instant_time)
+        pending = self._pending_action(clustering)
         self._check_supported(clustering, pending.timeline)
         for _ in range(_ROUNDS):
             self._execute(pending, clustering.plan)
@@ -202,6 +202,11 @@ class Clusterer:
                 f"buckets ({plan.strategy_class}); let the engine that planned it carry it out"
             )
         check_no_buckets(self.table, self.context.options, timeline)
+
+    def _pending_action(self, clustering: Clustering) -> PendingAction:
+        assert clustering.instant_time is not None
+        action = self.context.action(self.table, Action.REPLACE_COMMIT, CLUSTER)
+        return replace(action, proposed_time=clustering.instant_time)
 
     def _execute(self, pending: PendingAction, plan: ClusteringPlan) -> None:
         """Rewrite the groups that no result is there of."""

@@ -153,7 +153,7 @@ class ClusteringExecutor:
             instant_time=self.time,
             task_partition=number,
             batch_attempt=self.attempt,
-            task_attempt="",
+            task_attempt=self.context.ids.unique(),  # a group may be rewritten more than once
             schema=self._schema,
             avro_schema=arrow_to_avro(self._schema, properties.name),
             codec=options.parquet_codec.value,
@@ -184,7 +184,8 @@ class ClusteringExecutor:
 def read_result(storage: Storage, path: str) -> CommitMetadata | None:
     """Return which files a group was rewritten into; None if it was not, or that is damaged."""
     with suppress(NotFoundError, CorruptFileError):
-        return CommitMetadata.from_bytes(storage.read(path), path)
+        found = CommitMetadata.from_bytes(storage.read(path), path)
+        return found if CHECKSUMS_KEY in found.extra else None
     return None
 
 
