@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeVar
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
-from hoodie_ds.errors import UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -20,6 +22,11 @@ from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.ownership import claim, owner_text
 from hoodie_ds.transaction.pending_action import PendingAction
 from hoodie_ds.transaction.resolution import apply_pending
+
+T = TypeVar("T")
+
+_TRIES: Final = 5
+"""How often a table is looked at that others change all the time."""
 
 Planner = Callable[[Timeline, str], bytes | None]
 """Takes the timeline and the instant time of a plan; returns the plan, None if nothing is due."""
@@ -50,6 +57,39 @@ class Decided:
 
 Decider = Callable[[Timeline], Decided | None]
 """Takes the timeline; returns what is decided, None if nothing is to be done."""
+
+
+def unless_changed(storage: Storage, work: Callable[[], T]) -> T:
+    """Do a part of a service, and again where others changed the table from under it.
+
+    Another process may finish the same plan, and a clean take the old files away, while this one
+    reads them by an older timeline. Files that are missing are lost only if the timeline has stayed
+    the same since.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    work : callable
+        Begins with the timeline as it is then; may be done twice.
+
+    Raises
+    ------
+    CorruptFileError, NotFoundError
+        A file is missing, or damaged, and no instant has come or gone meanwhile.
+    """
+    for _ in range(_TRIES - 1):
+        before = load_timeline(storage)
+        try:
+            return work()
+        except (CorruptFileError, NotFoundError):
+            if load_timeline(storage) == before:
+                raise
+    return work()
+
+
+def _planned(plan: Planner, storage: Storage, time: str) -> bytes | None:
+    return plan(load_timeline(storage), time)
 
 
 @dataclass(frozen=True)
@@ -157,7 +197,7 @@ class ServiceContext:
                 check_unchanged(table)
                 time = self._claim_time(pending, timeline)
                 try:
-                    body = plan(load_timeline(storage), time)
+                    body = unless_changed(storage, partial(_planned, plan, storage, time))
                     if body is None:
                         return None
                     exclusion.pending = replace(pending, proposed_time=time, plan=body)

@@ -18,7 +18,7 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Final
 
@@ -34,7 +34,7 @@ from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.services.clustering.executor import ClusteringExecutor, read_result
 from hoodie_ds.services.clustering.inputs import PlanInputs
 from hoodie_ds.services.clustering.planner import ClusteringPlanner, check_no_buckets
-from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.context import ServiceContext, unless_changed
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table, check_unchanged
@@ -118,9 +118,7 @@ class Clusterer:
             self.context.look(self.table)  # a plan may be decided and not on the timeline yet
         done = list(self.pending)
         if dry:
-            timeline = load_timeline(self.table.storage)
-            refuse_restore(self.table.storage.root, timeline)
-            plan = self._planner.plan(timeline)
+            plan = unless_changed(self.table.storage, self._preview)
             return (*done, Clustering(None, plan)) if plan else tuple(done)
         for clustering in done:
             self.run(clustering)
@@ -129,6 +127,11 @@ class Clusterer:
             self.run(scheduled)
             done.append(scheduled)
         return tuple(done)
+
+    def _preview(self) -> ClusteringPlan | None:
+        timeline = load_timeline(self.table.storage)
+        refuse_restore(self.table.storage.root, timeline)
+        return self._planner.plan(timeline)
 
     def schedule(self) -> Clustering | None:
         """Plan a clustering, if there is anything to cluster.
@@ -173,9 +176,10 @@ class Clusterer:
         pending = self._pending_action(clustering)
         self._check_supported(clustering, pending.timeline)
         for _ in range(_ROUNDS):
-            self._execute(pending, clustering.plan)
+            unless_changed(pending.storage, partial(self._execute, pending, clustering.plan))
             with excluding(pending, self.context.clock, self.context.pauses) as exclusion:
-                while (done := self._try_to_complete(pending, clustering.plan, exclusion)) is None:
+                step = partial(self._try_to_complete, pending, clustering.plan, exclusion)
+                while (done := unless_changed(pending.storage, step)) is None:
                     pass
             if done:
                 return

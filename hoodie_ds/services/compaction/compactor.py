@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from hoodie_ds.config.enums import TableType
@@ -34,7 +34,7 @@ from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.compaction.planned_slices import PlannedSlices
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.compaction.result import CompactionResult, checked_results
-from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.context import ServiceContext, unless_changed
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.table.table_schema import table_schema
@@ -135,7 +135,8 @@ class Compactor:
             if not dry:
                 self.run(instant)
         if dry:
-            plan = self.preview(only_if_due)
+            preview = partial(self.preview, only_if_due)
+            plan = unless_changed(self.table.storage, preview)
             return (*done, Compaction(None, plan)) if plan else tuple(done)
         scheduled = self.schedule(only_if_due)
         if scheduled is not None:
@@ -237,6 +238,9 @@ class Compactor:
         CorruptFileError, TimelineError
             See `CompactionExecutor.execute`.
         """
+        unless_changed(self.table.storage, partial(self._execute, instant, plan))
+
+    def _execute(self, instant: Instant, plan: CompactionPlan) -> None:
         storage = self.table.storage
         timeline = load_timeline(storage)
         if not timeline.is_pending(instant.time):
@@ -273,7 +277,8 @@ class Compactor:
         """
         pending = self._pending_action(instant)
         with excluding(pending, self.context.clock, self.context.pauses) as exclusion:
-            while (done := self._try_to_complete(pending, plan, exclusion)) is None:
+            step = partial(self._try_to_complete, pending, plan, exclusion)
+            while (done := unless_changed(pending.storage, step)) is None:
                 pass
         return done
 

@@ -8,8 +8,8 @@ import pytest
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
-from hoodie_ds.errors import TimelineError, UnsupportedTableError
-from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.errors import CorruptFileError, TimelineError, UnsupportedTableError
+from hoodie_ds.services.context import ServiceContext, unless_changed
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage
@@ -157,3 +157,25 @@ def test_a_metadata_table_is_not_left_behind(tmp_path: Path) -> None:
         UnsupportedTableError, match=r"metadata table \(.*files\).*hoodie\.metadata\.enable"
     ):
         context.open_table()
+
+
+@pytest.mark.parametrize("changes", [0, 1, 99])
+def test_what_is_missing_is_lost_only_if_the_timeline_stays_the_same(changes: int) -> None:
+    storage = MemoryStorage()
+    table = new_table(storage)
+    tries: list[int] = []
+
+    def work() -> int:
+        if len(tries) == changes == 1:
+            return changes
+        tries.append(changes)
+        if len(tries) <= changes:
+            commit(table, f"2025{len(tries):013}", OLD_BASE)
+        raise CorruptFileError("missing")
+
+    if changes == 1:
+        assert unless_changed(storage, work) == 1
+    else:
+        with pytest.raises(CorruptFileError):
+            unless_changed(storage, work)
+        assert len(tries) == (1 if changes == 0 else 5)
