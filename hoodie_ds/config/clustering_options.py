@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from hoodie_ds.config.enums import LayoutStrategy, PartitionFilter, UpdatesStrategy
+from hoodie_ds.config.enums import (
+    LayoutStrategy,
+    PartitionFilter,
+    PlanStrategy,
+    UpdatesStrategy,
+)
 from hoodie_ds.config.given_options import GivenOptions
 from hoodie_ds.config.options import clustering as keys
 from hoodie_ds.errors import OptionError
+
+_FILTERS_OF: Final = {
+    PlanStrategy.RECENT_DAYS: PartitionFilter.RECENT_DAYS,
+    PlanStrategy.SELECTED_PARTITIONS: PartitionFilter.SELECTED_PARTITIONS,
+}
+"""What Hudi's older classes stand for (``ClusteringPlanStrategy`` there)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +84,7 @@ class ClusteringOptions:
             single_group=given.get_or_default(keys.SINGLE_GROUP),
             sort_columns=given.get(keys.CLUSTERING_COLUMNS) or (),
             layout=given.get_or_default(keys.LAYOUT_STRATEGY),
-            partition_filter=given.get_or_default(keys.PARTITION_FILTER),
+            partition_filter=_partition_filter(given),
             partition_pattern=given.get(keys.PARTITION_PATTERN),
             partitions_selected=given.get(keys.PARTITIONS_SELECTED),
             begin_partition=given.get(keys.BEGIN_PARTITION),
@@ -81,3 +93,15 @@ class ClusteringOptions:
             skipped_partitions=given.get_or_default(keys.SKIPPED_PARTITIONS),
             gives_way=strategy is UpdatesStrategy.ALLOW,
         )
+
+
+def _partition_filter(given: GivenOptions) -> PartitionFilter:
+    """Return which partitions are looked at, which some classes say by their name."""
+    said = given.get(keys.PARTITION_FILTER)
+    of_class = _FILTERS_OF.get(given.get_or_default(keys.PLAN_STRATEGY))
+    if of_class is not None and said not in (None, of_class):
+        key, text = given.written(keys.PARTITION_FILTER)[0]
+        named = given.written(keys.PLAN_STRATEGY)[0][0]
+        remedy = f"the class that {named} names stands for {of_class.value}; leave one of them out"
+        given.refuse(OptionError(key, text, remedy))
+    return of_class or said or PartitionFilter.NONE

@@ -7,6 +7,7 @@ to a file as it is. Names and values are those of the Hudi 1.2 configuration ref
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 _KEYGEN_PACKAGE = "org.apache.hudi.keygen."
 
@@ -227,6 +228,18 @@ class UpdatesStrategy(str, Enum):
 
     REJECT = "org.apache.hudi.client.clustering.update.strategy.SparkRejectUpdateStrategy"
     ALLOW = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
+
+
+_PLANS: Final = "org.apache.hudi.client.clustering.plan.strategy."
+
+
+class PlanStrategy(str, Enum):
+    """By which of Hudi's classes a clustering is planned; all of them go by the sizes of files."""
+
+    SPARK = f"{_PLANS}SparkSizeBasedClusteringPlanStrategy"
+    FLINK = f"{_PLANS}FlinkSizeBasedClusteringPlanStrategy"
+    RECENT_DAYS = f"{_PLANS}SparkRecentDaysClusteringPlanStrategy"
+    SELECTED_PARTITIONS = f"{_PLANS}SparkSelectedPartitionsClusteringPlanStrategy"
 
 
 class LayoutStrategy(str, Enum):

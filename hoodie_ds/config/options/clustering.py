@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hoodie_ds.config.enums import LayoutStrategy, PartitionFilter, UpdatesStrategy
+from hoodie_ds.config.enums import (
+    LayoutStrategy,
+    PartitionFilter,
+    PlanStrategy,
+    UpdatesStrategy,
+)
 from hoodie_ds.config.linear_pattern import is_linear
 from hoodie_ds.config.option import (
     BOOLEAN,
@@ -73,6 +78,13 @@ LAYOUT_STRATEGY: Final = Option(
     choice(LayoutStrategy),
     "How the sort columns make an order: one after the other, or interleaved (a z-order curve).",
     LayoutStrategy.LINEAR,
+)
+PLAN_STRATEGY: Final = Option(
+    f"hoodie.{_PLAN}class",
+    choice(PlanStrategy),
+    "Hudi's class that plans. The two older ones stand for RECENT_DAYS and SELECTED_PARTITIONS.",
+    PlanStrategy.SPARK,
+    aliases=(f"{_PLAN}class",),
 )
 PARTITION_FILTER: Final = Option(
     "hoodie.clustering.plan.partition.filter.mode",
@@ -144,6 +156,7 @@ CLUSTERING_OPTIONS: Final[tuple[Option[object], ...]] = (
     SINGLE_GROUP,
     CLUSTERING_COLUMNS,
     LAYOUT_STRATEGY,
+    PLAN_STRATEGY,
     PARTITION_FILTER,
     PARTITION_PATTERN,
     PARTITIONS_SELECTED,

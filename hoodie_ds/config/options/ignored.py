@@ -10,7 +10,12 @@ from __future__ import annotations
 from typing import Final
 
 _NO_SERVICE: Final = "no such table service runs here"
+_NO_VALIDATOR: Final = "no validators run here"
 _CLEAN: Final = "tunes how Hudi's engine cleans; a clean here does without"
+_ARCHIVE: Final = "tunes how Hudi's engine archives; archiving here does without"
+_CLUSTER: Final = "tunes how Hudi's engine clusters; HoodieTable.cluster does without"
+_INLINE_CLUSTER: Final = "no write clusters by itself here; call HoodieTable.cluster"
+_COMPACT: Final = "tunes how Hudi's engine compacts; a compaction here does without"
 _NO_METADATA_TABLE: Final = "no metadata table is written here"
 _NO_SYNC: Final = "nothing is synced to a catalog here; the table is found by its path"
 _JVM: Final = "tunes Hudi's engine on the JVM"
@@ -70,17 +75,26 @@ _KEYS_BY_REASON: Final = {
         index.bootstrap.enabled index.state.ttl index.partition.regex
         index.rli.cache.size index.rli.lookup.minibatch.size index.rli.write.buffer.size
     """,
-    _NO_SERVICE: """
-        hoodie.fail.on.timeline.archiving
-        hoodie.fail.writes.on.inline.table.service.exception
-        hoodie.table.services.incremental.enabled
-        hoodie.compaction.daybased.target.partitions hoodie.compaction.preserve.commit.metadata
+    _NO_VALIDATOR: """
         hoodie.precommit.validators.failure.policy
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
-        compaction.max_memory compaction.timeout.seconds compaction.tasks
-        clustering.schedule.enabled clustering.async.enabled
-        clustering.delta_commits clustering.tasks
     """,
+    "a table service that fails is logged here, and never fails a write": """
+        hoodie.fail.on.timeline.archiving
+        hoodie.fail.writes.on.inline.table.service.exception
+    """,
+    "table services here look at the whole table": "hoodie.table.services.incremental.enabled",
+    _COMPACT: """
+        hoodie.compaction.daybased.target.partitions hoodie.compaction.preserve.commit.metadata
+        compaction.max_memory compaction.timeout.seconds compaction.tasks
+    """,
+    _INLINE_CLUSTER: """
+        hoodie.clustering.inline hoodie.clustering.inline.max.commits
+        hoodie.clustering.schedule.inline hoodie.clustering.async.enabled
+        hoodie.clustering.async.max.commits
+        clustering.schedule.enabled clustering.async.enabled clustering.delta_commits
+    """,
+    _CLUSTER: "clustering.tasks",
     _NO_METADATA_TABLE: """
         hoodie.metadata.enable metadata.enabled metadata.compaction.delta_commits
     """,
@@ -140,10 +154,10 @@ IGNORED_PREFIXES: Final = {
     "hive_sync.": _NO_SYNC,
     "hoodie.clean.": _CLEAN,
     "hoodie.cleaner.": _CLEAN,
-    "hoodie.archive.": _NO_SERVICE,
+    "hoodie.archive.": _ARCHIVE,
     "hoodie.log.compaction.": _NO_SERVICE,
-    "hoodie.clustering.": _NO_SERVICE,
-    "hoodie.layout.optimize.": _NO_SERVICE,
+    "hoodie.clustering.": _CLUSTER,
+    "hoodie.layout.optimize.": _CLUSTER,
     "hoodie.partition.ttl.": _NO_SERVICE,
     "hoodie.metadata.": _NO_METADATA_TABLE,
     "hoodie.metrics.": "_hoodie_ds_metrics in each commit, and CommitListener, report instead",
