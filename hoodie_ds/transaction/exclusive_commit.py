@@ -8,12 +8,18 @@ writers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hoodie_ds.environment import Clock, Pauses
-from hoodie_ds.errors import CommitOutcomeUnknownError, HoodieError, StorageError, TimelineError
+from hoodie_ds.errors import (
+    CommitOutcomeUnknownError,
+    HoodieError,
+    NotFoundError,
+    StorageError,
+    TimelineError,
+)
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
@@ -169,7 +175,8 @@ def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
     manifest : bytes
         Names the files that are to be committed.
     """
-    for path, marker in sorted(_lost_files(pending.storage, time, manifest).items()):
+    listed = [s.path for s in pending.storage.list(temp_folder(time), recursive=True)]
+    for path, marker in sorted(_lost_files(time, manifest, listed).items()):
         if marked_by(pending.storage, marker) == pending.attempt:
             pending.storage.delete(path)
 
@@ -202,7 +209,11 @@ def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
         ) from error
     try:
         # Listed anew: a late task looks for the completed file once its own is there.
-        lost = _lost_files(storage, instant.time, manifest)
+        left = [s.path for s in storage.list(temp_folder(instant.time), recursive=True)]
+        if not left and _is_gone(storage, instant):
+            storage.delete(instant_path(instant.at(State.COMPLETED)))
+            return
+        lost = _lost_files(instant.time, manifest, left)
         delete_left(storage, instant.time, lost, is_complete=True)
         storage.delete(temp_folder(instant.time))
     except StorageError as error:
@@ -227,11 +238,23 @@ def sum_up(storage: Storage, timeline: Timeline) -> None:
         _log.debug("%s: what commits say is not summed up: %s", storage.root, error)
 
 
-def _lost_files(storage: Storage, time: str, manifest: bytes) -> dict[str, str]:
+def _is_gone(storage: Storage, instant: Instant) -> bool:
+    """Whether others completed an instant and took it back, all before this process put it.
+
+    Who takes it back deletes its requested file, its temporary folder and then, once more, what is
+    put here: so one of the two finds what the other one did.
+    """
+    try:
+        storage.read(instant_path(instant.at(State.REQUESTED)))
+    except NotFoundError:
+        return True
+    return False
+
+
+def _lost_files(time: str, manifest: bytes, listed: Iterable[str]) -> dict[str, str]:
     """Files that an instant's markers announce and its manifest does not name, each by marker."""
     named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
-    listed = storage.list(temp_folder(time), recursive=True)
-    found = announced(time, [status.path for status in listed])
+    found = announced(time, listed)
     return {path: marker for path, marker in found.items() if path not in named}
 
 

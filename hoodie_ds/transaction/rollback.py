@@ -294,6 +294,8 @@ def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
     if ours:
         delete_left(storage, instant.time, marked_files(table, instant.time))
     storage.delete(temp_folder(instant.time))
+    if instant.state is State.COMPLETED:
+        storage.delete(instant_path(instant))  # its writer may have put it again meanwhile
 
 
 def _put_again(table: Table, instant: Instant, body: bytes) -> None:

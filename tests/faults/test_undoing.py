@@ -1,4 +1,4 @@
-"""Savepoints, rollbacks and restores by hand: killed at every operation, beside readers.
+"""Savepoints, rollbacks and restores by hand: killed at every operation, beside readers, writers.
 
 A reader sees the table as it was after one commit or another. What was begun is finished by the
 next write, and the stream's batches make of it what they always make.
@@ -13,7 +13,14 @@ from typing import cast
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import HoodieError
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.restore import restore_by_hand
+from hoodie_ds.services.rollback import roll_back_by_hand
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import (
     CRASHES,
@@ -31,7 +38,7 @@ from hoodie_ds.testing import (
     sweep,
 )
 from hoodie_ds.timeline.timeline import load_timeline
-from tests.faults.pairs import READER, TURN
+from tests.faults.pairs import DEAD_MS, MODE, READER, TURN, WRITER, Impatient
 from tests.faults.stream import assert_well
 from tests.integration.test_numbered_writes import numbered
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
@@ -71,7 +78,8 @@ class Place:
 
     def __post_init__(self) -> None:
         self.opts = {**TRIPS, TYPE: self.kind}
-        self.start = MemoryStorage(clock=SimClock())
+        self.clock = SimClock()
+        self.start = MemoryStorage(clock=self.clock)
         for number, rows in enumerate(BATCHES):
             self.table(self.start).upsert(rows, numbered(number))
             self.states.append(found(self.table(self.start)))
@@ -134,6 +142,59 @@ ROLLING_BACK = (
     Phase("leave", Kind.DELETE, ("*.inflight",)),
 )
 ACTORS = {"restore": RESTORING, "rollback": ROLLING_BACK}
+
+
+MINE = trips(("e", "x", 9, 9.0))
+
+
+def _several(place: Place, clock: SimClock, act: str) -> list[Actor]:
+    """What undoes and what writes, each of which knows of others."""
+    options = {**place.opts, MODE: "OPTIMISTIC_CONCURRENCY_CONTROL", "path": "/t"}
+    parsed = WriteOptions.parse(options)
+
+    def undo(storage: FaultyStorage, wait: Callable[[], None]) -> None:
+        context = ServiceContext(parsed, storage, clock, SimIds("a"), Impatient(clock, wait))
+        if act == "restore":
+            restore_by_hand(context, place.times[1])
+        else:
+            roll_back_by_hand(context, None)
+
+    def write(storage: FaultyStorage, wait: Callable[[], None]) -> None:
+        pauses = Impatient(clock, wait)
+        writer = Coordinator(parsed, storage, clock, SimIds("b"), pauses)
+        batch = writer.begin(MINE.schema)
+        message = write_task(batch, TaskId(), None, MINE.to_batches(), sole_writer=True)
+        writer.commit([message])
+
+    return [Actor("a", undo, ACTORS[act]), Actor("b", write, WRITER)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("act", ACTORS)
+def test_every_schedule_beside_a_writer(act: str, kind: str) -> None:
+    place = Place(kind, act)
+    clock = place.clock
+    new = [("e", "x", 9, 9.0)]
+
+    def check(left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
+        undone, written = (error is None for error in raised)
+        before, after = place.states[3], place.states[STAYING[act]]
+        if not undone:
+            allowed = [before + new * written]
+        elif not written:
+            allowed = [after]
+        else:  # what the writer had committed by then is undone too, or alone
+            allowed = [after + new, after if act == "restore" else before]
+        assert found(place.table(left)) in map(sorted, allowed)
+        assert_well(left, place.opts)
+        clock.advance(DEAD_MS)
+        place.table(left, "next").upsert(BATCHES[0], numbered(0))
+        assert found(place.table(left)) in map(sorted, allowed)
+        assert load_timeline(left).pending == ()
+
+    actors = _several(place, clock, act)
+    tally("schedules", explore(place.start.copy, actors, check, schedules(*actors)))
 
 
 def _undoer(place: Place) -> Actor:

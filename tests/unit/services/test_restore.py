@@ -296,6 +296,14 @@ def _kill(place: Place, times: list[str], end: str) -> None:
         table.restore(times[1])
 
 
+def test_a_rollback_before_stays_as_it_is() -> None:
+    place, states = _written()
+    place.table.rollback()
+    place.table.restore(_times(place)[0])
+    assert place.rows() == states[0]
+    assert len(load_timeline(place.storage).rollbacks) == 1
+
+
 def test_a_file_that_came_late_goes_with_its_write() -> None:
     place, states = _written()
     times = _times(place)

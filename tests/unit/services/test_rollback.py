@@ -11,11 +11,12 @@ from hoodie_ds.services.losses import Loss, Undoing
 from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import HEARTBEATS, PINNED_TIMELINES, TEMP, instant_path
 from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, planned_files
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import newest_decision
+from hoodie_ds.transaction.exclusive_commit import finish
 from hoodie_ds.transaction.failed_write import files_of_completed
 from hoodie_ds.transaction.rollback import drop_resurrected, take_away, take_back
 from tests.faults.writers import MODE, SEVERAL, Place
@@ -252,6 +253,25 @@ def test_a_late_put_is_taken_back_by_one_of_several_writers_too() -> None:
     place.table.upsert(THREE)
     assert load_timeline(place.storage).commit_at(newest.time) is None
     assert place.rows() == [("a", "x", 3, 3.0), ("c", "x", 2, 2.0), ("d", "z", 2, 2.0)]
+
+
+def test_a_writer_that_puts_late_takes_back_itself_what_was_undone() -> None:
+    place = _place("COPY_ON_WRITE")
+    place.table.upsert(ONE)
+    place.table.upsert(TWO)
+    newest = load_timeline(place.storage).commits[-1]
+    body = place.storage.read(instant_path(newest))
+    place.table.rollback()
+    finish(place.storage, newest.at(State.INFLIGHT), body)
+    assert load_timeline(place.storage).commit_at(newest.time) is None
+
+
+def test_a_writer_that_puts_late_leaves_what_others_completed() -> None:
+    place = _place("COPY_ON_WRITE")
+    place.table.upsert(ONE)
+    (commit,) = load_timeline(place.storage).commits
+    finish(place.storage, commit.at(State.INFLIGHT), place.storage.read(instant_path(commit)))
+    assert load_timeline(place.storage).commits == (commit,)
 
 
 def test_what_another_engine_has_under_the_time_stays() -> None:
