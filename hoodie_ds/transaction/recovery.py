@@ -21,7 +21,7 @@ from hoodie_ds.errors import CorruptFileError, NotFoundError, WriteConflictError
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import claim_path, instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
@@ -84,7 +84,8 @@ def recover(
     found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
     timeline = timeline.with_joined(joined)
     refuse_restore(table.storage.root, timeline)
-    if any(instant.action in _PLANNED for instant in timeline.pending):
+    claimed = {time for time, paths in found.items() if paths == {claim_path(time)}}
+    if claimed or any(instant.action in _PLANNED for instant in timeline.pending):
         timeline = apply_pending(table, clock)[1].with_joined(joined)  # one may be decided
     dropped = _drop_dead_plans(table, timeline)
     pending = _unfinished(table, timeline)
