@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from hoodie_ds.config.enums import CleaningPolicy
 from hoodie_ds.config.given_options import GivenOptions
+from hoodie_ds.config.option import Option
 from hoodie_ds.config.options import cleaning as keys
+
+_COUNTED_BY: Final[dict[CleaningPolicy, Option[int]]] = {
+    CleaningPolicy.KEEP_LATEST_COMMITS: keys.COMMITS_RETAINED,
+    CleaningPolicy.KEEP_LATEST_BY_HOURS: keys.HOURS_RETAINED,
+    CleaningPolicy.KEEP_LATEST_FILE_VERSIONS: keys.VERSIONS_RETAINED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +51,18 @@ class CleaningOptions:
         """Take the options out of those given, which note what is wrong."""
         return cls(
             automatic=given.get_or_default(keys.CLEAN_AUTOMATIC),
-            policy=given.get_or_default(keys.CLEAN_POLICY),
+            policy=given.get(keys.CLEAN_POLICY) or _implied(given),
             commits=given.get_or_default(keys.COMMITS_RETAINED),
             hours=given.get_or_default(keys.HOURS_RETAINED),
             versions=given.get_or_default(keys.VERSIONS_RETAINED),
             max_commits=given.get_or_default(keys.CLEAN_MAX_COMMITS),
         )
+
+
+def _implied(given: GivenOptions) -> CleaningPolicy:
+    """The policy of the one number that is given; the default if none is, or several are.
+
+    As Hudi infers it since 0.13.1 (HUDI-5954).
+    """
+    found = [policy for policy, option in _COUNTED_BY.items() if given.written(option)]
+    return found[0] if len(found) == 1 else CleaningPolicy.KEEP_LATEST_COMMITS

@@ -25,7 +25,8 @@ CLEAN_POLICY: Final = Option(
     "hoodie.clean.policy",
     choice(CleaningPolicy),
     "What a clean keeps: the files that the latest commits need, those that the commits of the "
-    "latest hours need, or the latest versions of each file group.",
+    "latest hours need, or the latest versions of each file group. Where one of the three numbers "
+    "below is given alone, that one's policy is the default, as in Hudi.",
     CleaningPolicy.KEEP_LATEST_COMMITS,
     aliases=("hoodie.cleaner.policy", "clean.policy"),
 )
@@ -39,7 +40,7 @@ COMMITS_RETAINED: Final = Option(
 )
 HOURS_RETAINED: Final = Option(
     "hoodie.clean.hours.retained",
-    Kind("a whole number of hours", _hours),
+    Kind("a whole number of hours, 0 or more", _hours),
     "The same in hours; for KEEP_LATEST_BY_HOURS.",
     24,
     aliases=("hoodie.cleaner.hours.retained", "clean.retain_hours"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hoodie_ds.config import archiving_options
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -49,6 +50,26 @@ def test_more_must_be_allowed_than_is_left() -> None:
         OptionError, match=f"{_MAX}' = '40' is refused: it must be more than {_MIN} = 40"
     ):
         _parse({_MAX: "40"})
+
+
+def test_what_is_refused_is_what_was_given() -> None:
+    """`hoodie.keep.max.commits` was not: its default is to blame."""
+    with pytest.raises(OptionError, match=f"'{_MIN}' = '60' .* {_MAX} = 50, which is the default"):
+        _parse({_MIN: "60"})
+    with pytest.raises(OptionError, match=r"'archive.min_commits' = '60' is refused"):
+        _parse({"archive.min_commits": "60"})
+    with pytest.raises(OptionError, match=f"'{_MAX}' = '9' .* more than {_MIN} = 9$"):
+        _parse({_MIN: "9", _MAX: "9"})
+
+
+def test_who_is_left_more_than_was_asked_for_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Hudi's `ArchivalUtils` warns and adjusts both numbers."""
+    archiving_options._warn_of_raised.cache_clear()
+    for _ in range(2):
+        assert _parse({_MIN: "2", _MAX: "4"}).max_commits == 33
+    (text,) = caplog.messages
+    assert f"{_MIN} = 2 is raised to 31, and {_MAX} = 4 to 33" in text
+    assert f"a smaller {_RETAINED}" in text
 
 
 def test_no_fewer_are_left_than_a_clean_retains() -> None:
