@@ -38,7 +38,18 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
+from hoodie_ds.services.archive_planner import ArchivePlan
+from hoodie_ds.services.boundary import ServiceFailure
+from hoodie_ds.services.clustering.clusterer import Clustering
+from hoodie_ds.services.compaction.compactor import Compaction
+from hoodie_ds.services.losses import Loss, Undoing
+from hoodie_ds.services.savepoint import Savepoint
 from hoodie_ds.sink.messages import WriteResult
+from hoodie_ds.timeline.clean_metadata import CleanerPlan
+from hoodie_ds.timeline.clustering_plan import ClusteringPlan
+from hoodie_ds.timeline.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from hoodie_ds.datasource.commit_listener import CommitListener
@@ -53,14 +64,22 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
+    "ArchivePlan",
+    "CleanerPlan",
+    "Clustering",
     "ClusteringConflictError",
+    "ClusteringPlan",
     "CommitListener",
     "CommitOutcomeUnknownError",
+    "Compaction",
+    "CompactionPlan",
     "CorruptFileError",
     "HoodieDataSource",
     "HoodieError",
     "HoodieTable",
+    "Instant",
     "LockTimeoutError",
+    "Loss",
     "MergeHook",
     "MergeHookError",
     "Merged",
@@ -72,12 +91,16 @@ __all__ = [
     "PathEscapeError",
     "RecordKeyError",
     "ReplayMismatchError",
+    "Savepoint",
     "SchemaError",
+    "ServiceFailure",
     "ServicesResult",
     "StorageError",
     "TableNotFoundError",
+    "Timeline",
     "TimelineError",
     "UnavailableError",
+    "Undoing",
     "UnsupportedTableError",
     "WriteConflictError",
     "WriteResult",

@@ -13,10 +13,11 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arguments import options as given_options
 from hoodie_ds.arrow_input import Rows, arrow_rows
 from hoodie_ds.config.checked import check_options
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.given_options import check_keys
+from hoodie_ds.config.given_options import check_keys, overridden
 from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.read_options import ReadOptions
@@ -49,7 +50,7 @@ class HoodieTable(TableServices):
         Base path: a local folder, in which ``~`` is the user's, or an fsspec URL. It takes the
         place of the option ``path``.
     options : mapping of str to str, optional
-        Options of every write, with Hudi's names; those of a call are added to them. They are
+        Options of every write, with Hudi's names; those of a call win over them. They are
         checked here, though a table that does not exist yet is created by the first write. A key
         that is not known is refused, whatever its prefix. The method that is called says the
         operation: a write is refused if ``hoodie.datasource.write.operation`` says another one,
@@ -83,7 +84,7 @@ class HoodieTable(TableServices):
     ) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise OptionError("path", path, "give the table's folder, as text or pathlib.Path")
-        self._options = {**(options or {}), "path": os.fspath(path)}
+        self._options = {**given_options(options), "path": os.fspath(path)}
         check_options(self._options)
         self._storage = storage
         self._clock = clock or SystemClock()
@@ -196,13 +197,17 @@ class HoodieTable(TableServices):
         """
         return self._write(keys, Operation.DELETE, options)
 
-    def clean(self, *, dry: bool = False) -> CleanerPlan | None:
+    def clean(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> CleanerPlan | None:
         """Delete old files that nobody needs any more, by the options ``hoodie.clean.*``.
 
         A clean that another process has begun is finished first.
 
         Parameters
         ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.clean.commits.retained``.
         dry : bool
             Whether to say only what would be deleted.
 
@@ -216,7 +221,7 @@ class HoodieTable(TableServices):
         HoodieError
             The clean was refused or failed; what was begun the next one finishes.
         """
-        return clean(self._services(), dry=dry)
+        return clean(self._services(options), dry=dry)
 
     def read(
         self,
@@ -261,12 +266,9 @@ class HoodieTable(TableServices):
         options: Mapping[str, str] | None,
         partitions: tuple[tuple[str, ...], bool] | None = None,
     ) -> WriteResult:
-        check_keys(options or {})
+        parsed = self._parsed(options)
         reader = arrow_rows(rows)
-        parsed = WriteOptions.parse({**self._options, **(options or {})})
         parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
-        if self._merge_hook is not None:
-            parsed = replace(parsed, merge_hook=self._merge_hook)
         if partitions is not None:
             paths, exact = partitions
             parsed = replace(parsed, partitions_to_delete=paths, exact_partitions=exact)
@@ -294,12 +296,18 @@ class HoodieTable(TableServices):
         return Snapshot.latest(self._open_to_read(), hook, options.verify_checksums)
 
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:
-        check_keys(options or {})
-        parsed = WriteOptions.parse({**self._options, **(options or {})})
-        if self._merge_hook is not None:
-            parsed = replace(parsed, merge_hook=self._merge_hook)
+        parsed = self._parsed(options)
         storage = self._storage or storage_to_write(parsed)
         return ServiceContext(parsed, storage, self._clock, self._ids)
+
+    def _parsed(self, options: Mapping[str, str] | None) -> WriteOptions:
+        """Return the table's options with those of a call, which win."""
+        call = given_options(options)
+        check_keys(call)
+        parsed = WriteOptions.parse(overridden(self._options, call))
+        if self._merge_hook is None:
+            return parsed
+        return replace(parsed, merge_hook=self._merge_hook)
 
     def _open_to_read(self) -> Storage:
         return self._storage or storage_to_read(WriteOptions.parse(self._options))

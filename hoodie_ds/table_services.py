@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from hoodie_ds.arguments import Moment, instant_time, text
 from hoodie_ds.services.archive_planner import ArchivePlan
 from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.clustering.clusterer import Clusterer, Clustering
@@ -21,7 +22,7 @@ class TableServices(ABC):
 
     def savepoint(
         self,
-        instant: str | None = None,
+        instant: Moment | None = None,
         *,
         user: str = "",
         comments: str = "",
@@ -33,7 +34,7 @@ class TableServices(ABC):
 
         Parameters
         ----------
-        instant : str, optional
+        instant : str, Instant or WriteResult, optional
             Instant time of a completed commit of the active timeline; the newest by default.
         user, comments : str
             Who makes the savepoint, and why; for those who look at it later.
@@ -47,11 +48,15 @@ class TableServices(ABC):
 
         Raises
         ------
+        OptionError
+            An argument is not what it has to be.
         TimelineError
             There is no such commit; a clean took one of its files, or will; or a restore is
             pending.
         """
-        return make_savepoint(self._services(), instant, user, comments, dry=dry)
+        time = None if instant is None else instant_time("instant", instant)
+        who, why = text("user", user), text("comments", comments)
+        return make_savepoint(self._services(), time, who, why, dry=dry)
 
     def compact(
         self,
@@ -118,22 +123,26 @@ class TableServices(ABC):
         """
         return Clusterer(self._services(options)).cluster(dry)
 
-    def delete_savepoint(self, instant: str) -> None:
+    def delete_savepoint(self, instant: Moment) -> None:
         """Let cleans take the files of a savepoint again; the commit itself stays.
 
         Parameters
         ----------
-        instant : str
+        instant : str, Instant, WriteResult or Savepoint
             Time of the savepoint.
 
         Raises
         ------
+        OptionError
+            It has no time.
         TimelineError
             There is no such savepoint, or a restore is pending.
         """
-        delete_savepoint(self._services(), instant)
+        delete_savepoint(self._services(), instant_time("instant", instant))
 
-    def archive(self, *, dry: bool = False) -> ArchivePlan:
+    def archive(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> ArchivePlan:
         """Move the oldest instants off the active timeline into Hudi's archive, if it is too long.
 
         The options ``hoodie.keep.max.commits`` and ``hoodie.keep.min.commits`` say how many may be
@@ -141,6 +150,8 @@ class TableServices(ABC):
 
         Parameters
         ----------
+        options : mapping of str to str, optional
+            Further options, such as those.
         dry : bool
             Whether to change nothing, and only say what would be archived.
 
@@ -154,9 +165,9 @@ class TableServices(ABC):
         HoodieError
             The archive was refused or failed; what was begun the next one finishes.
         """
-        return archive(self._services(), dry=dry)
+        return archive(self._services(options), dry=dry)
 
-    def rollback(self, instant: str | None = None, *, dry: bool = False) -> Undoing:
+    def rollback(self, instant: Moment | None = None, *, dry: bool = False) -> Undoing:
         """Take a write off the table: what it inserted, updated and deleted is lost.
 
         The rows are then as before it, and its micro-batches can be written again. A plan of a
@@ -164,7 +175,7 @@ class TableServices(ABC):
 
         Parameters
         ----------
-        instant : str, optional
+        instant : str, Instant or WriteResult, optional
             Time of the newest completed write, or of a pending one; the newest completed write
             by default.
         dry : bool
@@ -177,14 +188,17 @@ class TableServices(ABC):
 
         Raises
         ------
+        OptionError
+            What is given has no time.
         TimelineError
             There is no such write; others come after it, completed or pending; it has a
             savepoint; its writer is at work; a clean took files that the table had before it, or
             will; a compaction has log files named after it; or a restore is pending.
         """
-        return roll_back_by_hand(self._services(), instant, dry=dry)
+        time = None if instant is None else instant_time("instant", instant)
+        return roll_back_by_hand(self._services(), time, dry=dry)
 
-    def restore(self, to: str, *, dry: bool = False) -> Undoing:
+    def restore(self, to: Moment, *, dry: bool = False) -> Undoing:
         """Go back to an earlier state: all that was written after it is lost.
 
         Writes and plans that are pending go too. The rows, the schema and the micro-batches that
@@ -194,7 +208,7 @@ class TableServices(ABC):
 
         Parameters
         ----------
-        to : str
+        to : str, Instant, WriteResult or Savepoint
             Instant time of a savepoint or of another completed write of the active timeline, the
             last one that stays.
         dry : bool
@@ -208,11 +222,13 @@ class TableServices(ABC):
 
         Raises
         ------
+        OptionError
+            What is given has no time.
         TimelineError
             There is no such write; one after it has a savepoint, or was archived; or a clean took
             files that the table had then, or will.
         """
-        return restore_by_hand(self._services(), to, dry=dry)
+        return restore_by_hand(self._services(), instant_time("to", to), dry=dry)
 
     @abstractmethod
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:

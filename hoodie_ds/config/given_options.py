@@ -82,6 +82,11 @@ _OBEYED: Final = {
     for key in keys
 }
 _KNOWN: Final = {**_OBEYED, **{key.lower(): key for key in IGNORED}}
+_ONE_NAME: Final = {
+    name.lower(): option.key.lower()
+    for option in (*WRITE_OPTIONS, *READ_OPTIONS)
+    for name in (option.key, *option.aliases)
+}
 _SHORT: Final = {
     key: name for key, name in _OBEYED.items() if "." in key and not key.startswith("hoodie.")
 }
@@ -235,6 +240,28 @@ def check_keys(raw: Mapping[str, object]) -> None:
     ]
     if unknown:
         raise OptionError.of(unknown)
+
+
+def overridden(own: Mapping[str, str], call: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a table with those of a call, which win under whichever name.
+
+    Parameters
+    ----------
+    own : mapping of str to str
+        The table's.
+    call : mapping of str to str
+        The call's.
+    """
+    said = set(map(_one_name, call))
+    return {**{key: own[key] for key in own if _one_name(key) not in said}, **call}
+
+
+def _one_name(key: str) -> str:
+    """Return the same text for all names of one option, in any letter case."""
+    lower = key.lower()
+    if lower.startswith(OLD_KEYGEN_PREFIX):
+        return KEYGEN_PREFIX + lower.removeprefix(OLD_KEYGEN_PREFIX)
+    return _ONE_NAME.get(lower, lower)
 
 
 def _remedy_of_own_key(lower: str, text: str) -> str | None:

@@ -1,0 +1,100 @@
+"""What callers of `HoodieTable` hand over beside rows: instants, options, texts.
+
+Whatever cannot be used is refused before the table is looked at, by an error that names the
+argument, what was given and what to give instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hoodie_ds.errors import OptionError
+from hoodie_ds.services.savepoint import Savepoint
+from hoodie_ds.sink.messages import WriteResult
+from hoodie_ds.timeline.instant import Instant
+
+_NO_TIME: Final = "give an instant time as text, an Instant, a Savepoint or a WriteResult"
+
+Moment = str | Instant | WriteResult | Savepoint
+"""What has an instant time, or is the text of one."""
+
+
+def instant_time(name: str, given: Moment) -> str:
+    """Return the instant time that an argument stands for.
+
+    Parameters
+    ----------
+    name : str
+        The argument's.
+    given : str, Instant, WriteResult or Savepoint
+        What has the time.
+
+    Raises
+    ------
+    OptionError
+        It is something else, or the result of a write that made no commit.
+    """
+    if isinstance(given, str):
+        return text(name, given)
+    if isinstance(given, (Instant, Savepoint)):
+        return given.time
+    if not isinstance(given, WriteResult):
+        raise OptionError(name, given, _with_type(_NO_TIME, given))
+    if given.instant_time is None:
+        remedy = "this write made no commit; name one of the table's timeline"
+        raise OptionError(name, given, remedy)
+    return given.instant_time
+
+
+def text(name: str, given: str) -> str:
+    """Return a text that can be stored.
+
+    Parameters
+    ----------
+    name : str
+        The argument's.
+    given : str
+        Its value.
+
+    Raises
+    ------
+    OptionError
+        It is no text, or one that UTF-8 has no bytes for.
+    """
+    if not isinstance(given, str):
+        raise OptionError(name, given, _with_type("give a text", given))
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        shown = ascii(given)
+        raise OptionError(name, shown, "it has half a character (a lone surrogate)") from error
+    return given
+
+
+def options(given: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return the options of a call; none where none are given.
+
+    Parameters
+    ----------
+    given : mapping of str to str, or None
+        The argument ``options``.
+
+    Raises
+    ------
+    OptionError
+        It is no mapping, or one of its keys is no text. Values are not told: they may be secrets.
+    """
+    if given is None:
+        return {}
+    remedy = "give a mapping of the options' names to their values"
+    if not isinstance(given, Mapping):
+        raise OptionError("options", type(given).__name__, remedy)
+    for key in given:
+        if not isinstance(key, str):
+            raise OptionError("options", key, _with_type("give the names as texts", key))
+    return given
+
+
+def _with_type(remedy: str, given: object) -> str:
+    return remedy if given is None else f"{remedy}; this is of type {type(given).__name__}"
