@@ -34,8 +34,9 @@ class ClusteringOptions:
         Size at which the next base file is begun.
     max_group_bytes, max_groups : int
         How much is rewritten together, and how many such groups there are.
-    single_group : bool
-        Whether one file group alone is rewritten.
+    single_group : bool or None
+        Whether one file group alone is rewritten; None if only one with log files, or to be sorted,
+        is.
     sort_columns : tuple of str
         Columns by which rows are sorted; none to keep their order.
     layout : LayoutStrategy
@@ -55,7 +56,7 @@ class ClusteringOptions:
     target_file_bytes: int = 1024 << 20
     max_group_bytes: int = 2048 << 20
     max_groups: int = 30
-    single_group: bool = True
+    single_group: bool | None = None
     sort_columns: tuple[str, ...] = ()
     layout: LayoutStrategy = LayoutStrategy.LINEAR
     partition_filter: PartitionFilter = PartitionFilter.NONE
@@ -81,7 +82,7 @@ class ClusteringOptions:
             target_file_bytes=given.get_or_default(keys.TARGET_FILE_BYTES),
             max_group_bytes=given.get_or_default(keys.MAX_BYTES_PER_GROUP),
             max_groups=given.get_or_default(keys.MAX_NUM_GROUPS),
-            single_group=given.get_or_default(keys.SINGLE_GROUP),
+            single_group=given.get(keys.SINGLE_GROUP),
             sort_columns=given.get(keys.CLUSTERING_COLUMNS) or (),
             layout=given.get_or_default(keys.LAYOUT_STRATEGY),
             partition_filter=_partition_filter(given),

@@ -31,6 +31,7 @@ INDEX = "hoodie.index.type"
 BY_KEY = {**TRIPS, INDEX: "BLOOM"}
 ALONE = {"hoodie.parquet.small.file.limit": "0"}
 """Each insert begins a file group of its own."""
+EACH = {f"{PLAN}single.group.clustering.enabled": "true"}
 SORTED = {f"{PLAN}sort.columns": "fare"}
 ROWS = [("a", "x", 1, 3.0), ("b", "x", 2, 1.0), ("c", "x", 3, 2.0), ("d", "y", 4, 0.0)]
 GOLDEN = "v6_cow_clustering_requested"
@@ -38,7 +39,7 @@ GOLDEN = "v6_cow_clustering_requested"
 
 def _place(rows: list[tuple[str, str, int, float]] = ROWS, /, **options: str) -> Place:
     """Each row comes with a commit of its own."""
-    place = Place({**BY_KEY, **ALONE, **options})
+    place = Place({**BY_KEY, **ALONE, **EACH, **options})
     for row in rows:
         place.table.insert(trips(row))
         place.clock.advance(10)
@@ -205,9 +206,22 @@ def test_nothing_to_do_is_nothing_done() -> None:
     place.table.insert(trips(ROWS[0]))
     before = dict(place.storage.files)
     few = {f"{PLAN}single.group.clustering.enabled": "false"}
-    assert place.table.cluster(few) == ()
-    assert place.table.cluster(few, dry=True) == ()
-    assert dict(place.storage.files) == before
+    for options in (few, None):
+        assert place.table.cluster(options) == ()
+        assert place.table.cluster(options, dry=True) == ()
+        assert dict(place.storage.files) == before
+    assert [len(one.plan.groups) for one in place.table.cluster(EACH)] == [1]
+
+
+def test_a_file_group_with_log_files_is_rewritten_alone_once() -> None:
+    place = Place({**BY_KEY, INDEX: "SIMPLE", TYPE: "MERGE_ON_READ"})
+    for row in (("a", "x", 1, 3.0), ("a", "x", 2, 1.0)):
+        place.table.upsert(trips(row))
+        place.clock.advance(10)
+    (done,) = place.table.cluster()
+    assert [len(group.slices) for group in done.plan.groups] == [1]
+    assert place.table.cluster() == ()
+    assert place.rows() == [("a", "x", 2, 1.0)]
 
 
 def test_a_plan_of_another_engine_is_carried_out_and_new_small_files_after_it() -> None:

@@ -64,8 +64,8 @@ MAX_NUM_GROUPS: Final = Option(
 SINGLE_GROUP: Final = Option(
     f"hoodie.{_PLAN}single.group.clustering.enabled",
     BOOLEAN,
-    "Whether a file group is rewritten that no other one comes with.",
-    True,
+    "Whether a file group is rewritten that no other one comes with. By default only one "
+    "with log files or to be sorted is, where Hudi would rewrite the same file each time.",
 )
 CLUSTERING_COLUMNS: Final = Option(
     f"hoodie.{_PLAN}sort.columns",

@@ -118,8 +118,16 @@ class ClusteringPlanner:
                 together, total = [], 0
             together.append(slice_)
             total += size
-        if len(together) > 1 or (together and self._clustering.single_group):
+        if len(together) > 1 or (together and self._is_rewritten_alone(together[0])):
             yield self._group(together, total)
+
+    def _is_rewritten_alone(self, slice_: FileSlice) -> bool:
+        """Whether a slice that no other one comes with changes by being rewritten."""
+        wanted = self._clustering.single_group
+        if wanted is None:
+            sorts = bool(self._clustering.sort_columns)
+            return sorts or slice_.base is None or bool(slice_.logs)
+        return wanted
 
     def _group(self, slices: Sequence[FileSlice], total: int) -> ClusteringGroup:
         target = self._clustering.target_file_bytes

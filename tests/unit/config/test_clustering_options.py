@@ -71,7 +71,8 @@ def test_partitions_that_are_selected_by_class_are_clustered(
     )
     options = {CLASS: f"{PACKAGE}SparkSelectedPartitionsClusteringPlanStrategy"}
     with caplog.at_level(logging.WARNING):
-        (done,) = table.cluster({**options, first: "y", last: "z"}, dry=True)
+        alone = "hoodie.clustering.plan.strategy.single.group.clustering.enabled"
+        (done,) = table.cluster({**options, first: "y", last: "z", alone: "true"}, dry=True)
     paths = [one.partition_path for group in done.plan.groups for one in group.slices]
     assert sorted(paths) == ["y", "z"]
     assert CLASS not in caplog.text

@@ -51,9 +51,13 @@ def _commit(storage: Storage, sizes: Mapping[str, int], time: str) -> None:
         storage.put_if_absent(f".hoodie/{time}{state}", data)
 
 
+_ALONE = f"{PLAN}single.group.clustering.enabled"
+
+
 def _plan(table: Table, /, **options: str) -> ClusteringPlan | None:
+    """By Hudi's default for file groups that no other one comes with."""
     given = {key.replace("__", "."): text for key, text in options.items()}
-    parsed = WriteOptions.parse({"path": "/t", **given})
+    parsed = WriteOptions.parse({"path": "/t", _ALONE: "true", **given})
     return ClusteringPlanner(table, parsed).plan(load_timeline(table.storage))
 
 
@@ -100,9 +104,16 @@ def test_no_more_groups_than_allowed_and_the_rest_is_told() -> None:
 
 def test_one_file_group_alone_is_rewritten_unless_it_is_switched_off() -> None:
     table = _table({"p/a-0": 10, "q/b-0": 10, "q/c-0": 10})
-    alone = f"{PLAN}single.group.clustering.enabled"
     assert _groups(_plan(table)) == [["p/a-0"], ["q/b-0", "q/c-0"]]
-    assert _groups(_plan(table, **{alone: "false"})) == [["q/b-0", "q/c-0"]]
+    assert _groups(_plan(table, **{_ALONE: "false"})) == [["q/b-0", "q/c-0"]]
+
+
+def test_one_file_group_alone_is_rewritten_by_default_to_be_sorted() -> None:
+    table = _table({"p/a-0": 10})
+    for columns, expected in (({}, []), ({f"{PLAN}sort.columns": "n"}, [["p/a-0"]])):
+        parsed = WriteOptions.parse({"path": "/t", **columns})
+        plan = ClusteringPlanner(table, parsed).plan(load_timeline(table.storage))
+        assert _groups(plan) == expected
 
 
 def test_the_latest_slice_is_what_counts() -> None:
