@@ -146,10 +146,10 @@ class ClusteringConflictError(WriteConflictError):
     message : str
         Names the clustering and a file group.
     instant_time : str
-        The clustering's.
+        The clustering's; empty where the error was made anew of its words.
     """
 
-    def __init__(self, message: str, instant_time: str) -> None:
+    def __init__(self, message: str, instant_time: str = "") -> None:
         super().__init__(message)
         self.instant_time = instant_time
 

@@ -38,9 +38,9 @@ class ServiceSwitches:
         What a job of its own does for the table.
     """
 
-    of_streams: frozenset[Service] = frozenset()
+    of_streams: frozenset[Service] = frozenset(Service)
     of_writes: frozenset[Service] = frozenset()
-    of_jobs: frozenset[Service] = frozenset()
+    of_jobs: frozenset[Service] = frozenset(Service)
 
     @classmethod
     def of(cls, given: GivenOptions) -> ServiceSwitches:

@@ -205,7 +205,7 @@ def test_a_batch_without_a_number_is_superseded_by_none() -> None:
         driver = drivers.driver()
         batch = driver.begin(rows(0).schema)
         message = write_task(batch, TaskId(0, 0, 0), None, rows(0).to_batches(), True)
-        drivers.storage.put_if_absent(".hoodie/20200101000000000.clean.requested", b"")
+        drivers.storage.put_if_absent(".hoodie/20200101000000000.indexing.requested", b"")
         _commit(drivers, driver, message, dies)
         drivers.write(0, rows(1))
     assert found(drivers.storage) == expected(2)

@@ -120,7 +120,7 @@ def test_writes_told_nothing(kind: str) -> None:
     assert (third.instant_time, third.deleted) == (table.timeline.commits[-1].time, 1)
     assert repr(third) == (
         f"WriteResult(instant_time='{third.instant_time}', inserted=0, updated=0, deleted=1, "
-        "already_committed=False)"
+        "already_committed=False, failed_services=())"
     )
 
 

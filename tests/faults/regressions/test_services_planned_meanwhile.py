@@ -205,7 +205,9 @@ def test_writes_went_on_under_a_pending_restore(mode: str) -> None:
         lambda: batch.writer.commit([message]),
     ):
         before = dict(place.storage.files)
-        with pytest.raises(TimelineError, match=f"restore {time} is pending.*complete the restore"):
+        with pytest.raises(
+            TimelineError, match=f"restore {time} is pending.*complete it .HoodieTable.restore"
+        ):
             write()
         assert _but_locks(place.storage.files) == _but_locks(before)
     assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
