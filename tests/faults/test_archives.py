@@ -181,11 +181,14 @@ BESIDE = {
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", BESIDE)
 def test_every_schedule_beside_archiving(name: str) -> None:
     pair, mode = BESIDE[name]
     play = BesideAnArchive(name, pair, mode)
-    tally("schedules", explore(play.fresh, play.actors, play.check, schedules(*play.actors)))
+    tally(
+        "schedules, nightly", explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+    )
 
 
 @pytest.mark.parametrize("name", BESIDE)

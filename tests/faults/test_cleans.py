@@ -213,11 +213,14 @@ BESIDE = {
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", BESIDE)
 def test_every_schedule_beside_a_clean(name: str) -> None:
     pair, mode = BESIDE[name]
     play = BesideAClean(name, pair, mode, "1")
-    tally("schedules", explore(play.fresh, play.actors, play.check, schedules(*play.actors)))
+    tally(
+        "schedules, nightly", explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+    )
 
 
 @pytest.mark.parametrize("name", BESIDE)

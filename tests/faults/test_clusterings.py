@@ -36,6 +36,7 @@ def test_every_operation_of_a_clustering_may_fail() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_process_that_goes_on_may_end_too() -> None:
     killed = KilledClustering(planned=True)
     tried = sweep_pairs(killed.start, killed.play, killed.again, killed.check_after_two, 50)
@@ -43,11 +44,14 @@ def test_the_process_that_goes_on_may_end_too() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("beside", BESIDE)
 def test_every_schedule_of_a_clustering(beside: str, mode: str) -> None:
     play = ClusteringPlay(MODES[mode], BESIDE[beside])
-    tally("schedules", explore(play.fresh, play.actors, play.check, schedules(*play.actors)))
+    tally(
+        "schedules, nightly", explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)

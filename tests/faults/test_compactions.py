@@ -35,6 +35,7 @@ def test_every_operation_of_a_compaction_may_fail() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_process_that_goes_on_may_end_too() -> None:
     killed = KilledCompaction(planned=True)
     tried = sweep_pairs(killed.start, killed.play, killed.again, killed.check_after_two, 50)
@@ -42,10 +43,13 @@ def test_the_process_that_goes_on_may_end_too() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("mode", MODES)
 def test_every_schedule_of_a_compaction_and_a_writer(mode: str) -> None:
     play = CompactionPlay(MODES[mode])
-    tally("schedules", explore(play.fresh, play.actors, play.check, schedules(*play.actors)))
+    tally(
+        "schedules, nightly", explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+    )
 
 
 @pytest.mark.slow

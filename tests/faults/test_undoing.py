@@ -170,6 +170,7 @@ def _several(place: Place, clock: SimClock, act: str) -> list[Actor]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("act", ACTORS)
 def test_every_schedule_beside_a_writer(act: str, kind: str) -> None:
@@ -194,7 +195,7 @@ def test_every_schedule_beside_a_writer(act: str, kind: str) -> None:
         assert load_timeline(left).pending == ()
 
     actors = _several(place, clock, act)
-    tally("schedules", explore(place.start.copy, actors, check, schedules(*actors)))
+    tally("schedules, nightly", explore(place.start.copy, actors, check, schedules(*actors)))
 
 
 def _undoer(place: Place) -> Actor:
@@ -202,6 +203,7 @@ def _undoer(place: Place) -> Actor:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("act", ACTORS)
 def test_every_schedule_beside_a_reader(act: str, kind: str) -> None:
@@ -222,4 +224,4 @@ def test_every_schedule_beside_a_reader(act: str, kind: str) -> None:
         assert found(place.table(left)) == place.states[STAYING[act]]
 
     actors = [_undoer(place), Actor("b", read, READER)]
-    tally("schedules", explore(place.start.copy, actors, check, schedules(*actors)))
+    tally("schedules, nightly", explore(place.start.copy, actors, check, schedules(*actors)))
