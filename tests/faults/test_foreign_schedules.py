@@ -26,7 +26,6 @@ def test_every_schedule_beside_another_engine(name: str) -> None:
 LEFT_OUT = {
     "compaction": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
     "clustering": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
-    "restore": ("hoodie_ds.sink.commit.commit.check_based", lambda *_: None),
     "new column": ("hoodie_ds.sink.commit.commit.schema_beside", lambda plan, *_: plan.schema),
     "upgrade": ("hoodie_ds.sink.commit.commit.check_not_overtaken", lambda *_: None),
 }
@@ -36,6 +35,17 @@ LEFT_OUT = {
 def test_what_each_check_is_for_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The explorer itself can fail."""
     monkeypatch.setattr(*LEFT_OUT[name])
+    _finds_it(name)
+
+
+def test_either_of_two_checks_finds_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hoodie_ds.sink.commit.commit.check_based", lambda *_: None)
+    test_every_schedule_beside_another_engine("restore")
+    monkeypatch.setattr("hoodie_ds.sink.commit.commit.check_not_undone", lambda *_: None)
+    _finds_it("restore")
+
+
+def _finds_it(name: str) -> None:
     play = BesidePlay(name)
     with pytest.raises(ScheduleError):
         explore(play.fresh, play.actors, play.check, schedules(*play.actors))
