@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
-from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -63,8 +63,8 @@ def unless_changed(storage: Storage, work: Callable[[], T]) -> T:
     """Do a part of a service, and again where others changed the table from under it.
 
     Another process may finish the same plan, and a clean take the old files away, while this one
-    reads them by an older timeline. Files that are missing are lost only if the timeline has stayed
-    the same since.
+    reads them by an older timeline. Files that are missing are lost, or behind the retention, only
+    if the timeline has stayed the same since.
 
     Parameters
     ----------
@@ -75,14 +75,15 @@ def unless_changed(storage: Storage, work: Callable[[], T]) -> T:
 
     Raises
     ------
-    CorruptFileError, NotFoundError
-        A file is missing, or damaged, and no instant has come or gone meanwhile.
+    CorruptFileError, NotFoundError, TimelineError
+        A file is missing, or damaged, and no instant has come or gone meanwhile; or what is asked
+        for cannot be done.
     """
     for _ in range(_TRIES - 1):
         before = load_timeline(storage)
         try:
             return work()
-        except (CorruptFileError, NotFoundError):
+        except (CorruptFileError, NotFoundError, TimelineError):
             if load_timeline(storage) == before:
                 raise
     return work()

@@ -115,6 +115,19 @@ def test_a_batch_goes_on_beside_a_clean_that_left_it_what_it_needs(
     assert found(table.by_hand) == [("a", "x", 9, 9.0), ("b", "x", 9, 9.0)]
 
 
+def test_a_batch_goes_on_beside_a_clean_of_what_it_saw_superseded() -> None:
+    """Others began file groups meanwhile, of which the clean took nothing."""
+    table = _Table({**_SHARED, **_POLICIES["versions"], TYPE: "COPY_ON_WRITE"})
+    table.upsert(1, 2)
+    late, batch = table.begin()
+    table.by_hand.upsert(trips(("c", "y", 1, 1.0)))
+    assert table.by_hand.clean() is not None
+    rows = trips(("d", "z", 1, 1.0))
+    late.commit([write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)])
+    of_x = [("a", "x", 2, 2.0), ("b", "x", 2, 2.0)]
+    assert found(table.by_hand) == [*of_x, ("c", "y", 1, 1.0), ("d", "z", 1, 1.0)]
+
+
 @pytest.mark.parametrize("policy", _POLICIES)
 def test_an_open_instant_keeps_what_its_writer_may_look_at(policy: str) -> None:
     table = _Table({**_SHARED, **_POLICIES[policy], **_BLOOM})

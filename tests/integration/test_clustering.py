@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import SchemaError, UnsupportedTableError
+from hoodie_ds.errors import SchemaError, StorageError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.meta_columns import FILE_NAME, RECORD_KEY
 from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
 from hoodie_ds.testing.checker import check_table
 from hoodie_ds.timeline.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from hoodie_ds.timeline.instant import Action
@@ -311,3 +312,17 @@ def test_a_plan_that_hudi_left_is_carried_out_as_it_says(tmp_path: Path) -> None
 
 def _nulls_first(values: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
     return tuple((value is not None, value) for value in values)
+
+
+@pytest.mark.parametrize("target", ["1", "1000000"])
+def test_a_clustering_whose_disk_fails_leaves_no_file_and_is_done_again(target: str) -> None:
+    place = _place(**{f"{PLAN}target.file.max.bytes": target, f"{PLAN}small.file.limit": "1000000"})
+    before = _rows(place.table)
+    full = FaultyStorage(place.storage, [Fault(Effect.FAILED, kinds=frozenset({Kind.WRITE}))])
+    files = {path for path in place.storage.files if path.endswith(".parquet")}
+    with pytest.raises(StorageError):
+        HoodieTable("/t", place.opts, storage=full, clock=place.clock, ids=place.ids).cluster()
+    assert {path for path in place.storage.files if path.endswith(".parquet")} == files
+    place.table.cluster()
+    assert _rows(place.table) == before
+    assert load_timeline(place.storage).pending == ()

@@ -96,8 +96,7 @@ class ClusteringExecutor:
             storage.put_if_absent(path, _result(statuses).to_bytes())
         except AlreadyExistsError:
             first = read_result(storage, path)
-            if first is not None:
-                _delete(storage, {s.stat.path for s in statuses} - first.file_paths)
+            _delete(storage, {s.stat.path for s in statuses} - first.file_paths if first else ())
         self._take_back_if_late(statuses)
 
     def _rewritten(
@@ -171,11 +170,11 @@ class ClusteringExecutor:
     def _take_back_if_late(self, statuses: Iterable[WriteStatus]) -> None:
         """Delete what came after the clustering had ended: nothing else would find it."""
         storage, timeline = self.table.storage, load_timeline(self.table.storage)
-        if timeline.is_pending(self.time):
-            return
         ended = timeline.commit_at(self.time)
-        if ended is None and timeline.is_committed(self.time):
-            return  # of one that was archived since, nothing tells by now which files it names
+        # Of one that was archived since, nothing tells by now which files it names.
+        archived = ended is None and timeline.is_committed(self.time)
+        if timeline.is_pending(self.time) or archived:
+            return
         named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
         _delete(storage, {status.stat.path for status in statuses} - named)
         storage.delete(temp_folder(self.time))

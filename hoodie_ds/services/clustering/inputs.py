@@ -74,8 +74,7 @@ class PlanInputs:
     def _committed(self, slice_: FileSlice) -> Iterable[str]:
         """Committed files of a slice; log files may grow, if other engines write them."""
         view = self._view
-        if slice_.base is not None:
-            yield slice_.base.path
+        yield from [slice_.base.path] if slice_.base else []
         for log in slice_.logs:
             commit = newest_commit_of(view.storage, view.timeline, log)
             if commit is not None and log.path in commit.stats:
@@ -97,6 +96,6 @@ class PlanInputs:
         for path in newest_files(self._view.storage, self._view.timeline):
             folder, _, name = path.rpartition("/")
             file = BaseFileName.parse(name) or LogFileName.parse(name)
-            if file is not None:
-                found.setdefault(FileGroupId(folder, file.file_id), set()).add(path)
+            assert file is not None, path
+            found.setdefault(FileGroupId(folder, file.file_id), set()).add(path)
         return found

@@ -19,7 +19,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import TEMP, instant_path
 from hoodie_ds.timeline.restore_metadata import RestoreRequest
-from hoodie_ds.timeline.rollbacks import is_undone
+from hoodie_ds.timeline.rollbacks import is_undone, remember_undone
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.golden.golden_tables import unzip_table
@@ -406,3 +406,13 @@ def test_nothing_is_archived_in_a_young_table(tmp_path: Path) -> None:
     storage.put_if_absent(".hoodie/archived/other", b"")
     assert newest_archived(storage, "archived") == ""
     assert not list(tmp_path.iterdir())
+
+
+def test_what_an_archived_restore_took_back_stays_undone() -> None:
+    place, _ = _written()
+    times = _times(place)
+    place.table.restore(times[1])
+    (restore,) = load_timeline(place.storage).restores
+    remember_undone(place.storage, [restore])
+    marks = {path.rpartition("/")[2] for path in place.storage.files if "/undone/" in path}
+    assert marks == set(times[2:])
