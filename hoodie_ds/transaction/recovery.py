@@ -30,6 +30,7 @@ from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
 from hoodie_ds.transaction.manifest import Judge, never
 from hoodie_ds.transaction.ownership import is_of_several, owner_of
 from hoodie_ds.transaction.resolution import apply_pending, resolve_instant
+from hoodie_ds.transaction.restore import finish_own_restores
 from hoodie_ds.transaction.rollback import (
     UNDONE_ACTIONS,
     drop_resurrected,
@@ -87,6 +88,8 @@ def recover(
     claimed = {time for time, paths in found.items() if paths == {claim_path(time)}}
     if claimed or any(instant.action in _PLANNED for instant in timeline.pending):
         timeline = apply_pending(table, clock)[1].with_joined(joined)  # one may be decided
+        if finish_own_restores(table, timeline, clock):
+            timeline = load_timeline(table.storage)
     dropped = _drop_dead_plans(table, timeline)
     pending = _unfinished(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)
