@@ -87,9 +87,8 @@ def recover(
     refuse_restore(table.storage.root, timeline)
     claimed = {time for time, paths in found.items() if paths == {claim_path(time)}}
     if claimed or any(instant.action in _PLANNED for instant in timeline.pending):
-        timeline = apply_pending(table, clock)[1].with_joined(joined)  # one may be decided
-        if finish_own_restores(table, timeline, clock):
-            timeline = load_timeline(table.storage)
+        finish_own_restores(table, apply_pending(table, clock)[1], clock)  # one may be decided
+        timeline = load_timeline(table.storage).with_joined(joined)
     dropped = _drop_dead_plans(table, timeline)
     pending = _unfinished(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)

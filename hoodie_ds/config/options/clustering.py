@@ -97,7 +97,7 @@ PARTITION_PATTERN: Final = Option(
     f"hoodie.{_PLAN}partition.regex.pattern",
     Kind(
         "a regular expression without back references and look-around",
-        lambda text: text if is_linear(text) else None,
+        lambda text: text if text.isprintable() and is_linear(text) else None,
     ),
     "Regular expression of the partition paths that are looked at.",
     aliases=(f"{_PLAN}partition.regex.pattern",),
