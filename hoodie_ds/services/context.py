@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
-from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError, TimelineError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
