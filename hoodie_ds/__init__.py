@@ -11,6 +11,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import (
     AccessDeniedError,
     AlreadyExistsError,
@@ -97,6 +98,7 @@ __all__ = [
     "ServicesResult",
     "StorageError",
     "TableNotFoundError",
+    "TableProperties",
     "Timeline",
     "TimelineError",
     "UnavailableError",

@@ -116,6 +116,8 @@ class TableServices(ABC):
 
         Raises
         ------
+        OptionError
+            An option contradicts the table, or names a partition that it does not have.
         UnsupportedTableError
             The table has a bucket index.
         HoodieError
@@ -123,13 +125,20 @@ class TableServices(ABC):
         """
         return Clusterer(self._services(options)).cluster(dry)
 
-    def delete_savepoint(self, instant: Moment) -> None:
+    def delete_savepoint(self, instant: Moment, *, dry: bool = False) -> Savepoint:
         """Let cleans take the files of a savepoint again; the commit itself stays.
 
         Parameters
         ----------
         instant : str, Instant, WriteResult or Savepoint
             Time of the savepoint.
+        dry : bool
+            Whether to change nothing, and only say what would be let go.
+
+        Returns
+        -------
+        Savepoint
+            The one that is no more.
 
         Raises
         ------
@@ -138,7 +147,7 @@ class TableServices(ABC):
         TimelineError
             There is no such savepoint, or a restore is pending.
         """
-        delete_savepoint(self._services(), instant_time("instant", instant))
+        return delete_savepoint(self._services(), instant_time("instant", instant), dry=dry)
 
     def archive(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeVar
 
+from hoodie_ds.config.properties.agreement import check_same
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, UnsupportedTableError
@@ -126,9 +127,12 @@ class ServiceContext:
             There is none.
         UnsupportedTableError
             This release does not change such tables.
+        OptionError
+            An option contradicts the table.
         """
         table = open_table(self.storage)
         table.properties.check_writable()
+        check_same(self.options, table.properties)
         if table.properties.metadata_partitions:
             partitions = ", ".join(table.properties.metadata_partitions)
             raise UnsupportedTableError(

@@ -25,6 +25,9 @@ class Loss:
         How many files its commit names.
     rows : int
         How many rows it inserted, updated and deleted; none where it wrote stored rows anew.
+    returning : int
+        How many file groups it had put others in place of, or deleted with their partition: their
+        rows are back afterwards.
     """
 
     time: str
@@ -32,6 +35,7 @@ class Loss:
     completed: bool
     files: int = 0
     rows: int = 0
+    returning: int = 0
 
     @classmethod
     def of(cls, storage: Storage, instant: Instant) -> Loss:
@@ -48,7 +52,8 @@ class Loss:
         commit = read_commit(storage, instant)
         changes = (s.num_inserts + s.num_update_writes + s.num_deletes for s in commit.stats)
         rows = 0 if commit.is_rewrite else sum(changes)
-        return cls(instant.time, instant.action.value, done, len(commit.stats), rows)
+        back = 0 if commit.is_rewrite else sum(len(ids) for ids in commit.replaced.values())
+        return cls(instant.time, instant.action.value, done, len(commit.stats), rows, back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,8 @@ class Undoing:
     def rows(self) -> int:
         """Rows that were inserted, updated and deleted by completed instants that go."""
         return sum(loss.rows for loss in self.losses)
+
+    @property
+    def returning(self) -> int:
+        """File groups that completed instants that go had replaced, or deleted."""
+        return sum(loss.returning for loss in self.losses)

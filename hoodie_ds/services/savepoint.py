@@ -15,8 +15,8 @@ from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import in_partition
-from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes
+from hoodie_ds.timeline.paths import in_partition, instant_path
+from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes, savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 
@@ -93,7 +93,7 @@ def make_savepoint(
     return found[0]
 
 
-def delete_savepoint(context: ServiceContext, time: str) -> None:
+def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -> Savepoint:
     """Let cleans take the files of a commit again; the commit itself stays.
 
     But where commits after it are archived it is archived first: the active timeline begins with
@@ -105,6 +105,13 @@ def delete_savepoint(context: ServiceContext, time: str) -> None:
         Where and how.
     time : str
         Time of the savepoint.
+    dry : bool
+        Whether to change nothing, and only say what would be let go.
+
+    Returns
+    -------
+    Savepoint
+        The one that is no more.
 
     Raises
     ------
@@ -112,18 +119,31 @@ def delete_savepoint(context: ServiceContext, time: str) -> None:
         There is no such savepoint.
     """
     table = context.open_table()
+    if dry:
+        return _known(table.storage, context.look(table), time)
+    found: list[Savepoint] = []
 
     def decide(timeline: Timeline) -> Decided:
-        known = [savepoint.time for savepoint in timeline.savepoints]
-        if time not in known:
-            raise TimelineError(
-                f"{table.storage.root}: there is no savepoint at {time}; its savepoints are "
-                f"{', '.join(known) or 'none'}"
-            )
+        found[:] = [_known(table.storage, timeline, time)]
         archive_left_behind(context, table, timeline, time)
         return Decided(Outcome.ROLL_BACK, Instant(time, Action.SAVEPOINT, State.INFLIGHT))
 
     context.decide(table, Action.SAVEPOINT, decide)
+    return found[0]
+
+
+def _known(storage: Storage, timeline: Timeline, time: str) -> Savepoint:
+    """Return a savepoint as it lies on the timeline; one that was begun keeps nothing yet."""
+    known = {savepoint.time: savepoint for savepoint in timeline.savepoints}
+    if time not in known:
+        raise TimelineError(
+            f"{storage.root}: there is no savepoint at {time}; its savepoints are "
+            f"{', '.join(known) or 'none'}"
+        )
+    if known[time].state is not State.COMPLETED:
+        return Savepoint(time, ())
+    path = instant_path(known[time])
+    return Savepoint(time, tuple(sorted(savepointed_files(storage.read(path), path))))
 
 
 def _commit(storage: Storage, timeline: Timeline, time: str | None) -> str:

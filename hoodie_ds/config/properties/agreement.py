@@ -28,6 +28,14 @@ def check_agreement(options: WriteOptions, table: TableProperties) -> None:
         What the table says; where it is ``None`` nothing is contradicted.
     """
     table.check_merge_hook(options.merge_hook)
+    check_same(options, table)
+
+
+def check_same(options: WriteOptions, table: TableProperties) -> None:
+    """Raise one `OptionError` for all options that say another thing than the table.
+
+    As `check_agreement`, but for the merge hook, which only those need who merge rows.
+    """
     problems = [
         OptionError(
             key,

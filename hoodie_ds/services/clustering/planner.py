@@ -6,16 +6,20 @@ first, are put together up to a size. Left out is what another service or a writ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.enums import IndexType, LayoutStrategy, PartitionFilter
 from hoodie_ds.config.linear_pattern import is_found
-from hoodie_ds.config.options.clustering import CLUSTERING_COLUMNS, LAYOUT_STRATEGY
+from hoodie_ds.config.options.clustering import (
+    CLUSTERING_COLUMNS,
+    LAYOUT_STRATEGY,
+    PARTITIONS_SELECTED,
+)
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import UnsupportedTableError
+from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.services.clustering.layout import check_sortable
 from hoodie_ds.storage.protocol import Storage
@@ -33,6 +37,8 @@ from hoodie_ds.transaction.sweep import left_over
 
 _MB: Final = 1 << 20
 _IGNORING_CASE: Final = "(?i)"
+_SHOWN: Final = 5
+"""Partitions that a message names."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,8 @@ class ClusteringPlanner:
             A sort column is missing, or its values have no order.
         CorruptFileError
             A file that a commit names is missing.
+        OptionError
+            An option names a partition that the table does not have.
         """
         columns = table_schema(self.table, timeline)
         if columns is None or timeline.first_commit is None:
@@ -99,11 +107,26 @@ class ClusteringPlanner:
         taken = set(_in_use(storage, timeline))
         limit = self._clustering.small_file_bytes
         found: dict[str, list[FileSlice]] = {}
-        for slice_ in view.slices_among(files):
+        slices = list(view.slices_among(files))
+        self._check_selected({slice_.group.partition_path for slice_ in slices})
+        for slice_ in slices:
             size = slice_.base.size if slice_.base else 0
             if size < limit and slice_.group not in taken:
                 found.setdefault(slice_.group.partition_path, []).append(slice_)
         return found
+
+    def _check_selected(self, known: Collection[str]) -> None:
+        """Refuse partitions to be looked at that are not there: the name may be mistyped."""
+        selected = self._clustering.partitions_selected or ()
+        unknown = [path for path in selected if path not in known]
+        if unknown:
+            some = ", ".join(sorted(known)[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
+            raise OptionError(
+                PARTITIONS_SELECTED.key,
+                ",".join(unknown),
+                f"table {self.table.properties.name!r} has no such partition; it has "
+                f"{some or 'none'}",
+            )
 
     def _packed(self, slices: Sequence[FileSlice]) -> Iterator[ClusteringGroup]:
         """Put the slices of a partition together, the largest first."""

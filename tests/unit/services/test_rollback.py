@@ -132,8 +132,13 @@ def test_an_overwrite_gives_back_what_it_replaced() -> None:
     place.table.upsert(ONE)
     before = place.rows()
     place.table.overwrite(TWO)
-    place.table.rollback()
+    groups = {path.partition("_")[0] for path in _data(place.storage)}
+    told = place.table.rollback(dry=True)
+    assert place.table.rollback() == told
     assert place.rows() == before
+    back = {path.partition("_")[0] for path in _data(place.storage)}
+    assert told.returning == len(back) > 0
+    assert told.files == len(groups - back)
 
 
 def test_only_the_newest_write_can_be_undone() -> None:

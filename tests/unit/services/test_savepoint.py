@@ -153,9 +153,15 @@ def test_a_savepoint_is_deleted_and_stays_so() -> None:
     storage = MemoryStorage()
     table = _table(storage)
     first = _three_commits(table)[0]
-    table.savepoint(first)
-    table.delete_savepoint(first)
+    kept = table.savepoint(first)
+    before = dict(storage.files)
+    assert kept.files
+    assert table.delete_savepoint(first, dry=True) == kept
+    assert dict(storage.files) == before
+    assert table.delete_savepoint(first) == kept
     assert load_timeline(storage).savepoints == ()
+    with pytest.raises(TimelineError, match=f"no savepoint at {first}"):
+        table.delete_savepoint(first, dry=True)
     table.upsert(trips(("c", "x", 1, 1.0)))
     assert load_timeline(storage).savepoints == ()
     assert table.read().num_rows == 3

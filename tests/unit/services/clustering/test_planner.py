@@ -188,7 +188,7 @@ def test_a_table_without_commits_has_nothing_to_be_clustered() -> None:
             },
             ["d2", "d3"],
         ),
-        ({f"{PLAN}partition.selected": "d3, d1,d9"}, ["d1", "d3"]),
+        ({f"{PLAN}partition.selected": "d3, d1"}, ["d1", "d3"]),
         ({f"{PLAN}partition.selected": "d1", f"{PLAN}partition.regex.pattern": "d3"}, ["d1"]),
         ({f"{PLAN}partition.regex.pattern": "d[23]"}, ["d2", "d3"]),
         ({f"{PLAN}partition.regex.pattern": "1|d4"}, ["d4"]),
@@ -215,3 +215,11 @@ def test_flinks_sizes_are_megabytes_where_flinks_are() -> None:
         }
     ).clustering
     assert (short.small_file_bytes, short.target_file_bytes) == (600 << 20, 1024)
+
+
+def test_a_partition_that_is_not_there_is_named() -> None:
+    table = _table({f"{partition}/{n}": 10 for partition in "abcdefg" for n in range(2)})
+    selected = {f"hoodie.{PLAN.removeprefix('hoodie.')}partition.selected": "c,x,y"}
+    with pytest.raises(OptionError, match=r"x,y.*has a, b, c, d, e, \.\.\.") as caught:
+        _plan(table, **selected)
+    assert caught.value.key == f"{PLAN}partition.selected"
