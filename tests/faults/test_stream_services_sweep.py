@@ -16,6 +16,7 @@ from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.writers import Place
 from tests.micro_batches import MicroBatches
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips
+from tests.tally import tally
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +42,10 @@ def _stream(storage: MemoryStorage | FaultyStorage, kind: str, seed: int) -> Mic
     return MicroBatches(place)
 
 
+@pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("batches", [BEFORE, BEFORE + 1])
-def test_a_batch_with_its_services_killed_anywhere(batches: int) -> None:
-    kind, start = TYPES[0], MemoryStorage()
+def test_a_batch_with_its_services_killed_anywhere(batches: int, kind: str) -> None:
+    start = MemoryStorage()
     stream = _stream(start, kind, 0)
     for number in range(batches):
         assert stream.run(number, _rows(number)).failed_services == ()
@@ -59,4 +61,6 @@ def test_a_batch_with_its_services_killed_anywhere(batches: int) -> None:
             assert again.place.rows() == [("0", "x", number, last)]
         assert len(load_timeline(left).pending_compactions) <= 1
 
-    assert sweep(start, scenario, check) > 100
+    tried = sweep(start, scenario, check)
+    assert tried > 100
+    tally("crash points", tried)
