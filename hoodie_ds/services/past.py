@@ -14,6 +14,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.live_files import LiveFiles
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archived_timeline import archive_files, read_archive_file
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -72,14 +73,14 @@ def _is_later_write(instant: Instant, time: str) -> bool:
 
 
 def check_files_are_kept(
-    storage: Storage, timeline: Timeline, time: str, what: str, *, retained: bool = True
+    table: Table, timeline: Timeline, time: str, what: str, *, retained: bool = True
 ) -> None:
     """Refuse where cleans took files that the table had at a time, or are about to.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table.
     timeline : Timeline
         As it is now.
     time : str
@@ -94,6 +95,7 @@ def check_files_are_kept(
     TimelineError
         Files are gone, or a pending clean will delete them; names one.
     """
+    storage = table.storage
     cleans = [i for i in (*timeline.completed, *timeline.pending) if i.action is Action.CLEAN]
     past = timeline_at(timeline, time)
     is_kept = any(i.time == time and i.state is State.COMPLETED for i in timeline.savepoints)
@@ -103,17 +105,61 @@ def check_files_are_kept(
     condemned = set().union(*(_deleted(storage, i) for i in cleans if i.state != State.COMPLETED))
     live = LiveFiles(Timeline())
     live.grow(storage, past)
-    replaced = set(live.replaced(past))
     for path, instant in live.named(past):
         if path not in listed or path in condemned:
             raise _lost(storage, what, path, f"which {instant} names")
-    starts = _starts(listed - condemned)
+    replaced = set(live.replaced(past))
+    left = _starts(listed - condemned)
+    gone = [found for found in _gone(storage, cleans, left, time) if found[0] not in replaced]
+    archived = _replaced_in_archive(table, time) if gone else set()
+    for group, path, clean in gone:
+        if group not in archived:
+            raise _lost(storage, what, path, f"which {clean} deletes")
+
+
+def _gone(
+    storage: Storage,
+    cleans: Iterable[Instant],
+    starts: Mapping[FileGroupId | None, set[str]],
+    time: str,
+) -> Iterator[tuple[FileGroupId | None, str, Instant]]:
+    """Files that cleans delete and that were the newest of their groups at a time, if not replaced.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    cleans : iterable of Instant
+        Cleans, done and pending.
+    starts : mapping of FileGroupId to set of str
+        When the slices begin that are left, by group.
+    time : str
+        Instant time of the last write that is to count.
+    """
     for clean in cleans:
         for path in sorted(_deleted(storage, clean)):
             group, start = _place(path)
             newer = any(start < other <= padded(time) for other in starts.get(group, ()))
-            if start <= padded(time) and not newer and group not in replaced:
-                raise _lost(storage, what, path, f"which {clean} deletes")
+            if start <= padded(time) and not newer:
+                yield group, path, clean
+
+
+def _replaced_in_archive(table: Table, time: str) -> set[FileGroupId]:
+    """File groups that archived commits up to a time have replaced.
+
+    A clean that took them may be on the active timeline longer than those commits are.
+    """
+    storage = table.storage
+    return {
+        FileGroupId(partition, file_id)
+        for path in archive_files(storage, f"{HOODIE}/{table.properties.archive_folder}").values()
+        for entry in read_archive_file(storage, path)
+        if entry.instant.action is Action.REPLACE_COMMIT
+        and entry.instant.state is State.COMPLETED
+        and padded(entry.instant.time) <= padded(time)
+        for partition, file_ids in entry.commit(path).replaced.items()
+        for file_id in file_ids
+    }
 
 
 def _check_retained(storage: Storage, cleans: Iterable[Instant], time: str, what: str) -> None:

@@ -97,7 +97,7 @@ def _checked(table: Table, timeline: Timeline, to: str) -> Undoing:
     check_no_savepoint(storage, timeline, {instant.time for instant in later})
     if later:
         _check_nothing_archived(table, timeline, target)
-        check_files_are_kept(storage, timeline, target, what)
+        check_files_are_kept(table, timeline, target, what)
     return Undoing(target, tuple(Loss.of(storage, instant) for instant in later))
 
 

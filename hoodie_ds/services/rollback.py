@@ -117,7 +117,7 @@ def _checked(
         _check_newest(table.storage, timeline, instant)
         check_no_savepoint(table.storage, timeline, {instant.time})
         target, what = undoing.target or _BEFORE_ALL, f"a rollback of {instant.time}"
-        check_files_are_kept(table.storage, timeline, target, what, retained=False)
+        check_files_are_kept(table, timeline, target, what, retained=False)
     elif instant.action is Action.COMPACTION:
         _check_unused(table, timeline, instant)
     else:

@@ -70,7 +70,7 @@ def make_savepoint(
 
     def plan(timeline: Timeline) -> Savepoint:
         commit = _commit(storage, timeline, time)
-        check_files_are_kept(storage, timeline, commit, f"a savepoint at {commit}")
+        check_files_are_kept(table, timeline, commit, f"a savepoint at {commit}")
         return Savepoint(commit, tuple(_files(storage, timeline, commit)))
 
     if dry:

@@ -416,3 +416,28 @@ def test_what_an_archived_restore_took_back_stays_undone() -> None:
     remember_undone(place.storage, [restore])
     marks = {path.rpartition("/")[2] for path in place.storage.files if "/undone/" in path}
     assert marks == set(times[2:])
+
+
+def test_files_of_groups_whose_replacement_is_archived_are_not_missed() -> None:
+    """A clean that took them stays on the timeline longer than the overwrite that replaced them."""
+    place = Place({**TRIPS, TYPE: "COPY_ON_WRITE"})
+    table = place.table
+    table.upsert(BATCHES[0])
+    table.overwrite(BATCHES[1])
+    assert load_timeline(place.storage).replace_commits
+    table.upsert(BATCHES[2])
+    savepoint = table.savepoint()
+    rows = place.rows()
+    table.upsert(BATCHES[3])
+    retained = {"hoodie.clean.commits.retained": "1"}
+    cleaned = table.clean(retained)
+    assert cleaned is not None
+    assert cleaned.paths
+    table.archive({**retained, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"})
+    assert not load_timeline(place.storage).replace_commits
+    lost = table.rollback()
+    assert place.rows() == rows
+    table.upsert(BATCHES[3])
+    assert table.restore(savepoint.time).rows == lost.rows
+    assert place.rows() == rows
+    assert table.savepoint().files == savepoint.files
