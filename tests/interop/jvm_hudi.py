@@ -204,6 +204,44 @@ class JvmHudi:
         reply = self._call("sql", text=text, out=str(out))
         return _take(out) if "data" in reply else pa.table({})
 
+    def call(
+        self,
+        procedure: str,
+        path: str | Path,
+        options: Mapping[str, str] | None = None,
+        **more: str,
+    ) -> None:
+        """Call a procedure on the table at a path, which stays at `VERSION_6`.
+
+        Parameters
+        ----------
+        procedure : str
+            Its name.
+        path : str or Path
+            Base path of the table.
+        options : mapping of str to str, optional
+            Options of the procedure's writer, where it takes such.
+        **more : str
+            Its other arguments.
+        """
+        given = {**more, "path": str(path)}
+        if options is not None:
+            pairs = {**options, **VERSION_6}.items()
+            given["options"] = ",".join(f"{key}={text}" for key, text in pairs)
+        arguments = ", ".join(f"{key} => '{text}'" for key, text in given.items())
+        for key, text in VERSION_6.items():
+            self.sql(f"set {key}={text}")
+        try:
+            self.sql(f"call {procedure}({arguments})")
+        finally:
+            for key in VERSION_6:
+                self.sql(f"reset {key}")
+
+    def roll_back(self, path: str | Path, time: str) -> bool:
+        """Roll a completed write back as Hudi's write client does; whether it did."""
+        options = dict(VERSION_6)
+        return bool(self._call("roll_back", path=str(path), time=time, options=options)["done"])
+
     def properties(self, path: str | Path) -> dict[str, str]:
         """Table properties as Hudi on the JVM loads them, checksum validated."""
         return dict(self._call("properties", path=str(path))["properties"])

@@ -95,12 +95,31 @@ def num_buckets(spark: SparkSession, request: Request) -> Request:
     return {"counts": [rules.getNumBuckets(path) for path in request["paths"]]}
 
 
+def roll_back(spark: SparkSession, request: Request) -> Request:
+    """Roll an instant back as the write client does; the procedure for it takes no version 6."""
+    jvm: Any = spark._jvm
+    for key, value in request["options"].items():
+        spark.conf.set(key, value)
+    empty = getattr(jvm, "scala.collection.immutable.Map$").__getattr__("MODULE$").empty()
+    client = jvm.org.apache.hudi.HoodieCLIUtils.createHoodieWriteClient(
+        spark._jsparkSession, request["path"], empty, jvm.scala.Option.apply(None)
+    )
+    try:
+        client.getConfig().setValue("hoodie.rollback.using.markers", "false")
+        return {"done": bool(client.rollback(request["time"]))}
+    finally:
+        client.close()
+        for key in request["options"]:
+            spark.conf.unset(key)
+
+
 OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "write": write,
     "read": read,
     "sql": sql,
     "properties": properties,
     "num_buckets": num_buckets,
+    "roll_back": roll_back,
 }
 
 

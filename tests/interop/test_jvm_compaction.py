@@ -12,7 +12,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.timeline.instant import Action
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import VERSION_6, JvmHudi
+from tests.interop.jvm_hudi import JvmHudi
 from tests.rows import assert_same_rows
 
 pytestmark = pytest.mark.jvm
@@ -51,15 +51,6 @@ def _rows(number: int, keys: range, deleted: tuple[int, ...] = ()) -> pa.Table:
     )
 
 
-def _run_compaction(jvm: JvmHudi, path: Path, options: Mapping[str, str]) -> None:
-    given = ",".join(f"{key}={text}" for key, text in {**options, **VERSION_6}.items())
-    for key, text in VERSION_6.items():
-        jvm.sql(f"set {key}={text}")
-    jvm.sql(f"call run_compaction(op => 'run', path => '{path}', options => '{given}')")
-    for key in VERSION_6:
-        jvm.sql(f"reset {key}")
-
-
 def _check(jvm: JvmHudi, path: Path, options: Mapping[str, str], rows: pa.Table) -> None:
     """All three readers see the same rows as before."""
     ours = HoodieTable(str(path), options).read()
@@ -79,7 +70,7 @@ def test_hudi_carries_our_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path)
     table.upsert(_rows(3, range(10, 22)))  # beside the plan
     before = table.read()
     assert_same_rows(jvm_hudi.read(path), before)
-    _run_compaction(jvm_hudi, path, options)
+    jvm_hudi.call("run_compaction", path, options, op="run")
     done = table.timeline.commit_at(instant.time)
     assert done is not None
     assert done.action is Action.COMMIT
