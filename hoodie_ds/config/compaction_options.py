@@ -25,6 +25,8 @@ class CompactionOptions:
         Megabytes that one compaction reads and writes.
     log_bytes, log_files : int
         From how many bytes, or log files, the strategies by these take a file group.
+    max_seconds_per_batch : int
+        After how many a task of a stream's batch takes no further file group.
     """
 
     trigger: CompactionTrigger = CompactionTrigger.NUM_COMMITS
@@ -34,6 +36,7 @@ class CompactionOptions:
     target_io_mb: int = 500 * 1024
     log_bytes: int = 0
     log_files: int = 0
+    max_seconds_per_batch: int = 30
 
     @classmethod
     def of(cls, given: GivenOptions) -> CompactionOptions:
@@ -46,4 +49,5 @@ class CompactionOptions:
             target_io_mb=given.get_or_default(keys.COMPACTION_TARGET_IO_MB),
             log_bytes=given.get_or_default(keys.LOG_FILE_SIZE_THRESHOLD),
             log_files=given.get_or_default(keys.LOG_FILE_NUM_THRESHOLD),
+            max_seconds_per_batch=given.get_or_default(keys.COMPACTION_SECONDS_PER_BATCH),
         )

@@ -20,10 +20,8 @@ from hoodie_ds.services.clean_planner import may_find_something, plan_clean
 from hoodie_ds.services.cleaning import clean, is_clean_due, pending_cleans
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
-from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -43,8 +41,8 @@ class AfterCommit:
         The table.
     timeline : Timeline
         As the batch saw it, with its commit.
-    share : CompactionShare or None
-        What the batch's tasks did of a pending compaction.
+    compacted : str or None
+        Instant time of the compaction that was completed just before the commit.
     is_stream : bool
         Whether the batch is one of a stream.
     """
@@ -52,7 +50,7 @@ class AfterCommit:
     context: ServiceContext
     table: Table
     timeline: Timeline
-    share: CompactionShare | None
+    compacted: str | None
     is_stream: bool
 
     @property
@@ -66,21 +64,15 @@ FollowUp = Callable[[AfterCommit], None]
 
 
 def _compact(after: AfterCommit) -> None:
-    """Complete what a stream's tasks have compacted; after a batch write, compact what is due."""
-    compactor = Compactor(after.context)
-    if not after.is_stream:
-        if after.is_merge_on_read:
-            compactor.compact(only_if_due=True)
-    elif after.share is not None and after.share.is_rest:
-        instant = Instant(after.share.time, Action.COMPACTION, State.INFLIGHT)
-        compactor.complete(instant, compactor.plan_of(instant))
+    """Compact what is due after a batch write; the tasks of a stream have done it before."""
+    if after.is_merge_on_read and not after.is_stream:
+        Compactor(after.context).compact(only_if_due=True)
 
 
 def _plan_compaction(after: AfterCommit) -> None:
     """Plan a compaction, if one is due and the last one is done."""
-    pending = [i.time for i in after.timeline.pending_compactions]
-    completed = after.share is not None and after.share.is_rest and pending == [after.share.time]
-    if not after.is_merge_on_read or (pending and not completed):
+    pending = (i.time for i in after.timeline.pending_compactions)
+    if not after.is_merge_on_read or any(time != after.compacted for time in pending):
         return
     utc = after.table.properties.timeline_in_utc
     time = next_time(after.context.clock.now_ms(), utc, after.timeline.latest_time)

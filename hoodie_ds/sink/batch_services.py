@@ -1,7 +1,7 @@
 """The table services that a batch brings along.
 
-They are chosen when it begins, done by its tasks once their own rows are written, and followed up
-after its commit.
+A pending compaction is found when the batch begins, carried out by its tasks once their own rows
+are written, and completed before its commit. What else is due follows the commit.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import xxhash
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.environment import Clock
 from hoodie_ds.services.after_commit import AfterCommit, follow_up
-from hoodie_ds.services.boundary import attempted
+from hoodie_ds.services.boundary import ServiceFailure, attempted
+from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.share import CompactionShare, do_share, share_of
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.write_plan import WritePlan
-from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.transaction.exclusive_commit import alive
 
 
@@ -41,7 +42,7 @@ class TaskIds:
 
 
 def share_for(plan: WritePlan, found: Mapping[str, frozenset[str]]) -> CompactionShare | None:
-    """Choose what the tasks of a stream's batch do of a pending compaction.
+    """Find what the tasks of a stream's batch have to do of a pending compaction.
 
     Parameters
     ----------
@@ -58,8 +59,7 @@ def share_for(plan: WritePlan, found: Mapping[str, frozenset[str]]) -> Compactio
     shares: list[CompactionShare | None] = [None]
 
     def choose() -> None:
-        per_plan = plan.options.compaction.delta_commits
-        shares.append(share_of(plan.table.storage, plan.timeline, found, per_plan))
+        shares.append(share_of(plan.table.storage, plan.timeline, found))
 
     if Service.COMPACTION in plan.options.services.of_streams:
         attempted(Service.COMPACTION, plan.table.storage.root, "", choose)
@@ -119,32 +119,87 @@ def with_all_metrics(
     return [replace(first, metrics=WriteMetrics.total([first.metrics, *others])), *rest]
 
 
-def followed_up(
-    message: TaskCommitMessage, result: WriteResult, context: ServiceContext
-) -> WriteResult:
-    """Do what is due after a commit, unless its instant is open for further batches.
+@dataclass(frozen=True, slots=True)
+class BeforeCommit:
+    """What became of a pending compaction before the commit of a batch.
 
     Parameters
     ----------
-    message : TaskCommitMessage
-        From one of the batch's tasks.
-    result : WriteResult
-        Of the commit.
+    completed : str or None
+        Instant time of the compaction, if it is complete.
+    failure : ServiceFailure or None
+        What kept it from that.
+    """
+
+    completed: str | None = None
+    failure: ServiceFailure | None = None
+
+
+@dataclass(frozen=True)
+class ServicesOfBatch:
+    """What the driver does for the services of a batch.
+
+    Parameters
+    ----------
     context : ServiceContext
         Where and how services run.
-
-    Returns
-    -------
-    WriteResult
-        With the services that failed.
+    messages : sequence of TaskCommitMessage
+        From the batch's tasks, as `with_all_metrics` returns them.
     """
-    batch = message.batch
-    number, spanned = batch.pending.batches_before + 1, batch.options.batches_per_commit
-    is_open = message.batch_id is not None and number < spanned
-    if not batch.services or is_open or result.instant_time is None or result.already_committed:
-        return result
-    commit = Instant(result.instant_time, batch.plan.action, State.COMPLETED)
-    timeline = batch.timeline.with_joined(commit)
-    is_stream = message.batch_id not in (None, batch.given_id)
-    after = AfterCommit(context, batch.table, timeline, batch.share, is_stream)
-    return replace(result, failed_services=follow_up(after, batch.services))
+
+    context: ServiceContext
+    messages: Sequence[TaskCommitMessage]
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the batch's instant waits for further batches."""
+        message, batch = self.messages[0], self.messages[0].batch
+        number, spanned = batch.pending.batches_before + 1, batch.options.batches_per_commit
+        return message.batch_id is not None and number < spanned
+
+    def complete_compaction(self) -> BeforeCommit:
+        """Complete the compaction of which the tasks have done all that was left.
+
+        Before the commit of the batch, which names log files after that compaction: hudi-rs reads
+        those only where it is complete.
+        """
+        batch, share = self.messages[0].batch, self.messages[0].batch.share
+        done = sum(message.metrics.num_compacted for message in self.messages)
+        if share is None or self._is_open or done < len(share.operations):
+            return BeforeCommit()
+        compactor, time = Compactor(self.context), str(self.messages[0].instant_time)
+        instant, completed = Instant(share.time, Action.COMPACTION, State.INFLIGHT), []
+
+        def complete() -> None:
+            if compactor.complete(instant, compactor.plan_of(instant)):
+                completed.append(share.time)
+
+        with alive(batch.pending, time):
+            failure = attempted(Service.COMPACTION, batch.table.storage.root, share.time, complete)
+        return BeforeCommit(completed[0] if completed else None, failure)
+
+    def follow_up(self, result: WriteResult, before: BeforeCommit) -> WriteResult:
+        """Do what is due after a commit, unless its instant is open for further batches.
+
+        Parameters
+        ----------
+        result : WriteResult
+            Of the commit.
+        before : BeforeCommit
+            From `complete_compaction`.
+
+        Returns
+        -------
+        WriteResult
+            With the services that failed.
+        """
+        message, batch = self.messages[0], self.messages[0].batch
+        is_new = result.instant_time is not None and not result.already_committed
+        failed = () if before.failure is None else (before.failure,)
+        if not batch.services or self._is_open or not is_new:
+            return replace(result, failed_services=failed)
+        commit = Instant(str(result.instant_time), batch.plan.action, State.COMPLETED)
+        timeline = batch.timeline.with_joined(commit)
+        is_stream = message.batch_id not in (None, batch.given_id)
+        after = AfterCommit(self.context, batch.table, timeline, before.completed, is_stream)
+        return replace(result, failed_services=(*failed, *follow_up(after, batch.services)))

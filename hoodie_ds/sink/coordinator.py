@@ -27,7 +27,7 @@ from hoodie_ds.index.choice import choose_index
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.batch_services import followed_up, share_for, with_all_metrics
+from hoodie_ds.sink.batch_services import ServicesOfBatch, share_for, with_all_metrics
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
@@ -302,12 +302,13 @@ class Coordinator:
         return owner_text(query_id, attempt, shared, spans)
 
     def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
+        storage = messages[0].batch.table.storage
+        context = ServiceContext(self.options, storage, self.clock, self.ids, self.pauses)
+        services = ServicesOfBatch(context, messages)
+        before = services.complete_compaction()
         statuses = complete(messages, self.clock, self.pauses, self.ids)
         result = WriteResult.of(str(messages[0].instant_time), statuses)
-        context = ServiceContext(
-            self.options, messages[0].batch.table.storage, self.clock, self.ids, self.pauses
-        )
-        return followed_up(messages[0], result, context)
+        return services.follow_up(result, before)
 
     def _commit_nothing_written(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         """Commit a batch of which no task opened the instant, if there is a reason to."""

@@ -1,4 +1,4 @@
-"""A stream compacts its own table: the tasks of its batches share the work of each plan.
+"""A stream compacts its own table: the tasks of a batch share the work of a plan.
 
 A compaction is due after 5 delta commits (Hudi's ``hoodie.compact.inline.max.delta.commits``).
 A reader sees the same rows whatever is compacted, so the newest row of each key is the oracle.
@@ -7,7 +7,7 @@ A reader sees the same rows whatever is compacted, so the newest row of each key
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,12 +16,15 @@ from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import CorruptFileError, LockTimeoutError
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.executor import CompactionExecutor
+from hoodie_ds.services.compaction.result import CompactionResult
+from hoodie_ds.sink import coordinator
 from hoodie_ds.sink.metrics import METRICS_KEY
-from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.testing import check_table
+from hoodie_ds.timeline.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.faults.writers import MODE, SEVERAL, Place
+from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.micro_batches import MicroBatches
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 
@@ -51,14 +54,7 @@ def _compactions(stream: MicroBatches) -> tuple[list[str], list[str]]:
     return [i.time for i in timeline.pending_compactions], done
 
 
-def _log_files(stream: MicroBatches) -> Iterator[str]:
-    for path in stream.place.storage.files:
-        log = LogFileName.parse(path.rpartition("/")[2])
-        if log is not None:
-            yield log.base_instant
-
-
-def test_a_plan_is_made_after_five_delta_commits_and_done_before_the_next() -> None:
+def test_a_plan_is_made_after_five_delta_commits_and_done_by_the_next_batch() -> None:
     stream = _stream()
     seen = []
     for number in range(4 * DELTA_COMMITS):
@@ -66,14 +62,73 @@ def test_a_plan_is_made_after_five_delta_commits_and_done_before_the_next() -> N
         assert stream.place.rows() == _newest(number)
         pending, done = _compactions(stream)
         seen.append((len(pending), len(done)))
-    # One operation in each of four batches; the plan that follows is due in the fifth.
-    assert [done for _, done in seen] == [0] * 8 + [1] * 5 + [2] * 5 + [3] * 2
-    plans = [0] * 4 + [1] * 4 + [0] + [1] * 4 + [0] + [1] * 4 + [0] + [1]
-    assert [pending for pending, _ in seen] == plans
+    # The batch after a plan is the first delta commit of those after which the next one is due.
+    assert [done for _, done in seen] == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5
+    assert [pending for pending, _ in seen] == ([0] * 4 + [1]) * 4
     assert check_table(stream.place.storage.files, buckets=True) == []
-    pending, done = _compactions(stream)
-    # Of each group the log files since the last plan, which is pending, and of the slice before it.
-    assert {time for time in _log_files(stream) if time > done[-1]} <= set(pending)
+
+
+def test_hudi_rs_reads_every_row_after_every_batch(tmp_path: Path) -> None:
+    # It knows log files only of slices whose base file is committed.
+    stream = _stream()
+    for number in range(2 * DELTA_COMMITS + 1):
+        stream.run(number, _rows(number))
+        path = tmp_path / str(number)
+        for name, body in stream.place.storage.files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(body)
+        rows = read_with_hudi_rs(path).select(["id", "city", "ts", "fare"]).to_pylist()
+        assert sorted(tuple(row.values()) for row in rows) == _newest(number)
+    assert len(_compactions(stream)[1]) == 2
+
+
+def test_a_compaction_is_complete_before_the_commit_of_the_batch_that_did_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
+    stream.run(0, _rows(0))
+    stream.run(1, _rows(1))
+    batch = stream.begin(_rows(2).schema)
+    message = stream.task(batch, 2, 0, _rows(2))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(coordinator, "complete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            stream.commit([message])
+    assert batch.share is not None
+    assert _compactions(stream) == ([], [batch.share.time])
+    assert stream.place.rows() == _newest(1)
+    assert stream.commit([message]).failed_services == ()
+    assert stream.place.rows() == _newest(2)
+
+
+def test_a_task_that_has_spent_its_time_leaves_the_rest_to_the_next_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = {"hoodie.py.compaction.max.seconds.per.batch": "2"}
+    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", **seconds})
+    stream.run(0, _rows(0))
+    stream.run(1, _rows(1))
+    execute = CompactionExecutor.execute
+
+    def slow(executor: CompactionExecutor, one: CompactionOperation) -> CompactionResult:
+        stream.place.clock.advance(1500)
+        return execute(executor, one)
+
+    monkeypatch.setattr(CompactionExecutor, "execute", slow)
+    batch = stream.begin(_rows(2).schema)
+    message = stream.task(batch, 2, 0, _rows(2))
+    assert message.metrics.num_compacted == 2
+    assert stream.commit([message]).failed_services == ()
+    assert batch.share is not None
+    assert _compactions(stream) == ([batch.share.time], [])
+    assert stream.place.rows() == _newest(2)
+    stream.run(3, _rows(3), tasks=1)
+    assert batch.share.time in _compactions(stream)[1]
+    assert stream.place.rows() == _newest(3)
 
 
 def test_a_compaction_changes_no_commit_time_and_its_statistics_say_that_it_is_one() -> None:
@@ -181,7 +236,7 @@ def test_a_driver_that_dies_before_it_completes_leaves_that_to_the_next() -> Non
     stream.task(batch, 2, 1, _rows(2))
     after = stream.begin(_rows(2).schema)
     assert after.share is not None
-    assert (after.share.operations, after.share.is_rest) == ((), True)
+    assert after.share.operations == ()
     stream.commit([stream.task(after, 2, 0, _rows(2))])
     assert _compactions(stream)[1] == [after.share.time]
     assert stream.place.rows() == _newest(2)

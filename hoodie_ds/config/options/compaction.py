@@ -60,6 +60,13 @@ LOG_FILE_NUM_THRESHOLD: Final = Option(
     "Number of log files from which the strategy by their number takes a file group.",
     0,
 )
+COMPACTION_SECONDS_PER_BATCH: Final = Option(
+    "hoodie.py.compaction.max.seconds.per.batch",
+    POSITIVE_INT,
+    "Seconds after which a task of a stream's batch takes no further file group of a pending "
+    "compaction. The rest is for the next batch.",
+    30,
+)
 
 COMPACTION_OPTIONS: Final[tuple[Option[object], ...]] = (
     COMPACTION_TRIGGER,
@@ -69,5 +76,6 @@ COMPACTION_OPTIONS: Final[tuple[Option[object], ...]] = (
     COMPACTION_TARGET_IO_MB,
     LOG_FILE_SIZE_THRESHOLD,
     LOG_FILE_NUM_THRESHOLD,
+    COMPACTION_SECONDS_PER_BATCH,
 )
 """Every option of this module, in the order of the option table."""

@@ -1,10 +1,12 @@
 """The part of a pending compaction that the tasks of one batch do, as Flink's operators do it.
 
 A batch finds the plan on the timeline that it has loaded anyway, and what is done of it among the
-files that its recovery has listed. It hands its tasks a share, so that the plan is done by the time
-the next one is due. A task takes an operation by a claim that holds the batch's attempt: no two
-tasks of a batch do the same, and what a dead task had claimed the next batch does. What is done
-lies on storage, so nothing is lost with the process that did it.
+files that its recovery has listed. It hands its tasks what is left, and the driver completes the
+compaction before it commits the batch. So no committed log file is named after a plan that is not
+complete, which hudi-rs would not read. A task takes an operation by a claim that holds the batch's
+attempt: no two tasks of a batch do the same, and what a dead task had claimed the next batch does.
+A task that has spent its time leaves the rest to the next batch too. What is done lies on storage,
+so nothing is lost with the process that did it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import compacted_path, compaction_claim_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -32,21 +33,18 @@ _PLANS_KEPT = 8
 
 @dataclass(frozen=True, slots=True)
 class CompactionShare:
-    """Operations of one pending compaction.
+    """What is left to do of one pending compaction.
 
     Parameters
     ----------
     time : str
         Instant time of the plan.
     operations : tuple of CompactionOperation
-        What the batch is to do.
-    is_rest : bool
-        Whether nothing else is left to do.
+        Those without a result.
     """
 
     time: str
     operations: tuple[CompactionOperation, ...]
-    is_rest: bool
 
 
 @dataclass(slots=True)
@@ -66,9 +64,9 @@ class ShareOutcome:
 
 
 def share_of(
-    storage: Storage, timeline: Timeline, found: Mapping[str, frozenset[str]], delta_commits: int
+    storage: Storage, timeline: Timeline, found: Mapping[str, frozenset[str]]
 ) -> CompactionShare | None:
-    """Choose what a batch does of the oldest pending compaction.
+    """Find what is left to do of the oldest pending compaction.
 
     Parameters
     ----------
@@ -78,8 +76,6 @@ def share_of(
         The table as the batch sees it.
     found : mapping of str to frozenset of str
         Files in the temporary folders of instants, from `left_over`.
-    delta_commits : int
-        Delta commits after which the next compaction is due.
 
     Returns
     -------
@@ -97,15 +93,12 @@ def share_of(
     if pending is None:
         return None
     time, done = pending.time, found.get(pending.time, frozenset())
-    left = [
+    left = (
         one
         for one in _plan(storage, time).operations
         if compacted_path(time, one.partition_path, one.file_id) not in done
-    ]
-    later = [i for i in timeline.recent if i.action is Action.DELTA_COMMIT]
-    passed = sum(1 for i in later if padded(i.time) > padded(time))
-    size = -(-len(left) // max(1, delta_commits - passed))
-    return CompactionShare(time, tuple(left[:size]), size == len(left))
+    )
+    return CompactionShare(time, tuple(left))
 
 
 @lru_cache(maxsize=_PLANS_KEPT)
@@ -123,7 +116,9 @@ def do_share(
     attempt: str,
     number: int,
 ) -> ShareOutcome:
-    """Do operations of a share until others have taken the rest; one that fails is the last.
+    """Do operations of a share until others have taken the rest, or the time is spent.
+
+    At least one is done, unless all are taken. One that fails is the last.
 
     Parameters
     ----------
@@ -140,14 +135,15 @@ def do_share(
     number : int
         Of the task, so that each begins with another operation.
     """
-    outcome = ShareOutcome()
+    outcome, clock = ShareOutcome(), context.clock
+    until_ms = clock.now_ms() + 1000 * context.options.compaction.max_seconds_per_batch
     executor = CompactionExecutor(context, table, share.time, timeline)
     start = number % len(share.operations) if share.operations else 0
     for one in (*share.operations[start:], *share.operations[:start]):
         work: Callable[[], None] = partial(_do, outcome, executor, one, attempt)
         root = context.storage.root
         outcome.failure = attempted(Service.COMPACTION, root, share.time, work)
-        if outcome.failure is not None:
+        if outcome.failure is not None or (outcome.done and clock.now_ms() >= until_ms):
             break
     return outcome
 
