@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
@@ -26,9 +28,13 @@ class CreateHandle:
         Task and instant.
     group : FileGroupId
         The file group.
+    dictionaries : collection of str
+        String columns that `keep` gets as dictionary arrays.
     """
 
-    def __init__(self, context: WriteContext, group: FileGroupId) -> None:
+    def __init__(
+        self, context: WriteContext, group: FileGroupId, dictionaries: Collection[str] = ()
+    ) -> None:
         self._context = context
         self._group = group
         self._name = str(BaseFileName(group.file_id, context.write_token, context.instant_time))
@@ -44,6 +50,7 @@ class CreateHandle:
             context.avro_schema,
             context.codec,
             context.row_group_bytes,
+            dictionaries,
             bloom=context.bloom,
             has_keys=context.has_keys,
         )

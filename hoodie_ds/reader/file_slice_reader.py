@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
+from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
@@ -60,7 +62,11 @@ class FileSliceReader:
     ordering_fields: tuple[str, ...]
 
     def read(
-        self, slice_: FileSlice, columns: Sequence[str], counts: MergeCounts | None = None
+        self,
+        slice_: FileSlice,
+        columns: Sequence[str],
+        counts: MergeCounts | None = None,
+        keep_dictionaries: bool = False,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a slice, piece by piece.
 
@@ -75,6 +81,9 @@ class FileSliceReader:
             Columns to return, in this order.
         counts : MergeCounts, optional
             Is filled in.
+        keep_dictionaries : bool
+            Whether string columns of the base file may come as the dictionary arrays that they are
+            stored as; see `BaseFileReader`.
 
         Raises
         ------
@@ -83,9 +92,11 @@ class FileSliceReader:
         """
         counts = counts or MergeCounts()
         merge = self._merge(slice_, columns, counts)
-        for rows in self._base(slice_, columns if merge is None else self._needed(columns)):
+        read = columns if merge is None else self._needed(columns)
+        for rows in self._base(slice_, read, keep_dictionaries):
             if merge is not None:
-                keep = merge.keep(RecordSet.of_rows(rows, self.ordering_fields))
+                compared = conform(rows, self._compared)
+                keep = merge.keep(RecordSet.of_rows(compared, self.ordering_fields))
                 rows = rows.select(columns).filter(pa.array(keep))
             yield rows
         if merge is not None:
@@ -108,17 +119,24 @@ class FileSliceReader:
         return self.merger.over(combined)
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
+        needed = {*columns, *self._compared.names}
+        return [name for name in self.schema.names if name in needed]
+
+    @cached_property
+    def _compared(self) -> pa.Schema:
+        """Columns that decide which rows stay."""
         names = self.schema.names
         if self.merger.needs_complete_rows:
-            return list(names)
+            return self.schema
         ordering = {p if p in names else p.partition(".")[0] for p in self.ordering_fields}
-        needed = {*columns, RECORD_KEY, *ordering}
-        return [name for name in names if name in needed]
+        return pa.schema([f for f in self.schema if f.name in {RECORD_KEY, *ordering}])
 
-    def _base(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def _base(
+        self, slice_: FileSlice, columns: Sequence[str], keep_dictionaries: bool
+    ) -> Iterator[pa.Table]:
         if slice_.base is None:
             return
         with open_base_file(self.view.storage, slice_.base) as source:
-            base = slice_.base
-            reader = BaseFileReader(source, self.schema, base.path, trusted=base.trusted)
+            base, schema = slice_.base, self.schema
+            reader = BaseFileReader(source, schema, base.path, keep_dictionaries, base.trusted)
             yield from reader.pieces(list(columns))

@@ -11,6 +11,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import (
+    MergeHookError,
     OptionError,
     UnsupportedTableError,
 )
@@ -25,7 +26,9 @@ from tests.faults import foreign
 from tests.faults.writers import Place
 from tests.golden.golden_tables import notation, unzip_table
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.tables import BUCKETS, TRIPS, TYPE, trips
+from tests.merge_hooks import add, fails
+from tests.tables import BUCKETS, ORDERING, PARTITION, TRIPS, TYPE, trips
+from tests.tables import found as found_rows
 
 MOR = {**TRIPS, TYPE: "MERGE_ON_READ"}
 FIRST = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "x", 1, 1.0), ("d", "y", 1, 1.0))
@@ -265,3 +268,42 @@ def test_tables_of_apache_hudi_read_the_same_after_a_compaction(name: str, tmp_p
     assert table.compact()
     assert _rows(table) == before
     assert table.compact() == ()
+
+
+def test_text_that_repeats_is_compared_and_kept(tmp_path: Path) -> None:
+    """A base file keeps such text as a dictionary, also that of the ordering field."""
+    options = {**MOR, BUCKETS: "1", ORDERING: "level", PARTITION: ""}
+    table = HoodieTable(str(tmp_path), options)
+    ids = [f"k{number}" for number in range(600)]
+
+    def rows(keys: list[str], level: str | None, note: str | None) -> pa.Table:
+        kinds = {"id": pa.string(), "level": pa.string(), "note": pa.string()}
+        columns = {"id": keys, "level": [level] * len(keys), "note": [note] * len(keys)}
+        return pa.table(columns, schema=pa.schema(kinds))
+
+    table.upsert(rows(ids, "m", "first"))
+    table.upsert(rows(ids[:100], "z", "later"))
+    table.upsert(rows(ids[50:200], "a", "too early"))
+    table.upsert(rows(ids[300:400], "z", None))
+    assert table.compact()
+    assert not list(tmp_path.glob(f"*{table.timeline.latest_time}*.log.*"))
+    found = table.read(columns=["id", "level", "note"])
+    assert found.schema.types == [pa.string()] * 3
+    kept: tuple[str, str | None] = ("m", "first")
+    expected = dict.fromkeys(ids, kept)
+    expected.update((key, ("z", "later")) for key in ids[:100])
+    expected.update((key, ("z", None)) for key in ids[300:400])
+    assert {row["id"]: (row["level"], row["note"]) for row in found.to_pylist()} == expected
+
+
+def test_a_hook_that_fails_after_the_first_rows_leaves_no_file(tmp_path: Path) -> None:
+    options = {**MOR, BUCKETS: "1"}
+    table = HoodieTable(str(tmp_path), options, merge_hook=add)
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 2, 1.0)))
+    before = sorted(tmp_path.glob("x/*"))
+    with pytest.raises(MergeHookError, match="fails"):
+        HoodieTable(str(tmp_path), options, merge_hook=fails).compact()
+    assert sorted(tmp_path.glob("x/*")) == before
+    assert table.compact()
+    assert found_rows(table) == [("a", "x", 1, 1.0), ("b", "x", 2, 1.0)]

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
+
+import pyarrow as pa
 
 from hoodie_ds.config.enums import LogBlockFormat, MergeMode
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
@@ -111,9 +114,13 @@ class CompactionExecutor:
             self._ordering_fields,
         )
         others = [name for name in context.schema.names if name != FILE_NAME]
-        handle = CreateHandle(context, slice_.group)
+        pieces = reader.read(slice_, others, counts, keep_dictionaries=True)
+        first = [*islice(pieces, 1)]
+        stored = (field for rows in first for field in rows.schema)
+        dictionaries = [field.name for field in stored if pa.types.is_dictionary(field.type)]
+        handle = CreateHandle(context, slice_.group, dictionaries)
         try:
-            for rows in reader.read(slice_, others, counts):
+            for rows in chain(first, pieces):
                 handle.keep(rows)
         except BaseException as error:
             handle.discard(error)
