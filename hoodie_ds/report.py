@@ -34,8 +34,9 @@ class TimelineReport:
         return cls(storage_to_read(parsed))
 
     def latest(self) -> str:
-        """The time of the latest instant, pending ones included; ``none`` where there is none."""
-        return load_timeline(self.storage).latest_time or "none"
+        """The time of the latest completed commit; ``none`` where there is none."""
+        commit = next(load_timeline(self.storage).commits_backwards(), None)
+        return "none" if commit is None else commit.time
 
     def table(self) -> Table:
         """All instants of the active timeline: time, action, state and rows that came in."""

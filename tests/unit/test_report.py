@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.report import TimelineReport
+from hoodie_ds.testing import MemoryStorage
 from tests.terminal import cells
 
 
@@ -25,6 +26,13 @@ def test_the_timeline_tells_the_rows_that_came_in(tmp_path: Path) -> None:
         [second, "commit", "completed", "1"],
     ]
     assert report.latest() == second
+
+
+def test_the_latest_commit_is_none_that_is_only_planned() -> None:
+    storage = MemoryStorage()
+    storage.put_if_absent(".hoodie/20250101000000000.deltacommit", b"{}")
+    storage.put_if_absent(".hoodie/20250101000000001.compaction.requested", b"")
+    assert TimelineReport(storage).latest() == "20250101000000000"
 
 
 def test_a_folder_without_a_table_has_no_instants(tmp_path: Path) -> None:
