@@ -21,12 +21,11 @@ from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.planned_service import ROUNDS
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Instant
-
-_ROUNDS: Final = 5
-"""How often file groups are merged anew that others change while they are."""
+from hoodie_ds.timeline.timeline import load_timeline
 
 _REASON: Final = StructType([StructField("reason", StringType(), nullable=False)])
 
@@ -104,11 +103,10 @@ def _context(options: WriteOptions) -> ServiceContext:
 def _compact(spark: SparkSession, context: ServiceContext, done: list[str]) -> None:
     """Carry out what is planned, and what is due to be planned."""
     compactor = Compactor(context)
-    if not compactor.pending:
+    if not load_timeline(context.storage).pending_compactions:
         compactor.schedule(only_if_due=True)
-    for instant in compactor.pending:
-        plan = compactor.plan_of(instant)
-        for _ in range(_ROUNDS):
+    for instant, plan in compactor.planned(load_timeline(context.storage)):
+        for _ in range(ROUNDS):
             _execute(spark, context.options, instant, plan)
             if compactor.complete(instant, plan):
                 done.append(instant.time)

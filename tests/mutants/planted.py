@@ -1563,13 +1563,13 @@ COMPACTIONS = [
     ),
     Mutant(
         "of two that merge a file group both leave a base file",
-        skipped("executor._delete_file"),
+        within("CompactionExecutor.execute", _paths=returns([])),
         f"{_COMPACTOR}::test_of_two_that_merge_one_file_group_the_first_counts",
         "readers that list folders find two base files of one slice",
     ),
     Mutant(
         "what comes after a compaction has ended stays",
-        skipped("CompactionExecutor._take_back_if_late"),
+        within("CompactionExecutor.execute", take_back_if_late=nothing),
         f"{_COMPACTOR}::test_a_result_that_comes_late_is_taken_back[completed]",
         "readers that list folders find two base files of one slice",
     ),
@@ -1710,7 +1710,7 @@ CLUSTERINGS = [
     ),
     Mutant(
         "what another engine left of a clustering counts",
-        skipped("clusterer._delete_others"),
+        skipped("delete_uncounted"),
         f"{_CLUSTERING}::test_files_that_another_engine_left_of_a_plan_do_not_count",
         "P1: readers that list folders read rows twice",
     ),

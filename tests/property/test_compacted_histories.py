@@ -8,6 +8,7 @@ import pytest
 
 from hoodie_ds.meta_columns import FILE_NAME
 from hoodie_ds.testing.checker import check_table
+from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.writers import Place
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 from tests.unit.services.compaction.compacted_tables import compactor
@@ -65,7 +66,7 @@ class History:
         """Carry out what is planned, and more; then maybe clean."""
         before = self._stored()
         worker = compactor(self.place)
-        for instant in worker.pending:
+        for instant in load_timeline(self.place.storage).pending_compactions:
             worker.run(instant)
         if self.draw.random() < 0.5:
             self.place.table.compact()

@@ -11,34 +11,28 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
-from typing import Final
 
 import pyarrow as pa
 
-from hoodie_ds.config.enums import LayoutStrategy, LogBlockFormat
+from hoodie_ds.config.enums import LayoutStrategy
 from hoodie_ds.config.options.clustering import CLUSTERING_COLUMNS, LAYOUT_STRATEGY
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
-from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
-from hoodie_ds.meta_columns import FILE_NAME, with_meta_columns
+from hoodie_ds.meta_columns import FILE_NAME
 from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.services.clustering.inputs import GroupInput
 from hoodie_ds.services.clustering.layout import check_sortable, in_order
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.rewriting import rewrite_context, take_back_if_late
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.clustering_plan import CLUSTER, ClusteringPlan
 from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY, CommitMetadata
-from hoodie_ds.timeline.paths import clustered_path, temp_folder
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
-
-_ROW_GROUP_SHARE: Final = 8
-"""Part of a task's memory that one row group may take, as in writes."""
+from hoodie_ds.timeline.paths import clustered_path
+from hoodie_ds.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -57,8 +51,6 @@ class ClusteringExecutor:
         What is to be rewritten.
     timeline : Timeline
         The table as it is rewritten; the plan is pending there.
-    attempt : str
-        A text that no other attempt has.
     """
 
     context: ServiceContext
@@ -66,7 +58,6 @@ class ClusteringExecutor:
     time: str
     plan: ClusteringPlan
     timeline: Timeline
-    attempt: str
 
     def execute(self, number: int, given: GroupInput) -> None:
         """Rewrite a group, unless that is done already.
@@ -97,7 +88,7 @@ class ClusteringExecutor:
         except AlreadyExistsError:
             first = read_result(storage, path)
             _delete(storage, {s.stat.path for s in statuses} - first.file_paths if first else ())
-        self._take_back_if_late(statuses)
+        take_back_if_late(storage, self.time, [status.stat.path for status in statuses])
 
     def _rewritten(
         self, context: WriteContext, partition: str, given: GroupInput
@@ -139,52 +130,20 @@ class ClusteringExecutor:
         named = self.plan.strategy_params.get(LAYOUT_STRATEGY.key)
         return LayoutStrategy(named) if named else self.context.options.clustering.layout
 
-    @cached_property
-    def _schema(self) -> pa.Schema:
-        columns = table_schema(self.table, self.timeline)
-        assert columns is not None, self.time  # the slices were committed with one
-        return with_meta_columns(columns)
-
     def _write_context(self, number: int, partition: str) -> WriteContext:
-        options, properties = self.context.options, self.table.properties
-        context = WriteContext(
-            storage=self.table.storage,
-            instant_time=self.time,
-            task_partition=number,
-            batch_attempt=self.attempt,
-            task_attempt=self.context.ids.unique(),  # a group may be rewritten more than once
-            schema=self._schema,
-            avro_schema=arrow_to_avro(self._schema, properties.name),
-            codec=options.parquet_codec.value,
-            row_group_bytes=min(
-                options.parquet_block_bytes, options.task_max_bytes // _ROW_GROUP_SHARE
-            ),
-            log_block_bytes=options.log_block_max_bytes,
-            log_block_format=LogBlockFormat.PARQUET,
-            has_keys=bool(properties.record_key_fields),
-        )
-        if has_bloom_filter(new_group(context, partition, 0), properties, options):
+        context = rewrite_context(self.context, self.table, self.timeline, self.time, number)
+        options, group = self.context.options, new_group(context, partition, 0)
+        if has_bloom_filter(group, self.table.properties, options):
             return replace(context, bloom=bloom_params(options))
         return context
-
-    def _take_back_if_late(self, statuses: Iterable[WriteStatus]) -> None:
-        """Delete what came after the clustering had ended: nothing else would find it."""
-        storage, timeline = self.table.storage, load_timeline(self.table.storage)
-        ended = timeline.commit_at(self.time)
-        # Of one that was archived since, nothing tells by now which files it names.
-        archived = ended is None and timeline.is_committed(self.time)
-        if timeline.is_pending(self.time) or archived:
-            return
-        named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
-        _delete(storage, {status.stat.path for status in statuses} - named)
-        storage.delete(temp_folder(self.time))
 
 
 def read_result(storage: Storage, path: str) -> CommitMetadata | None:
     """Return which files a group was rewritten into; None if it was not, or that is damaged."""
     with suppress(NotFoundError, CorruptFileError):
         found = CommitMetadata.from_bytes(storage.read(path), path)
-        return found if CHECKSUMS_KEY in found.extra else None
+        is_whole = CHECKSUMS_KEY in found.extra and found.file_paths == found.checksums.keys()
+        return found if is_whole else None
     return None
 
 

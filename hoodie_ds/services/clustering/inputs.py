@@ -9,7 +9,7 @@ from functools import cached_property
 import xxhash
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -51,11 +51,6 @@ class PlanInputs:
         listed = [status for path in sorted(paths) for status in view.storage.list(path)]
         self.files: list[FileStatus] = [status for status in listed if status.folder in paths]
         self._slices = {slice_.group: slice_ for slice_ in view.slices_among(self.files)}
-
-    @property
-    def storage(self) -> Storage:
-        """The table's storage."""
-        return self._view.storage
 
     def of(self, number: int) -> GroupInput:
         """Return what the group with a number, from 0, has.

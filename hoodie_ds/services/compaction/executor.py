@@ -13,29 +13,23 @@ from itertools import chain, islice
 
 import pyarrow as pa
 
-from hoodie_ds.config.enums import LogBlockFormat, MergeMode
+from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
-from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
-from hoodie_ds.meta_columns import FILE_NAME, with_meta_columns
+from hoodie_ds.meta_columns import FILE_NAME
 from hoodie_ds.reader.file_slice_reader import FileSliceReader, MergeCounts
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.compaction.planned_slices import PlannedSlices
 from hoodie_ds.services.compaction.result import CompactionResult, read_result, result_path
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.services.rewriting import rewrite_context, take_back_if_late
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.compaction_plan import CompactionOperation
-from hoodie_ds.timeline.paths import temp_folder
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
-
-_ROW_GROUP_SHARE = 8
-"""Part of a task's memory that one row group may take, as in writes."""
+from hoodie_ds.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -85,9 +79,10 @@ class CompactionExecutor:
         except AlreadyExistsError:
             first = read_result(storage, self.time, operation)
             if first is not None and first != result:
-                _delete_file(storage, result)
+                for path in _paths(result):
+                    storage.delete(path)
                 return first
-        self._take_back_if_late(operation, result)
+        take_back_if_late(storage, self.time, _paths(result))
         return result
 
     def _result(self, operation: CompactionOperation) -> CompactionResult:
@@ -147,46 +142,12 @@ class CompactionExecutor:
         return properties.ordering_fields if by_event_time else ()
 
     def _write_context(self, group: FileGroupId) -> WriteContext:
-        options, properties = self.context.options, self.table.properties
-        columns = table_schema(self.table, self.timeline)
-        assert columns is not None, self.time  # the slices were committed with one
-        schema = with_meta_columns(columns)
-        attempt = self.context.ids.unique()
-        return WriteContext(
-            storage=self.table.storage,
-            instant_time=self.time,
-            task_partition=0,
-            batch_attempt=attempt,
-            task_attempt=str(group),
-            schema=schema,
-            avro_schema=arrow_to_avro(schema, properties.name),
-            codec=options.parquet_codec.value,
-            row_group_bytes=min(
-                options.parquet_block_bytes, options.task_max_bytes // _ROW_GROUP_SHARE
-            ),
-            log_block_bytes=options.log_block_max_bytes,
-            log_block_format=LogBlockFormat.PARQUET,
-            bloom=bloom_params(options) if has_bloom_filter(group, properties, options) else None,
-            has_keys=bool(properties.record_key_fields),
-        )
-
-    def _take_back_if_late(self, operation: CompactionOperation, result: CompactionResult) -> None:
-        """Delete what came after the compaction had ended: nothing else would find it."""
-        storage = self.table.storage
-        timeline = load_timeline(storage)
-        if timeline.is_pending(self.time):
-            return
-        ended = timeline.commit_at(self.time)
-        named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
-        # Of one that was archived since, nothing tells by now which files it names.
-        if ended is not None or not timeline.is_committed(self.time):
-            _delete_file(storage, result, named)
-            storage.delete(temp_folder(self.time))
+        context = rewrite_context(self.context, self.table, self.timeline, self.time, 0)
+        options = self.context.options
+        if has_bloom_filter(group, self.table.properties, options):
+            return replace(context, bloom=bloom_params(options))
+        return context
 
 
-def _delete_file(
-    storage: Storage, result: CompactionResult, named: frozenset[str] = frozenset()
-) -> None:
-    """Delete the base file of a result, unless a commit names it."""
-    if result.status is not None and result.status.stat.path not in named:
-        storage.delete(result.status.stat.path)
+def _paths(result: CompactionResult) -> list[str]:
+    return [] if result.status is None else [result.status.stat.path]

@@ -16,8 +16,8 @@ from itertools import chain
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.compaction.planned_slices import PlannedSlices
+from hoodie_ds.services.rewriting import delete_uncounted
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
@@ -132,7 +132,8 @@ def _results(
         else:
             storage.delete(result_path(time, operation))
     if len(results) == len(operations):
-        _delete_others(planned, operations, results, sizes)
+        counted = (result.status.stat.path for result in results if result.status is not None)
+        delete_uncounted(storage, time, sizes, counted)
     return results
 
 
@@ -140,21 +141,3 @@ def _is_written(result: CompactionResult, sizes: Mapping[str, int]) -> bool:
     """Whether a result's base file is there: another engine may have cleaned up after itself."""
     status = result.status
     return status is None or sizes.get(status.stat.path) == status.stat.file_size_bytes
-
-
-def _delete_others(
-    planned: PlannedSlices,
-    operations: Sequence[CompactionOperation],
-    results: Sequence[CompactionResult],
-    sizes: Mapping[str, int],
-) -> None:
-    """Delete base files that came to nothing: engines that list folders would see two of a slice.
-
-    Another engine may keep its markers where they are not found by.
-    """
-    ids = {operation.file_id for operation in operations}
-    counted = {result.status.stat.path for result in results if result.status is not None}
-    for path in sorted(sizes.keys() - counted):
-        name = BaseFileName.parse(path.rpartition("/")[2])
-        if name is not None and name.instant_time == planned.time and name.file_id in ids:
-            planned.view.storage.delete(path)

@@ -16,8 +16,9 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, SimClock
 from hoodie_ds.testing.fault import Operation
-from hoodie_ds.timeline.instant import Action, State
-from hoodie_ds.timeline.paths import manifest_path
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.resolution import resolve_instant
 from tests.faults.clusterings import TABLES, clusterer, table
@@ -98,10 +99,9 @@ def test_of_two_that_rewrite_a_group_at_once_the_first_counts() -> None:
     planned = clusterer(start, COW, "a").schedule()
     assert planned is not None
 
-    def other() -> None:
-        clusterer(start, COW, "b")._execute(  # as far as it comes before the first one's result
-            clusterer(start, COW, "b")._pending_action(planned), planned.plan
-        )
+    def other() -> None:  # as far as it comes before the first one's result
+        (instant,) = load_timeline(start).pending
+        clusterer(start, COW, "b").execute(instant, planned.plan)
 
     clusterer(_before(start, Kind.PUT, RESULT, other), COW, "a").run(planned)
     assert found(start) == model.plain()
@@ -167,7 +167,7 @@ def test_who_is_disturbed_again_and_again_gives_up(monkeypatch: pytest.MonkeyPat
     start, _ = table("disturbed", COW)
     planned = clusterer(start, COW, "a").schedule()
     assert planned is not None
-    monkeypatch.setattr(Clusterer, "_results", lambda *_: None)
+    monkeypatch.setattr(Clusterer, "rewritten", lambda *_: None)
     with pytest.raises(WriteConflictError, match="others change the file groups of clustering"):
         clusterer(start, COW, "a").run(planned)
     assert load_timeline(start).pending[0].action is Action.REPLACE_COMMIT
@@ -227,3 +227,15 @@ def test_a_plan_that_is_decided_and_not_there_is_carried_out() -> None:
     (done,) = clusterer(start, COW, "b").cluster()
     assert done == planned
     assert found(start) == model.plain()
+
+
+@pytest.mark.parametrize("requested", [None, b""], ids=["gone", "empty"])
+def test_a_replacement_without_a_plan_is_no_clustering(requested: bytes | None) -> None:
+    start, _ = table("replacement", COW)
+    planned = clusterer(start, COW, "a").schedule()
+    assert planned is not None
+    later = Instant(following(str(planned.instant_time)), Action.REPLACE_COMMIT, State.INFLIGHT)
+    start.put_if_absent(instant_path(later), b"")
+    if requested is not None:
+        start.put_if_absent(instant_path(later.at(State.REQUESTED)), requested)
+    assert clusterer(start, COW, "b").cluster(dry=True) == (planned,)

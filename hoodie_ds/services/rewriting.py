@@ -1,0 +1,109 @@
+"""What the executors of plans share: whose handles write, and what they delete again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from hoodie_ds.config.enums import LogBlockFormat
+from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.meta_columns import with_meta_columns
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.table import Table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.paths import temp_folder
+from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+
+_ROW_GROUP_SHARE: Final = 8
+"""Part of a task's memory that one row group may take, as in writes."""
+
+
+def rewrite_context(
+    context: ServiceContext, table: Table, timeline: Timeline, time: str, number: int
+) -> WriteContext:
+    """Return what the handles share that write one part of a plan; each try has its own.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    table : Table
+        The table.
+    timeline : Timeline
+        The table as it is rewritten.
+    time : str
+        Instant time of the plan.
+    number : int
+        Of the part in the plan, which new file groups are named after.
+    """
+    options, properties = context.options, table.properties
+    columns = table_schema(table, timeline)
+    assert columns is not None, time  # the slices were committed with one
+    schema = with_meta_columns(columns)
+    return WriteContext(
+        storage=table.storage,
+        instant_time=time,
+        task_partition=number,
+        batch_attempt=context.ids.unique(),  # a part may be rewritten more than once
+        task_attempt=str(number),
+        schema=schema,
+        avro_schema=arrow_to_avro(schema, properties.name),
+        codec=options.parquet_codec.value,
+        row_group_bytes=min(
+            options.parquet_block_bytes, options.task_max_bytes // _ROW_GROUP_SHARE
+        ),
+        log_block_bytes=options.log_block_max_bytes,
+        log_block_format=LogBlockFormat.PARQUET,
+        has_keys=bool(properties.record_key_fields),
+    )
+
+
+def take_back_if_late(storage: Storage, time: str, paths: Iterable[str]) -> None:
+    """Delete files that came after the instant of a plan had ended: nothing else would find them.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    time : str
+        Instant time of the plan.
+    paths : iterable of str
+        What was written; those that the commit names stay.
+    """
+    timeline = load_timeline(storage)
+    ended = timeline.commit_at(time)
+    # Of one that was archived since, nothing tells by now which files it names.
+    archived = ended is None and timeline.is_committed(time)
+    if timeline.is_pending(time) or archived:
+        return
+    named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
+    for path in sorted(set(paths) - named):
+        storage.delete(path)
+    storage.delete(temp_folder(time))
+
+
+def delete_uncounted(
+    storage: Storage, time: str, found: Iterable[str], counted: Iterable[str]
+) -> None:
+    """Delete base files that came to nothing: engines that list folders would read them too.
+
+    Another engine may keep its markers where they are not found by.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    time : str
+        Instant time of a plan.
+    found : iterable of str
+        Paths of files in the partitions of the plan.
+    counted : iterable of str
+        Paths of those that are to be committed.
+    """
+    for path in sorted(set(found) - set(counted)):
+        name = BaseFileName.parse(path.rpartition("/")[2])
+        if name is not None and name.instant_time == time:
+            storage.delete(path)
