@@ -257,7 +257,9 @@ class HoodieTable(TableServices):
     @property
     def timeline(self) -> Timeline:
         """The active timeline."""
-        return load_timeline(open_table(self._open_to_read()).storage)
+        table = open_table(self._open_to_read())
+        table.properties.check_version()
+        return load_timeline(table.storage, table.properties.layout_version)
 
     def _write(
         self,

@@ -82,7 +82,7 @@ class Snapshot:
         """
         table = open_table(storage)
         table.properties.check_readable()
-        timeline = load_timeline(storage)
+        timeline = load_timeline(storage, table.properties.layout_version)
         columns = table_schema(table, timeline) or pa.schema([])
         snapshot = cls(table, timeline, with_meta_columns(columns), merge_hook, verify)
         snapshot.reader()  # refuses a merge hook that cannot be had

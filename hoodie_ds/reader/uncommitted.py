@@ -33,7 +33,8 @@ def was_never_committed(view: FileSystemView, log: LogFile) -> bool:
         return False
     if not _may_be_archived(view, log):
         return True
-    since = set(load_timeline(view.storage).deletions).difference(view.timeline.deletions)
+    now = load_timeline(view.storage, view.timeline.layout)
+    since = set(now.deletions).difference(view.timeline.deletions)
     return not any(since)
 
 

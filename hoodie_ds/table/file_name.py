@@ -50,7 +50,8 @@ class LogFileName:
     file_id : str
         File group's id.
     base_instant : str
-        Version 6: the base instant of the slice that the log belongs to.
+        Version 6: the base instant of the slice that the log belongs to. Versions 8 and 9: the
+        instant that wrote it.
     version : int
         Counts up from 1 within the slice.
     write_token : str

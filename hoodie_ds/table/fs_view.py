@@ -5,7 +5,8 @@ active timeline, its metadata names the file. Listing alone is not enough: a lat
 left a file under an instant that completed without it.
 
 In version 6 a log file carries the *base* instant in its name, so which commits wrote it is
-known only from its blocks; they are checked where they are read.
+known only from its blocks; they are checked where they are read. Which log files lie on top of
+which base file is for `hoodie_ds.table.slicing` to say.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from hoodie_ds.table.commit_files import (
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
+from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.rollbacks import is_undone
@@ -164,15 +166,15 @@ class FileSystemView:
     def _commit_of(self, log: LogFile, data: bytes) -> CommitFiles | None:
         """The newest commit that wrote to a log file: its blocks name it, or all are looked at.
 
-        A log file that one of our commits wrote is whole, and nobody appends to it. Others may
-        append to theirs, and what tells that the end is lost is then a later commit than its
-        blocks name.
+        A log file that one of our commits wrote is whole, and nobody appends to it; nor does
+        anybody in layout 2. Others may append to theirs in layout 1, and what tells that the end
+        is lost is then a later commit than its blocks name.
         """
         time = first_instant(data, log.path)
         instant = None if time is None else self.timeline.commit_at(time)
         if instant is not None:
             commit = commit_files(self.storage, instant)
-            if log.path in commit.checksums:
+            if log.path in commit.checksums or (instant.layout != 1 and log.path in commit.stats):
                 return commit
         return newest_commit_of(self.storage, self.timeline, log)
 
@@ -184,30 +186,11 @@ class FileSystemView:
         self, group: FileGroupId, files: list[BaseFile | LogFile]
     ) -> FileSlice | None:
         base = self._newest_base(group, [file for file in files if isinstance(file, BaseFile)])
-        logs: dict[str, list[LogFile]] = {}
-        for file in files:
-            if isinstance(file, LogFile):
-                logs.setdefault(file.name.base_instant, []).append(file)
-        compacting = {i.time for i in self.timeline.pending_compactions}
-        starts = {t for t in logs if t in compacting or self.is_committed(t)}
-        if base is not None:
-            starts.add(base.name.instant_time)
-        slices = [
-            FileSlice(
-                group,
-                start,
-                base if base is not None and base.name.instant_time == start else None,
-                tuple(sorted(logs.get(start, ()), key=_age)),
-            )
-            for start in sorted(starts, key=padded)
-        ]
-        if not slices:
+        logs = [file for file in files if isinstance(file, LogFile)]
+        moment = Moment(self.storage, self.timeline, self.is_committed)
+        latest = SLICINGS[self.timeline.layout].latest(moment, group, base, logs)
+        if latest is None:
             return None
-        latest = slices.pop()
-        if latest.base_instant in compacting and slices:
-            # Logs named after a pending compaction still belong on top of the slice before it.
-            before = slices.pop()
-            latest = FileSlice(group, before.base_instant, before.base, before.logs + latest.logs)
         self._check_base_is_there(latest)
         return latest
 
@@ -289,7 +272,3 @@ def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | 
         return BaseFile(partition_path, base, status.size)
     log = LogFileName.parse(file_name)
     return None if log is None else LogFile(partition_path, log, file_name, status.size)
-
-
-def _age(log: LogFile) -> tuple[int, str]:
-    return log.name.version, log.name.write_token

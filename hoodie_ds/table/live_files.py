@@ -22,6 +22,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commit_naming
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
+from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -97,6 +98,7 @@ class LiveFiles:
         return True
 
     def _add(self, instant: Instant, commit: CommitFiles) -> None:
+        rule = SLICINGS[instant.layout]
         for partition, ids in commit.replaced.items():
             for file_id in ids:
                 self._replaced.setdefault(FileGroupId(partition, file_id), set()).add(instant)
@@ -109,7 +111,7 @@ class LiveFiles:
             group = self._groups.setdefault(
                 FileGroupId(stat.partition_path, file.file_id), _Group()
             )
-            start = padded(log.base_instant if log else instant.time)
+            start = rule.start(log, instant) if log else padded(instant.time)
             group.add(stat.path, start, instant, base is not None)
 
     def _let_go(self, start: str) -> None:
@@ -127,8 +129,6 @@ class LiveFiles:
 
     def newest_naming(self, group: FileGroupId, path: str, start: str) -> Instant | None:
         """Return the newest commit that wrote to a file of a group's newest slice.
-
-        Only `newest_commit_of` asks, which knows what to do about other slices.
 
         Raises
         ------
@@ -163,12 +163,14 @@ class LiveFiles:
 
     def to_json(self) -> dict[str, object]:
         """Return what `from_json` takes."""
-        names = [V1.file_name(i) for i in self.seen.recent]
         return {
             "settled": b64encode(self.seen.settled.packed).decode(),
-            "recent": names,
+            "recent": [V1.file_name(i) for i in self.seen.recent],
             "groups": [
-                [g.partition_path, g.file_id, found.newest_base, _files_to_json(found)]
+                [
+                    *(g.partition_path, g.file_id, found.newest_base),
+                    [(p, start, i.time, i.action.value) for p, (start, i) in found.files.items()],
+                ]
                 for g, found in self._groups.items()
             ],
             "replaced": [
@@ -196,10 +198,6 @@ class LiveFiles:
         return live
 
 
-def _files_to_json(group: _Group) -> list[tuple[str, str, str, str]]:
-    return [(p, start, i.time, i.action.value) for p, (start, i) in group.files.items()]
-
-
 def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collection[str]) -> None:
     """Compare the files that make up the newest slices, as the commits tell, with a listing.
 
@@ -220,7 +218,7 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
     CorruptFileError, TimelineError
         A file is missing; names it and the commit that wrote it, or the clean that took it.
     """
-    kept = _kept(storage)
+    kept = _kept(storage, timeline.layout)
     with kept.lock:
         live = kept.grown(storage, timeline)
         for path, instant in live.named(timeline):
@@ -237,13 +235,13 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
 
     See `check_nothing_is_missing` for the parameters, and for what is left out.
     """
-    kept = _kept(storage)
+    kept = _kept(storage, timeline.layout)
     with kept.lock:
         return [path for path, _ in kept.grown(storage, timeline).named(timeline)]
 
 
 def _cleaned(storage: Storage, timeline: Timeline, path: str) -> TimelineError | None:
-    for clean in later_cleans(timeline, load_timeline(storage)):
+    for clean in later_cleans(timeline, load_timeline(storage, timeline.layout)):
         if path in read_plan(storage, clean).paths:
             return TimelineError(f"{storage.root}: clean {clean.time} took {path}; read again")
     return None
@@ -264,7 +262,7 @@ def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> Comm
     log : LogFile
         The file.
     """
-    kept, start = _kept(storage), log.name.base_instant
+    kept, start = _kept(storage, timeline.layout), log.name.base_instant
     with kept.lock, suppress(LookupError):
         if kept.known is not None and kept.known.seen is timeline:
             group = FileGroupId(log.partition_path, log.name.file_id)
@@ -289,7 +287,7 @@ def replaced_ids(storage: Storage, timeline: Timeline) -> Mapping[str, frozenset
     """
     if not timeline.replace_commits:
         return {}
-    kept = _kept(storage)
+    kept = _kept(storage, timeline.layout)
     with kept.lock:
         if kept.replaced is None or kept.replaced[0] is not timeline:
             kept.replaced = timeline, _replaced_ids(storage, timeline, kept.live(storage))
@@ -304,14 +302,14 @@ def save_live_files(storage: Storage, timeline: Timeline) -> None:
     storage : Storage
         Rooted at the table's base path.
     timeline : Timeline
-        The table as it is.
+        The table as it is, of layout 1.
 
     Raises
     ------
     HoodieError
         Something could not be read or written, which nothing else depends on.
     """
-    kept = _kept(storage)
+    kept = _kept(storage, V1.version)
     if not _is_due(kept.saved, timeline):
         return
     kept.saved = newest_summary(storage, _SUMMARY)
@@ -348,8 +346,9 @@ def _replaced_ids(
 
 @dataclass(slots=True)
 class _Kept:
-    """What this process knows of a table."""
+    """What this process knows of a table whose timeline has a layout."""
 
+    layout: int
     known: LiveFiles | None = None
     saved: SummaryFile = field(default_factory=SummaryFile)
     replaced: tuple[Timeline, Mapping[str, frozenset[str]]] | None = None
@@ -358,7 +357,7 @@ class _Kept:
     def live(self, storage: Storage) -> LiveFiles:
         """What is known, at first from the newest summary."""
         if self.known is None:
-            self.known = next(_summed_up(storage))
+            self.known = next(_summed_up(storage, self.layout))
         return self.known
 
     def grown(self, storage: Storage, timeline: Timeline, at_once: int | None = None) -> LiveFiles:
@@ -369,7 +368,7 @@ class _Kept:
         known = () if self.known is None else (self.known,)
         live = next(
             live
-            for live in chain(known, _summed_up(storage))
+            for live in chain(known, _summed_up(storage, self.layout))
             if live.grow(storage, _beginning(live.seen, timeline, at_once))
         )
         if live is not self.known:
@@ -377,10 +376,11 @@ class _Kept:
         return live
 
 
-def _summed_up(storage: Storage) -> Iterator[LiveFiles]:
+def _summed_up(storage: Storage, layout: int) -> Iterator[LiveFiles]:
     """Yield what the summaries say, the newest first, then what is true of each table: nothing."""
-    yield from read_summaries(storage, _SUMMARY, LiveFiles.from_json)
-    yield LiveFiles(Timeline())
+    if layout == V1.version:  # only its writers sum up
+        yield from read_summaries(storage, _SUMMARY, LiveFiles.from_json)
+    yield LiveFiles(Timeline(layout=layout))
 
 
 def _beginning(seen: Timeline, timeline: Timeline, at_once: int | None) -> Timeline:
@@ -392,8 +392,8 @@ def _beginning(seen: Timeline, timeline: Timeline, at_once: int | None) -> Timel
 
 
 @lru_cache(maxsize=_TABLES)
-def _kept(storage: Storage) -> _Kept:
-    return _Kept()
+def _kept(storage: Storage, layout: int) -> _Kept:
+    return _Kept(layout)
 
 
 # A child of a fork would wait for ever for a lock that another thread of its parent holds.

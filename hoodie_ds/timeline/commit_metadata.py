@@ -1,7 +1,8 @@
-"""The body of a completed commit, delta commit or replace commit, as version 6 tables hold it.
+"""The body of a completed commit, delta commit or replace commit.
 
-Pretty-printed JSON with the field names of Hudi's ``HoodieCommitMetadata`` and
-``HoodieWriteStat``. Reading tolerates unknown fields; writing leaves none out.
+Version 6 tables hold it as pretty-printed JSON, later ones as an Avro container, both with the
+field names of Hudi's ``HoodieCommitMetadata`` and ``HoodieWriteStat``. Reading tolerates unknown
+fields; writing, which is of JSON, leaves none out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 import xxhash
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.avro.container import is_container, read_record
 
 SCHEMA_KEY: Final = "schema"
 """Key of the extra metadata that holds the table's Avro schema."""
@@ -245,7 +247,7 @@ class CommitMetadata:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> CommitMetadata:
-        """Read a JSON body.
+        """Read a body, JSON or Avro.
 
         Raises
         ------
@@ -253,7 +255,7 @@ class CommitMetadata:
             The bytes are not such a body, or not the one that was written; names `path`.
         """
         try:
-            body = json.loads(data)
+            body = read_record(data, path) if is_container(data) else json.loads(data)
             stats = tuple(
                 WriteStat.from_json(stat)
                 for listed in (body.get("partitionToWriteStats") or {}).values()
@@ -277,8 +279,8 @@ class CommitMetadata:
             )
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise CorruptFileError(
-                f"{path} is not the JSON of a commit ({error}); the instant was damaged or "
-                "belongs to another table version: restore it from a copy"
+                f"{path} is not what a commit says ({error}); the instant was damaged: restore it "
+                "from a copy"
             ) from error
         found = _digest(commit._body())
         if written != found and (written is not None or _OURS in data):

@@ -21,6 +21,7 @@ class Action(str, Enum):
     RESTORE = "restore"
     INDEXING = "indexing"
     SCHEMA_COMMIT = "schemacommit"
+    CLUSTERING = "clustering"
 
 
 class State(str, Enum):
@@ -38,6 +39,7 @@ WRITE_ACTIONS: Final = frozenset(
         Action.REPLACE_COMMIT,
         Action.COMPACTION,
         Action.LOG_COMPACTION,
+        Action.CLUSTERING,
     }
 )
 """Actions that bring data files into the table."""
@@ -58,21 +60,32 @@ class Instant:
     num_batches : int
         For an open instant with a manifest, as the writer sees it that joins it: how many
         micro-batches the manifest is of. To that writer they count as committed. 0 otherwise.
+    layout : int
+        Version of the timeline layout that it lies in, which says what its files are called.
+    completion_time : str
+        When it was completed, where the layout has it in the name; empty otherwise.
     """
 
     time: str
     action: Action
     state: State
     num_batches: int = 0
+    layout: int = 1
+    completion_time: str = ""
 
     @property
     def counts(self) -> bool:
         """Whether what was done counts: to all, or to the writer that joins the open instant."""
         return self.state is State.COMPLETED or self.num_batches > 0
 
+    @property
+    def ended(self) -> str:
+        """When a completed instant was completed; where that is not known, when it began."""
+        return self.completion_time or self.time
+
     def at(self, state: State) -> Instant:
-        """Return the same instant in another state."""
-        return Instant(self.time, self.action, state)
+        """Return the same instant in another state, of which no completion time is known."""
+        return Instant(self.time, self.action, state, layout=self.layout)
 
     def __str__(self) -> str:
         return f"{self.time} {self.action.value} {self.state.value}"

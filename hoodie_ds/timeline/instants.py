@@ -29,12 +29,15 @@ class Timeline:
         Savepoints, by time: each has the time of the commit that it keeps.
     settled : Settled
         Completed instants that do not change any more.
+    layout : int
+        Version of the layout in which they lie.
     """
 
     recent: tuple[Instant, ...] = ()
     pending: tuple[Instant, ...] = ()
     savepoints: tuple[Instant, ...] = ()
     settled: Settled = _NOTHING_SETTLED
+    layout: int = 1
 
     def __repr__(self) -> str:
         numbers = f"{self.num_completed} completed, {len(self.pending)} pending"
@@ -47,7 +50,12 @@ class Timeline:
         return self.digest
 
     @classmethod
-    def of(cls, instants: Iterable[Instant], settled: Settled = _NOTHING_SETTLED) -> Timeline:
+    def of(
+        cls,
+        instants: Iterable[Instant],
+        settled: Settled = _NOTHING_SETTLED,
+        layout: int = 1,
+    ) -> Timeline:
         """Reduce the steps found on storage to one instant per time, later than the settled."""
         furthest: dict[tuple[str, bool], Instant] = {}
         rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
@@ -63,12 +71,13 @@ class Timeline:
             tuple(i for i in others if not i.counts),
             tuple(i for i in ordered if i.action is Action.SAVEPOINT),
             settled,
+            layout,
         )
 
-    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[list[_Packed], bytes, int]]:
+    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[list[_Packed], bytes, int, int]]:
         """Pickle to what takes little room and time: timelines travel with tasks."""
         parts = [_packed(part) for part in (self.recent, self.pending, self.savepoints)]
-        return _unpacked, (parts, self.settled.packed, self.settled.digest)
+        return _unpacked, (parts, self.settled.packed, self.settled.digest, self.layout)
 
     @property
     def completed(self) -> tuple[Instant, ...]:
@@ -139,7 +148,7 @@ class Timeline:
             return self
         young = (*self.recent, *self.pending, *self.savepoints)
         rest = (i for i in young if i.time != joined.time)
-        return Timeline.of([*rest, joined], self.settled)
+        return Timeline.of([*rest, joined], self.settled, self.layout)
 
     @property
     def instants(self) -> tuple[Instant, ...]:
@@ -220,20 +229,25 @@ class Timeline:
 
 _KINDS: Final = [(action, state) for action in Action for state in State]
 _KIND_CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
-_Packed = tuple[str, bytes, dict[int, int]]
+_Packed = tuple[str, bytes, dict[int, int], str]
 
 
 def _packed(instants: tuple[Instant, ...]) -> _Packed:
     batches = {number: i.num_batches for number, i in enumerate(instants) if i.num_batches}
     kinds = bytes([_KIND_CODES[i.action, i.state] for i in instants])
-    return ",".join([i.time for i in instants]), kinds, batches
+    ends = ",".join([i.completion_time for i in instants])
+    return ",".join([i.time for i in instants]), kinds, batches, ends
 
 
-def _unpacked(parts: Iterable[_Packed], settled: bytes, digest: int) -> Timeline:
-    recent, pending, savepoints = (tuple(_instants(*packed)) for packed in parts)
-    return Timeline(recent, pending, savepoints, Settled.unpacked(settled, digest))
+def _unpacked(parts: Iterable[_Packed], settled: bytes, digest: int, layout: int) -> Timeline:
+    recent, pending, savepoints = (tuple(_instants(*packed, layout)) for packed in parts)
+    return Timeline(recent, pending, savepoints, Settled.unpacked(settled, digest), layout)
 
 
-def _instants(times: str, kinds: bytes, batches: Mapping[int, int]) -> Iterator[Instant]:
-    for number, (time, kind) in enumerate(zip(times.split(","), kinds, strict=False)):
-        yield Instant(time, *_KINDS[kind], batches.get(number, 0))
+def _instants(
+    times: str, kinds: bytes, batches: Mapping[int, int], ends: str, layout: int
+) -> Iterator[Instant]:
+    # Of no instant there is one empty text, and no kind.
+    parts = zip(times.split(","), kinds, ends.split(","), strict=False)
+    for number, (time, kind, end) in enumerate(parts):
+        yield Instant(time, *_KINDS[kind], batches.get(number, 0), layout, end)

@@ -8,7 +8,7 @@ from typing import Final
 import xxhash
 
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import LAYOUTS
 
 HOODIE: Final = ".hoodie"
 PROPERTIES: Final = f"{HOODIE}/hoodie.properties"
@@ -41,7 +41,8 @@ _MANIFEST_NAME = re.compile(_MANIFEST + r"(\d{1,10})\.json", re.ASCII)
 
 def instant_path(instant: Instant) -> str:
     """Path of the file that records an instant's state."""
-    return f"{V1.folder}/{V1.file_name(instant)}"
+    layout = LAYOUTS[instant.layout]
+    return f"{layout.folder}/{layout.file_name(instant)}"
 
 
 def temp_folder(time: str) -> str:

@@ -48,7 +48,7 @@ def instants_digest(instants: Iterable[Instant]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Completed instants of times of 17 digits, by time.
+    """Completed instants of times of 17 digits, by time, of layout 1.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Settled:
     def extended(self, later: Iterable[Instant]) -> Settled | None:
         """Return these and later instants; None where one of them is not of the kind."""
         added = tuple(later)
-        if any(len(i.time) != _LENGTH or i.num_batches for i in added):
+        if any(len(i.time) != _LENGTH or i.num_batches or i.layout != 1 for i in added):
             return None
         times = np.array([int(i.time) for i in added], np.int64)
         codes = np.array([_CODES[i.action] for i in added], np.uint8)

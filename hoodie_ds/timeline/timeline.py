@@ -16,10 +16,11 @@ from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.archived_timeline import find_archived
-from hoodie_ds.timeline.archive.entry import ArchivedEntry
+from hoodie_ds.timeline.archive.lsm_timeline import archived_body
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.settled import Settled
@@ -34,7 +35,7 @@ _UNSETTLED: Final = 150
 _SUMMARY: Final = "timeline"
 
 
-def load_timeline(storage: Storage) -> Timeline:
+def load_timeline(storage: Storage, layout: int = 1) -> Timeline:
     """Read the active timeline: the files of its layout's folder.
 
     All names are listed each time, since another engine may complete, archive or take back an
@@ -45,18 +46,23 @@ def load_timeline(storage: Storage) -> Timeline:
     ----------
     storage : Storage
         Rooted at the table's base path.
+    layout : int
+        Version of the timeline layout, as the table's properties have it.
 
     Raises
     ------
     StorageError
         The folder cannot be listed.
     """
-    memory = _memory(storage)
+    memory = _memory(storage, layout)
     known = memory.known
     if known is None:
-        known = next(read_summaries(storage, _SUMMARY, _summed_up), _Known())
+        known = _Known(Timeline(layout=layout))
+        if layout == V1.version:  # only its writers sum up
+            known = next(read_summaries(storage, _SUMMARY, _summed_up), known)
         memory.saved = known.start
-    memory.known = _with_more_settled(_as_listed(names_in(storage, V1.folder), known))
+    names = names_in(storage, LAYOUTS[layout].folder)
+    memory.known = _with_more_settled(_as_listed(names, known))
     return memory.known.timeline
 
 
@@ -68,7 +74,7 @@ def save_timeline(storage: Storage) -> None:
     StorageError
         They cannot be written, which nothing else depends on.
     """
-    memory = _memory(storage)
+    memory = _memory(storage, V1.version)
     known = memory.known
     if known is None or known.start <= memory.saved:
         return
@@ -117,7 +123,7 @@ class _Memory:
 
 
 @lru_cache(maxsize=_TABLES)
-def _memory(_: Storage) -> _Memory:
+def _memory(_: Storage, layout: int) -> _Memory:
     return _Memory()
 
 
@@ -125,7 +131,7 @@ def _summed_up(content: Mapping[str, Any]) -> _Known:
     """What a summary says; see `save_timeline`."""
     settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
     names = set(content["names"])
-    timeline = replace(_of_names({*names, *content["savepoints"]}), settled=settled)
+    timeline = replace(_of_names({*names, *content["savepoints"]}, V1.version), settled=settled)
     return _Known(timeline, names, content["up_to"], tuple(content["earlier"]))
 
 
@@ -133,7 +139,7 @@ def _as_listed(every: list[str], known: _Known) -> _Known:
     """What all names say, given what was known."""
     names = {name for name in every if name >= known.start}
     if known.earlier != _counted([name for name in every if "0" <= name < known.start]):
-        return _Known(_of_names(every), set(every))
+        return _Known(_of_names(every, known.timeline.layout), set(every))
     return replace(known, timeline=_changed(known, names), names=names)
 
 
@@ -163,19 +169,20 @@ def _with_more_settled(known: _Known) -> _Known:
     )
 
 
-def _of_names(names: Iterable[str]) -> Timeline:
-    found = (V1.parse(name) for name in sorted(names))
-    return Timeline.of(instant for instant in found if instant is not None)
+def _of_names(names: Iterable[str], layout: int) -> Timeline:
+    found = (LAYOUTS[layout].parse(name) for name in sorted(names))
+    return Timeline.of((instant for instant in found if instant is not None), layout=layout)
 
 
 def _changed(known: _Known, names: set[str]) -> Timeline:
     """Return the timeline of some names, given that of others which are mostly the same."""
     timeline = known.timeline
-    changed = [instant.time for name in known.names ^ names if (instant := V1.parse(name))]
+    parse = LAYOUTS[timeline.layout].parse
+    changed = [instant.time for name in known.names ^ names if (instant := parse(name))]
     if not changed:
         return timeline
     since = min(changed)[:14]
-    later = _of_names(name for name in names if name >= since)
+    later = _of_names((name for name in names if name >= since), timeline.layout)
     return replace(
         timeline,
         recent=_before(timeline.recent, since) + later.recent,
@@ -201,15 +208,15 @@ def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
     TimelineError
         The instant was taken back since the timeline was loaded.
     CorruptFileError
-        The file is not what a version 6 table holds there.
+        The file is not what a table holds there.
     """
     path = commit_path(instant)
     try:
         data = storage.read(path)
     except NotFoundError as error:
-        archived = _find_archived(storage, instant)
+        archived = _find_archived(storage, instant, path)
         if archived is not None:
-            return archived.commit(path)
+            return archived
         raise TimelineError(
             f"{path} is gone: the instant was archived or rolled back while it was being read; "
             "load the table again"
@@ -217,10 +224,14 @@ def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
     return CommitMetadata.from_bytes(data, path)
 
 
-def _find_archived(storage: Storage, instant: Instant) -> ArchivedEntry | None:
+def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetadata | None:
     if instant.num_batches:  # a manifest, which is never archived
         return None
+    if instant.layout != V1.version:
+        body = archived_body(storage, instant)
+        return None if body is None else CommitMetadata.from_bytes(body, path)
     with suppress(NotFoundError):
         properties = TableProperties.parse(storage.read(PROPERTIES), f"{storage.root}/{PROPERTIES}")
-        return find_archived(storage, f"{V1.folder}/{properties.archive_folder}", instant)
+        entry = find_archived(storage, f"{V1.folder}/{properties.archive_folder}", instant)
+        return None if entry is None else entry.commit(path)
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +49,37 @@ BUCKETED = {
 LOOKED_UP = ["v6_cow_complex_keys", "v6_cow_types", "v6_cow_url_encoded", "v6_mor_types_parquet"]
 
 
-@pytest.mark.parametrize("name", READABLE)
-def test_version_6_reads_equal(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*READABLE, *LATER])
+def test_every_version_reads_equal(name: str, tmp_path: Path) -> None:
     table = HoodieTable(str(unzip_table(name, tmp_path)))
     assert_rows_equal(table.read(), expected_rows(name))
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_later_versions_are_refused_by_name(name: str, tmp_path: Path) -> None:
-    table = HoodieTable(str(unzip_table(name, tmp_path)))
-    with pytest.raises(UnsupportedTableError, match=f"it has table version {name[1]}"):
-        table.read()
+def test_later_versions_are_not_written_to(name: str, tmp_path: Path) -> None:
+    path = unzip_table(name, tmp_path)
+    before = tree(path)
+    table = HoodieTable(str(path), {"hoodie.metadata.enable": "false"})
+    with pytest.raises(UnsupportedTableError, match=f"written to.*has table version {name[1]}"):
+        table.upsert(user_rows(table))
+    with pytest.raises(UnsupportedTableError, match=f"written to.*has table version {name[1]}"):
+        table.clean()
+    assert tree(path) == before
+
+
+@pytest.mark.parametrize("name", [name for name in LATER if "failed" not in name])
+def test_a_file_that_was_lost_is_missed(name: str, tmp_path: Path) -> None:
+    """Whatever file a snapshot is made of, also where its newest commits wrote no base file."""
+    path = unzip_table(name, tmp_path)
+    table = HoodieTable(str(path))
+    names = set(table.read()["_hoodie_file_name"].to_pylist())
+    group = min(names).partition("_")[0]
+    files = [found for found in path.rglob(f"*{group}_*") if ".hoodie" not in found.parts]
+    live = [found for found in files if ".marker" not in found.name and ".cdc" not in found.name]
+    newest = max(live, key=lambda found: re.findall(r"_([0-9]{17})", found.name)[-1])
+    newest.unlink()
+    with pytest.raises(HoodieError, match=re.escape(newest.name)):
+        HoodieTable(str(path)).read()
 
 
 def test_a_table_without_meta_columns_is_refused(tmp_path: Path) -> None:

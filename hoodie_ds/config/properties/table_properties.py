@@ -28,8 +28,9 @@ from hoodie_ds.config.properties.property_reader import PropertyReader
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 
-_VERSION: Final = 6
-_LAYOUT: Final = 1
+_LAYOUTS: Final = {6: 1, 8: 2, 9: 2}
+"""Version of the timeline layout that tables of a version have."""
+_WRITTEN: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,15 +169,25 @@ class TableProperties:
         differing = {key for key, _ in self.raw.items() ^ other.raw.items()}
         return sorted(differing - {keys.CHECKSUM, keys.CREATE_SCHEMA})
 
+    def check_version(self) -> None:
+        """Raise `UnsupportedTableError` if this release does not know where the timeline is."""
+        reasons = {
+            f"table version {self.version} (this release handles {_named(_LAYOUTS)})": (
+                self.version not in _LAYOUTS
+            ),
+            f"timeline layout version {self.layout_version} (version {self.version} has "
+            f"{_LAYOUTS.get(self.version)})": self.layout_version != _LAYOUTS.get(self.version),
+            f"a timeline in {self._timeline_folder}": (
+                self.layout_version != 1 and self._timeline_folder != "timeline/history"
+            ),
+            f"table format {self._format}": self._format != "native",
+        }
+        self._refuse(reasons, "read")
+
     def check_readable(self) -> None:
         """Raise `UnsupportedTableError` if this release cannot read the table rightly."""
+        self.check_version()
         reasons = {
-            f"table version {self.version} (this release handles {_VERSION})": (
-                self.version != _VERSION
-            ),
-            f"timeline layout version {self.layout_version} (version 6 has {_LAYOUT})": (
-                self.layout_version != _LAYOUT
-            ),
             f"base file format {self.base_file_format}": self.base_file_format != "PARQUET",
             "partition columns left out of the files": self.drop_partition_columns,
             "files without Hudi's meta columns": not self.populate_meta_fields,
@@ -187,8 +198,20 @@ class TableProperties:
     def check_writable(self) -> None:
         """Raise `UnsupportedTableError` if this release cannot write to the table rightly."""
         self.check_readable()
+        version = f"table version {self.version} (this release writes version {_WRITTEN})"
+        self._refuse({version: self.version != _WRITTEN}, "written to")
         cdc = self.raw.get(keys.CDC_ENABLED, "").strip().lower() == "true"
         self._refuse({"change data capture": cdc}, "written to")
+
+    @property
+    def _timeline_folder(self) -> str:
+        """Where the archive lies, below ``.hoodie``; the timeline itself is the folder above."""
+        path = self.raw.get(keys.TIMELINE_PATH) or "timeline"
+        return f"{path}/{self.raw.get(keys.HISTORY_PATH) or 'history'}"
+
+    @property
+    def _format(self) -> str:
+        return self.raw.get(keys.FORMAT, "").strip().lower() or "native"
 
     @property
     def order(self) -> MergeMode:
@@ -227,6 +250,11 @@ class TableProperties:
                     f"table {self.name!r} cannot be {verb} by this release: it has {reason}; "
                     "use Apache Hudi on the JVM for it"
                 )
+
+
+def _named(versions: Collection[int]) -> str:
+    *others, last = map(str, versions)
+    return f"{', '.join(others)} and {last}"
 
 
 def _read(raw: Mapping[str, str], path: str) -> TableProperties:

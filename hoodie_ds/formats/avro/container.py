@@ -99,6 +99,11 @@ class DatumWriter:
         return body.getvalue()
 
 
+def is_container(data: bytes | memoryview) -> bool:
+    """Whether bytes begin as a container does."""
+    return bytes(data[: len(_MAGIC)]) == _MAGIC
+
+
 def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
     """Return the record of a container, by the schema embedded in it.
 

@@ -11,6 +11,11 @@ class Layout(Protocol):
     """Where the files of instants lie, and what they are called."""
 
     @property
+    def version(self) -> int:
+        """Its number, as ``hoodie.timeline.layout.version`` has it."""
+        ...
+
+    @property
     def folder(self) -> str:
         """The folder of the active timeline, relative to a table's base path."""
         ...

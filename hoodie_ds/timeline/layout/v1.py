@@ -16,6 +16,7 @@ from hoodie_ds.timeline.layout.layout import Layout
 class LayoutV1:
     """The layout of tables of version 6."""
 
+    version: Final = 1
     folder: Final = ".hoodie"
 
     def file_name(self, instant: Instant) -> str:
@@ -45,10 +46,10 @@ class LayoutV1:
 
 
 V1: Final[Layout] = LayoutV1()
-"""The layout of every table that this release reads or writes."""
+"""The layout of every table that this release writes to."""
 
 # A compaction never completes under its own name: the names that it shares are others' already.
 _FORMS: Final[dict[str, tuple[Action, State]]] = {}
-for _action in Action:
+for _action in filter(lambda action: action is not Action.CLUSTERING, Action):
     for _state in State:
         _FORMS.setdefault(V1.file_name(Instant("", _action, _state))[1:], (_action, _state))

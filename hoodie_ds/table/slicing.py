@@ -1,0 +1,148 @@
+"""Which log files lie on top of which base file: what the layouts of the timeline differ in.
+
+In layout 1 a log file's name has the instant of the base file that it belongs to, or of the pending
+compaction whose base file it will belong to. In layout 2 it has the instant that wrote it, which
+belongs to the newest base file that was begun before that instant was completed: a compaction
+takes in what was complete when it was planned (Hudi's ``CompletionTimeQueryView``). Log files merge
+in the order in which their instants were requested, whichever was completed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
+from hoodie_ds.timeline.archive.lsm_timeline import ended
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What slices are made by.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is looked at.
+    is_committed : callable
+        Whether what was written under an instant time is part of the table.
+    """
+
+    storage: Storage
+    timeline: Timeline
+    is_committed: Callable[[str], bool]
+
+
+class Slicing(Protocol):
+    """The rule of one layout."""
+
+    def start(self, log: LogFileName, commit: Instant) -> str:
+        """Return the time by which a log file that a commit wrote to is told from older slices.
+
+        It belongs to the slice of a base file if it is not less than the base file's instant time.
+        """
+        ...
+
+    def latest(
+        self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
+    ) -> FileSlice | None:
+        """Return the latest slice of a file group.
+
+        Parameters
+        ----------
+        moment : Moment
+            The table as it is looked at.
+        group : FileGroupId
+            The file group.
+        base : BaseFile or None
+            Its newest visible base file.
+        logs : collection of LogFile
+            Its log files, visible or not.
+        """
+        ...
+
+
+class ByBaseInstant:
+    """The rule of layout 1."""
+
+    def start(self, log: LogFileName, commit: Instant) -> str:
+        """Return the instant time in the name."""
+        return padded(log.base_instant)
+
+    def latest(
+        self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
+    ) -> FileSlice | None:
+        """Return the latest slice of a file group; see `Slicing`."""
+        by_start: dict[str, list[LogFile]] = {}
+        for log in logs:
+            by_start.setdefault(log.name.base_instant, []).append(log)
+        compacting = {i.time for i in moment.timeline.pending_compactions}
+        starts = {t for t in by_start if t in compacting or moment.is_committed(t)}
+        if base is not None:
+            starts.add(base.name.instant_time)
+        slices = [
+            FileSlice(
+                group,
+                start,
+                base if base is not None and base.name.instant_time == start else None,
+                tuple(sorted(by_start.get(start, ()), key=_age)),
+            )
+            for start in sorted(starts, key=padded)
+        ]
+        if not slices:
+            return None
+        latest = slices.pop()
+        if latest.base_instant in compacting and slices:
+            # Logs named after a pending compaction still belong on top of the slice before it.
+            before = slices.pop()
+            latest = FileSlice(group, before.base_instant, before.base, before.logs + latest.logs)
+        return latest
+
+
+class ByCompletion:
+    """The rule of layout 2."""
+
+    def start(self, log: LogFileName, commit: Instant) -> str:
+        """Return the completion time of the commit."""
+        return padded(commit.ended)
+
+    def latest(
+        self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
+    ) -> FileSlice | None:
+        """Return the latest slice of a file group; see `Slicing`."""
+        visible = [log for log in logs if moment.is_committed(log.name.base_instant)]
+        if base is not None:
+            visible = [log for log in visible if self._is_above(moment, base, log)]
+        ordered = tuple(sorted(visible, key=_requested))
+        if base is None and not ordered:
+            return None
+        start = base.name.instant_time if base else ordered[0].name.base_instant
+        return FileSlice(group, start, base, ordered)
+
+    def _is_above(self, moment: Moment, base: BaseFile, log: LogFile) -> bool:
+        """Whether a log file lies on top of a base file, and not of one before it."""
+        written, start = padded(log.name.base_instant), padded(base.name.instant_time)
+        if written >= start:  # it was completed later still
+            return True
+        completed = ended(moment.storage, moment.timeline, log.name.base_instant)
+        return completed is None or padded(completed) >= start
+
+
+SLICINGS: Final[dict[int, Slicing]] = {1: ByBaseInstant(), 2: ByCompletion()}
+"""The rules, by the version of the layout."""
+
+
+def _age(log: LogFile) -> tuple[int, str]:
+    return log.name.version, log.name.write_token
+
+
+def _requested(log: LogFile) -> tuple[str, int, str]:
+    return padded(log.name.base_instant), *_age(log)

@@ -1,0 +1,170 @@
+"""The archive of layout 2: by the golden table's, and by files put as Hudi's tech spec has them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.testing.memory import MemoryStorage
+from hoodie_ds.timeline.archive.lsm_timeline import (
+    HISTORY,
+    VERSION,
+    archived_body,
+    ended,
+    lsm_files,
+)
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from tests.golden.golden_tables import unzip_table
+
+T = [f"2025010{day}000000000" for day in range(10)]
+C = [f"2025010{day}120000000" for day in range(10)]
+BODY = CommitMetadata(operation_type="UPSERT").to_bytes()
+
+
+def put_file(storage: Storage, name: str, *days: int, body: bytes | None = BODY) -> str:
+    rows = pa.table(
+        {
+            "instantTime": [T[day] for day in days],
+            "completionTime": pa.array([C[day] if day != 9 else None for day in days], pa.string()),
+            "action": ["commit"] * len(days),
+            "metadata": pa.array([body] * len(days), pa.binary()),
+        }
+    )
+    sink = io.BytesIO()
+    pq.write_table(rows, sink)
+    storage.put_if_absent(f"{HISTORY}/{name}", sink.getvalue())
+    return name
+
+
+def put_manifest(storage: Storage, number: int, *names: str) -> None:
+    listed = {"files": [{"fileName": name, "fileLen": 1} for name in names]}
+    storage.put_if_absent(f"{HISTORY}/manifest_{number}", json.dumps(listed).encode())
+    storage.replace(VERSION, str(number).encode())
+
+
+def commit(day: int) -> Instant:
+    return Instant(T[day], Action.COMMIT, State.COMPLETED, layout=2, completion_time=C[day])
+
+
+@pytest.fixture
+def storage() -> Storage:
+    """Days 1 to 3 are archived, and 4 is active."""
+    storage = MemoryStorage()
+    first = put_file(storage, f"{T[1]}_{T[2]}_1.parquet", 1, 2)
+    second = put_file(storage, f"{T[3]}_{T[3]}_0.parquet", 3)
+    put_file(storage, f"{T[1]}_{T[1]}_0.parquet", 5)  # merged into the first, which is no more
+    put_manifest(storage, 7, first, second)
+    storage.put_if_absent(f".hoodie/timeline/{T[4]}_{C[4]}.commit", BODY)
+    return storage
+
+
+def test_the_newest_manifest_tells_the_files(storage: Storage) -> None:
+    assert lsm_files(storage) == (f"{T[1]}_{T[2]}_1.parquet", f"{T[3]}_{T[3]}_0.parquet")
+    assert lsm_files(MemoryStorage()) == ()
+
+
+def test_when_an_archived_instant_ended(storage: Storage) -> None:
+    timeline = load_timeline(storage, 2)
+    found = {day: ended(storage, timeline, T[day]) for day in (1, 2, 3, 4, 5)}
+    assert found == {1: C[1], 2: C[2], 3: C[3], 4: C[4], 5: None}
+    assert ended(storage, timeline, "20250102000000001") is None
+
+
+def test_an_upgraded_archive_is_in_no_order() -> None:
+    """Its file's name begins with the times of its first and last row, whichever is greater."""
+    storage = MemoryStorage()
+    put_manifest(storage, 1, put_file(storage, f"{T[3]}_{T[2]}_0.parquet", 3, 9, 1, 2))
+    storage.put_if_absent(f".hoodie/timeline/{T[9][:-1]}1_{C[9]}.commit", BODY)
+    timeline = load_timeline(storage, 2)
+    assert [ended(storage, timeline, T[day]) for day in (1, 2, 3, 8)] == [C[1], C[2], C[3], None]
+    assert ended(storage, timeline, T[9]) == T[9]  # it was archived without one
+
+
+def test_a_file_that_was_merged_since_tells_nothing(storage: Storage) -> None:
+    timeline = load_timeline(storage, 2)
+    storage.delete(f"{HISTORY}/{T[1]}_{T[2]}_1.parquet")
+    assert ended(storage, timeline, T[2]) is None
+    assert archived_body(storage, commit(2)) is None
+
+
+def test_a_commit_that_is_archived_while_it_is_read(storage: Storage) -> None:
+    assert read_commit(storage, commit(2)).operation_type == "UPSERT"
+    with pytest.raises(TimelineError, match="is gone"):
+        read_commit(storage, commit(6))
+
+
+def test_an_instant_may_have_been_archived_without_its_body() -> None:
+    storage = MemoryStorage()
+    put_manifest(storage, 1, put_file(storage, f"{T[1]}_{T[1]}_0.parquet", 1, body=None))
+    assert archived_body(storage, commit(1)) is None
+
+
+class Archiving(LocalStorage):
+    """A storage on which an archiver puts a newer manifest and deletes the old one."""
+
+    def read(self, path: str) -> bytes:
+        content = super().read(path)
+        if path == VERSION and content == b"1":
+            put_manifest(self, 2)
+            self.delete(f"{HISTORY}/manifest_1")
+        return content
+
+
+def test_a_manifest_that_goes_while_it_is_read_for(tmp_path: Path) -> None:
+    storage = Archiving(str(tmp_path))
+    put_manifest(storage, 1)
+    assert lsm_files(storage) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("_version_", b"one"),
+        ("_version_", b""),
+        ("_version_", b"8"),
+        ("manifest_7", b"{"),
+        ("manifest_7", b"[]"),
+        ("manifest_7", b'{"files": [{}]}'),
+        ("manifest_7", b'{"files": [{"fileName": "../hoodie.properties"}]}'),
+        ("manifest_7", b"[" * 100_000),
+    ],
+)
+def test_damage_is_named(storage: Storage, path: str, content: bytes) -> None:
+    storage.replace(f"{HISTORY}/{path}", content)
+    with pytest.raises(CorruptFileError, match=f"{path} does not tell the files"):
+        lsm_files(storage)
+
+
+def test_a_damaged_file_is_named(storage: Storage) -> None:
+    storage.replace(f"{HISTORY}/{T[3]}_{T[3]}_0.parquet", b"PAR1")
+    with pytest.raises(CorruptFileError, match=f"{T[3]}_0.parquet"):
+        archived_body(storage, commit(3))
+
+
+def test_the_archive_that_hudi_wrote(tmp_path: Path) -> None:
+    """What its newest manifest names, each with a commit of rows: by pyarrow, not by our reader."""
+    path = unzip_table("v9_cow_archived", tmp_path)
+    history = path / ".hoodie" / "timeline" / "history"
+    manifest = json.loads((history / f"manifest_{(history / '_version_').read_text()}").read_text())
+    rows = pa.concat_tables([pq.read_table(history / f["fileName"]) for f in manifest["files"]])
+    commits = [row for row in rows.to_pylist() if row["action"] == "commit"]
+    assert commits
+    storage = LocalStorage(str(path))
+    timeline = load_timeline(storage, 2)
+    for row in commits:
+        time, end = row["instantTime"], row["completionTime"]
+        assert timeline.is_committed(time)
+        assert ended(storage, timeline, time) == end
+        instant = Instant(time, Action.COMMIT, State.COMPLETED, layout=2, completion_time=end)
+        assert read_commit(storage, instant) == CommitMetadata.from_bytes(row["metadata"], "")
+        assert read_commit(storage, instant).stats
