@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import (
     AccessDeniedError,
     AlreadyExistsError,
@@ -39,11 +40,9 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.hoodie_table import HoodieTable
 from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
-from hoodie_ds.services.archive_planner import ArchivePlan
 from hoodie_ds.services.boundary import ServiceFailure
-from hoodie_ds.services.clustering.clusterer import Clustering
-from hoodie_ds.services.compaction.compactor import Compaction
 from hoodie_ds.services.losses import Loss, Undoing
+from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
 from hoodie_ds.services.savepoint import Savepoint
 from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.timeline.clean_metadata import CleanerPlan
@@ -65,8 +64,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
-    "ArchivePlan",
     "CleanerPlan",
+    "Cleaning",
     "Clustering",
     "ClusteringConflictError",
     "ClusteringPlan",
@@ -94,7 +93,9 @@ __all__ = [
     "ReplayMismatchError",
     "Savepoint",
     "SchemaError",
+    "Service",
     "ServiceFailure",
+    "ServiceResult",
     "ServicesResult",
     "StorageError",
     "TableNotFoundError",
@@ -104,6 +105,7 @@ __all__ = [
     "UnavailableError",
     "Undoing",
     "UnsupportedTableError",
+    "Work",
     "WriteConflictError",
     "WriteResult",
     "__version__",

@@ -29,6 +29,7 @@ from hoodie_ds.reader.snapshot import Snapshot
 from hoodie_ds.record.merge.merge_hook import MergeHook
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.results import Cleaning, ServiceResult
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult
@@ -37,7 +38,6 @@ from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table_services import TableServices
-from hoodie_ds.timeline.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 
@@ -199,7 +199,7 @@ class HoodieTable(TableServices):
 
     def clean(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
-    ) -> CleanerPlan | None:
+    ) -> ServiceResult[Cleaning]:
         """Delete old files that nobody needs any more, by the options ``hoodie.clean.*``.
 
         A clean that another process has begun is finished first.
@@ -213,8 +213,8 @@ class HoodieTable(TableServices):
 
         Returns
         -------
-        CleanerPlan or None
-            What was deleted, or would be; None if there is nothing.
+        ServiceResult of Cleaning
+            What was deleted, or would be; empty and false if there was nothing.
 
         Raises
         ------

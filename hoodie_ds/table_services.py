@@ -6,15 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from hoodie_ds.arguments import Moment, instant_time, text
-from hoodie_ds.services.archive_planner import ArchivePlan
 from hoodie_ds.services.archiving import archive
-from hoodie_ds.services.clustering.clusterer import Clusterer, Clustering
-from hoodie_ds.services.compaction.compactor import Compaction, Compactor
+from hoodie_ds.services.clustering.clusterer import Clusterer
+from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.losses import Undoing
 from hoodie_ds.services.restore import restore_by_hand
+from hoodie_ds.services.results import Clustering, Compaction, ServiceResult
 from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
+from hoodie_ds.timeline.instant import Instant
 
 
 class TableServices(ABC):
@@ -64,7 +65,7 @@ class TableServices(ABC):
         *,
         dry: bool = False,
         only_if_due: bool = False,
-    ) -> tuple[Compaction, ...]:
+    ) -> ServiceResult[Compaction]:
         """Merge log files into base files (merge-on-read); the rows stay as they are.
 
         Compactions that were planned before, by whichever engine, are carried out first. Writers
@@ -82,8 +83,8 @@ class TableServices(ABC):
 
         Returns
         -------
-        tuple of Compaction
-            What was done, or would be.
+        ServiceResult of Compaction
+            What was done, or would be; empty and false if there was nothing to do.
 
         Raises
         ------
@@ -96,7 +97,7 @@ class TableServices(ABC):
 
     def cluster(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
-    ) -> tuple[Clustering, ...]:
+    ) -> ServiceResult[Clustering]:
         """Rewrite small file groups into larger ones, sorted by option; the rows stay as they are.
 
         Clusterings that were planned before, by whichever engine, are carried out first. Writers
@@ -111,8 +112,8 @@ class TableServices(ABC):
 
         Returns
         -------
-        tuple of Clustering
-            What was done, or would be.
+        ServiceResult of Clustering
+            What was done, or would be; empty and false if there was nothing to do.
 
         Raises
         ------
@@ -151,7 +152,7 @@ class TableServices(ABC):
 
     def archive(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
-    ) -> ArchivePlan:
+    ) -> ServiceResult[Instant]:
         """Move the oldest instants off the active timeline into Hudi's archive, if it is too long.
 
         The options ``hoodie.keep.max.commits`` and ``hoodie.keep.min.commits`` say how many may be
@@ -166,8 +167,8 @@ class TableServices(ABC):
 
         Returns
         -------
-        ArchivePlan
-            The instants that were archived, or would be.
+        ServiceResult of Instant
+            The instants that were archived, or would be; empty and false if there were none.
 
         Raises
         ------

@@ -20,6 +20,7 @@ class Service(str, Enum):
 
     COMPACTION = "compaction"
     COMPACTION_PLAN = "plan of a compaction"
+    CLUSTERING = "clustering"
     CLEAN = "clean"
     ARCHIVE = "archive"
 
@@ -38,9 +39,9 @@ class ServiceSwitches:
         What a job of its own does for the table.
     """
 
-    of_streams: frozenset[Service] = frozenset(Service)
+    of_streams: frozenset[Service] = frozenset(Service) - {Service.CLUSTERING}
     of_writes: frozenset[Service] = frozenset()
-    of_jobs: frozenset[Service] = frozenset(Service)
+    of_jobs: frozenset[Service] = frozenset(Service) - {Service.CLUSTERING}
 
     @classmethod
     def of(cls, given: GivenOptions) -> ServiceSwitches:

@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import NotFoundError
-from hoodie_ds.services.archive_planner import ArchivePlan, is_archiving_due, plan_archive
+from hoodie_ds.services.archive_planner import is_archiving_due, plan_archive
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.past import newest_archived
+from hoodie_ds.services.results import ServiceResult, Work, counted, tell
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.archive.archived_timeline import put_archive_file
@@ -39,7 +41,9 @@ _COMPLETES_AS: Final = {
 }
 
 
-def archive(context: ServiceContext, *, dry: bool = False, most: int | None = None) -> ArchivePlan:
+def archive(
+    context: ServiceContext, *, dry: bool = False, most: int | None = None
+) -> ServiceResult[Instant]:
     """Archive the oldest instants, if there are too many.
 
     Parameters
@@ -53,8 +57,8 @@ def archive(context: ServiceContext, *, dry: bool = False, most: int | None = No
 
     Returns
     -------
-    ArchivePlan
-        What was archived, or would be.
+    ServiceResult of Instant
+        The instants that were archived, or would be, and the files of theirs that have left.
 
     Raises
     ------
@@ -65,23 +69,39 @@ def archive(context: ServiceContext, *, dry: bool = False, most: int | None = No
     LockTimeoutError
         Others held the table's lock all the time.
     """
-    table, options = context.open_table(), context.options.archiving
-    storage = table.storage
+    started_ms, table = context.clock.now_ms(), context.open_table()
     if dry:
-        return plan_archive(storage, context.look(table), options)
+        instants = plan_archive(
+            table.storage, context.look(table), context.options.archiving
+        ).instants
+        work = _leaving(_files(table.storage, instants)) if instants else Work()
+    else:
+        instants, work = _archive_oldest(context, table, most)
+    took_ms = context.clock.now_ms() - started_ms
+    return ServiceResult(Service.ARCHIVE, instants, work, dry, took_ms)
+
+
+def _archive_oldest(
+    context: ServiceContext, table: Table, most: int | None
+) -> tuple[tuple[Instant, ...], Work]:
+    storage, options = table.storage, context.options.archiving
     pending = context.action(table, Action.COMMIT, "ARCHIVE")
     if not is_archiving_due(pending.timeline, options):
-        return ArchivePlan()
+        return (), Work()
     with excluding(pending, context.clock, context.pauses) as exclusion:
         found = left_over(storage)
         timeline = exclusion.apply_pending(load_timeline(storage))
         refuse_restore(storage.root, timeline)
         check_unchanged(table)
         plan = plan_archive(storage, timeline, options)
-        plan = _without_busy(table, timeline, ArchivePlan(plan.instants[:most]), found)
-        for start in range(0, len(plan.instants), _AT_ONCE):
-            _archive(context, table, plan.instants[start : start + _AT_ONCE])
-        return plan
+        instants = _without_busy(table, timeline, plan.instants[:most], found)
+        work = Work()
+        for start in range(0, len(instants), _AT_ONCE):
+            work += _archive(context, table, instants[start : start + _AT_ONCE])
+    if instants:
+        times = f"of {counted(len(instants), 'instant')} up to {instants[-1].time}"
+        tell(storage.root, Service.ARCHIVE, times, work)
+    return instants, work
 
 
 def archive_if_due(context: ServiceContext, timeline: Timeline, most: int | None = None) -> None:
@@ -137,23 +157,26 @@ def _folder(table: Table) -> str:
 
 
 def _without_busy(
-    table: Table, timeline: Timeline, plan: ArchivePlan, found: Mapping[str, frozenset[str]]
-) -> ArchivePlan:
+    table: Table,
+    timeline: Timeline,
+    instants: tuple[Instant, ...],
+    found: Mapping[str, frozenset[str]],
+) -> tuple[Instant, ...]:
     """Delete what late tasks of the instants have left, which would count once they are archived.
 
     An instant whose folder stays has a task at work; it stays too, with all later ones.
     """
-    times = {instant.time for instant in plan.instants}
+    times = {instant.time for instant in instants}
     left = {time: paths for time, paths in found.items() if time in times}
     if not left:
-        return plan
+        return instants
     sweep(table, timeline, left)
     busy = [time for time in left_over(table.storage) if time in times]
     end = min(busy, default="")
-    return ArchivePlan(tuple(i for i in plan.instants if not end or i.time < end))
+    return tuple(i for i in instants if not end or i.time < end)
 
 
-def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...]) -> None:
+def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...]) -> Work:
     storage = table.storage
     files = _files(storage, instants)
     entries = _entries(table, instants, files)
@@ -170,6 +193,12 @@ def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...
     for step in steps:
         if step.state is State.COMPLETED:
             storage.delete(instant_path(step))
+    return _leaving(files)
+
+
+def _leaving(files: Mapping[str, Mapping[Instant, FileStatus]]) -> Work:
+    sizes = [status.size for steps in files.values() for status in steps.values()]
+    return Work(files_deleted=len(sizes), bytes_deleted=sum(sizes))
 
 
 def _files(storage: Storage, instants: Iterable[Instant]) -> dict[str, dict[Instant, FileStatus]]:

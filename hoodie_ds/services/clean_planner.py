@@ -77,7 +77,8 @@ def plan_clean(
     if not files:
         return None
     extra = {SAVEPOINTS_KEY: ",".join(planner.savepoints)} if planner.savepoints else {}
-    return CleanerPlan(options.policy.value, earliest, newest.time, files, extra)
+    sizes = planner.sizes_of(files)
+    return CleanerPlan(options.policy.value, earliest, newest.time, files, extra, sizes)
 
 
 def earliest_to_retain(
@@ -234,6 +235,17 @@ class _Planner:
         found = {partition: self._superseded(partition, files) for partition, files in listed}
         return {partition: names for partition, names in found.items() if names}
 
+    def sizes_of(self, files: Mapping[str, Iterable[str]]) -> dict[str, int]:
+        """Sizes of files that `files` has returned, by path."""
+        named = ((partition, name) for partition, names in files.items() for name in names)
+        paths = (in_partition(partition, name) for partition, name in named)
+        return {path: self._sizes[path] for path in paths}
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        """Sizes of the files that were looked at, by path."""
+        return {}
+
     @cached_property
     def savepoints(self) -> tuple[str, ...]:
         """Times of the savepoints."""
@@ -288,6 +300,7 @@ class _Planner:
         for status in files:
             file = _file(status.path.rpartition("/")[2])
             if file is not None and self._is_visible(file, status.path):
+                self._sizes[status.path] = status.size
                 groups.setdefault(file.file_id, []).append(file)
         names: list[str] = []
         for file_id, found in sorted(groups.items()):

@@ -10,15 +10,18 @@ gone counts as deleted, and no name of a data file comes again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.services.clean_planner import commits_since_last, plan_clean
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.results import Cleaning, ServiceResult, Work, tell
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.clean_metadata import CleanerPlan, read_plan
@@ -34,7 +37,7 @@ _FEW: Final = 8
 
 def clean(
     context: ServiceContext, *, dry: bool = False, most: int | None = None
-) -> CleanerPlan | None:
+) -> ServiceResult[Cleaning]:
     """Delete the files that nobody needs any more.
 
     Parameters
@@ -48,8 +51,8 @@ def clean(
 
     Returns
     -------
-    CleanerPlan or None
-        What was deleted, or would be; None if there was nothing new.
+    ServiceResult of Cleaning
+        What was deleted, or would be; the cleans that others had planned come first.
 
     Raises
     ------
@@ -60,10 +63,28 @@ def clean(
     LockTimeoutError
         Others held the table's lock all the time.
     """
-    table = context.open_table()
-    if dry:
-        return _plan(context, table, load_timeline(table.storage))
-    finish_cleans(table, context.clock, most)
+    started_ms, table = context.clock.now_ms(), context.open_table()
+    done = _would_clean(context, table) if dry else _clean(context, table, most)
+    took_ms = context.clock.now_ms() - started_ms
+    work = sum((work for _, work in done), Work())
+    return ServiceResult(Service.CLEAN, tuple(one for one, _ in done), work, dry, took_ms)
+
+
+def _would_clean(context: ServiceContext, table: Table) -> list[tuple[Cleaning, Work]]:
+    timeline = load_timeline(table.storage)
+    found = []
+    for instant in pending_cleans(timeline):
+        with suppress(NotFoundError):  # another process completed and archived it
+            plan = read_plan(table.storage, instant)
+            found.append((Cleaning(instant.time, plan), _deleted(plan.paths, _sizes(table, plan))))
+    new = None if found else _plan(context, table, timeline)
+    if new is not None:
+        found.append((Cleaning(None, new), _deleted(new.paths, new.sizes)))
+    return found
+
+
+def _clean(context: ServiceContext, table: Table, most: int | None) -> list[tuple[Cleaning, Work]]:
+    done = finish_cleans(table, context.clock, most)
     planned: CleanerPlan | None = None
 
     def plan(timeline: Timeline, _: str) -> bytes | None:
@@ -73,8 +94,7 @@ def clean(
 
     context.schedule(context.action(table, Action.CLEAN, "CLEAN"), plan)
     # Also one that another process has planned meanwhile; it is what is due.
-    finish_cleans(table, context.clock, most)
-    return planned
+    return done + finish_cleans(table, context.clock, most, planned)
 
 
 def is_clean_due(context: ServiceContext, timeline: Timeline) -> bool:
@@ -96,7 +116,9 @@ def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
     return tuple(i for i in timeline.pending if i.action is Action.CLEAN)
 
 
-def finish_cleans(table: Table, clock: Clock, most: int | None = None) -> None:
+def finish_cleans(
+    table: Table, clock: Clock, most: int | None = None, known: CleanerPlan | None = None
+) -> list[tuple[Cleaning, Work]]:
     """Execute the cleans that are pending, also those of other engines.
 
     Parameters
@@ -107,6 +129,13 @@ def finish_cleans(table: Table, clock: Clock, most: int | None = None) -> None:
         Measures how long it takes.
     most : int, optional
         See `clean`.
+    known : CleanerPlan, optional
+        A plan of this process, which has the sizes of its files.
+
+    Returns
+    -------
+    list of tuple of Cleaning and Work
+        What was executed, and what it has deleted now.
 
     Raises
     ------
@@ -115,10 +144,14 @@ def finish_cleans(table: Table, clock: Clock, most: int | None = None) -> None:
     CorruptFileError
         A plan cannot be read.
     """
-    timeline = load_timeline(table.storage)
+    timeline, done = load_timeline(table.storage), []
     for instant in pending_cleans(timeline):
         refuse_restore(table.storage.root, timeline)
-        _execute(table.storage, timeline, instant, clock, most)
+        executed = _execute(table, timeline, instant, clock, most, known)
+        if executed is not None:
+            tell(table.storage.root, Service.CLEAN, instant.time, executed[1])
+            done.append(executed)
+    return done
 
 
 def _plan(context: ServiceContext, table: Table, timeline: Timeline) -> CleanerPlan | None:
@@ -126,30 +159,41 @@ def _plan(context: ServiceContext, table: Table, timeline: Timeline) -> CleanerP
 
 
 def _execute(
-    storage: Storage, timeline: Timeline, instant: Instant, clock: Clock, most: int | None
-) -> None:
-    started_ms = clock.now_ms()
+    table: Table,
+    timeline: Timeline,
+    instant: Instant,
+    clock: Clock,
+    most: int | None,
+    known: CleanerPlan | None,
+) -> tuple[Cleaning, Work] | None:
+    """Execute a plan; None if nothing of it is left."""
+    storage, started_ms = table.storage, clock.now_ms()
     path = instant_path(instant.at(State.REQUESTED))
     try:
         plan = read_plan(storage, instant)
     except NotFoundError:
         # Another process completed the clean, and archived it, while this one put the state after.
         storage.delete(instant_path(instant.at(State.INFLIGHT)))
-        return
+        return None
     if any(restore.time > instant.time for restore in timeline.restores):
         # What was superseded when it was planned may be the newest again.
         storage.delete(instant_path(instant.at(State.INFLIGHT)))
         storage.delete(path)
-        return
+        return None
     _put_again(storage, instant.at(State.INFLIGHT), b"")
     paths: Sequence[str] = plan.paths
-    if most is not None and len(paths) > most:
-        paths = _still_there(storage, plan)
-    _delete_all(storage, paths[:most])
-    if most is not None and len(paths) > most:
-        return  # whoever comes next goes on
-    taken_ms = max(0, clock.now_ms() - started_ms)
-    _put_again(storage, instant.at(State.COMPLETED), plan.done(instant.time, taken_ms))
+    is_long = most is not None and len(paths) > most
+    is_known = known is not None and known.files == plan.files and not is_long
+    sizes = known.sizes if known is not None and is_known else _sizes(table, plan)
+    if is_long:
+        paths = [path for path in paths if path in sizes]
+    now = paths[:most]
+    _delete_all(storage, now)
+    executed = Cleaning(instant.time, plan), _deleted(now, sizes)
+    if len(now) == len(paths):  # else whoever comes next goes on
+        taken_ms = max(0, clock.now_ms() - started_ms)
+        _put_again(storage, instant.at(State.COMPLETED), plan.done(instant.time, taken_ms))
+    return executed
 
 
 def _delete_all(storage: Storage, paths: Sequence[str]) -> None:
@@ -162,10 +206,15 @@ def _delete_all(storage: Storage, paths: Sequence[str]) -> None:
             pass
 
 
-def _still_there(storage: Storage, plan: CleanerPlan) -> list[str]:
-    """Files of a plan that an earlier part of its execution has not deleted."""
-    there = {status.path for partition in plan.files for status in storage.list(partition)}
-    return [path for path in plan.paths if path in there]
+def _sizes(table: Table, plan: CleanerPlan) -> dict[str, int]:
+    """Sizes of what is still there in the partitions of a plan, by path."""
+    listed = (table.storage.list(partition) for partition in plan.files)
+    return {status.path: status.size for status in chain.from_iterable(listed)}
+
+
+def _deleted(paths: Sequence[str], sizes: Mapping[str, int]) -> Work:
+    there = [sizes[path] for path in paths if path in sizes]
+    return Work(files_deleted=len(there), bytes_deleted=sum(there))
 
 
 def _put_again(storage: Storage, instant: Instant, body: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.timeline import read_commit
@@ -28,6 +29,8 @@ class Loss:
     returning : int
         How many file groups it had put others in place of, or deleted with their partition: their
         rows are back afterwards.
+    bytes : int
+        Size of the files that its commit names.
     """
 
     time: str
@@ -36,6 +39,7 @@ class Loss:
     files: int = 0
     rows: int = 0
     returning: int = 0
+    bytes: int = 0
 
     @classmethod
     def of(cls, storage: Storage, instant: Instant) -> Loss:
@@ -53,12 +57,19 @@ class Loss:
         changes = (s.num_inserts + s.num_update_writes + s.num_deletes for s in commit.stats)
         rows = 0 if commit.is_rewrite else sum(changes)
         back = 0 if commit.is_rewrite else sum(len(ids) for ids in commit.replaced.values())
-        return cls(instant.time, instant.action.value, done, len(commit.stats), rows, back)
+        size = sum(stat.file_size_bytes for stat in commit.stats)
+        files = len(commit.stats)
+        return cls(instant.time, instant.action.value, done, files, rows, back, size)
+
+    def __str__(self) -> str:
+        if not self.completed:
+            return f"{self.time} {self.action}, pending"
+        return f"{self.time} {self.action}, {_told(self)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Undoing:
-    """What a rollback or a restore takes off a table.
+    """What a rollback or a restore takes off a table; false if that is nothing.
 
     Parameters
     ----------
@@ -70,6 +81,25 @@ class Undoing:
 
     target: str
     losses: tuple[Loss, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.losses)
+
+    def __repr__(self) -> str:
+        return f"<Undoing: {self}>"
+
+    def __str__(self) -> str:
+        target = f"back to {self.target}" if self.target else "back to the empty table"
+        if not self.losses:
+            return f"{target}, nothing to do"
+        if len(self.losses) == 1:
+            return f"{target}, without {self.losses[0]}"
+        return f"{target}, without {counted(len(self.losses), 'instant')}, {_told(self)}"
+
+    @property
+    def bytes(self) -> int:
+        """Size of those files."""
+        return sum(loss.bytes for loss in self.losses)
 
     @property
     def files(self) -> int:
@@ -85,3 +115,10 @@ class Undoing:
     def returning(self) -> int:
         """File groups that completed instants that go had replaced, or deleted."""
         return sum(loss.returning for loss in self.losses)
+
+
+def _told(lost: Loss | Undoing) -> str:
+    """Say what goes and what comes back."""
+    files = f"{counted(lost.files, 'file')} ({size_text(lost.bytes)})"
+    back = f", {counted(lost.returning, 'file group')} back" if lost.returning else ""
+    return f"{files} and {counted(lost.rows, 'row')} lost{back}"

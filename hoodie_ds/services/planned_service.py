@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar, Final, Generic, TypeVar
 
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import (
     AlreadyExistsError,
     CorruptFileError,
@@ -31,6 +32,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.context import ServiceContext, unless_changed
+from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.table.table_schema import table_schema
@@ -49,6 +51,7 @@ from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, finish, sum_up
 
 PlanT = TypeVar("PlanT")
+T = TypeVar("T")
 
 PlanMaker = Callable[[Timeline, str], PlanT | None]
 """Takes the timeline and the instant time of a plan; returns the plan, None if nothing is due."""
@@ -85,8 +88,8 @@ class PlannedService(ABC, Generic[PlanT]):
 
     context: ServiceContext
 
-    name: ClassVar[str]
-    """What messages call an instant of it."""
+    service: ClassVar[Service]
+    """As which it is told of."""
     action: ClassVar[Action]
     operation_type: ClassVar[str]
     """Hudi's name of what is done, such as ``COMPACT``."""
@@ -124,6 +127,10 @@ class PlannedService(ABC, Generic[PlanT]):
         That is so as well if a result does not hold all that is committed by now.
         """
 
+    @abstractmethod
+    def new_files(self, plan: PlanT) -> int:
+        """Return about how many base files come of a plan."""
+
     def is_open(self, timeline: Timeline, instant: Instant) -> bool:
         """Whether an instant is still to be carried out, as far as the timeline tells."""
         return timeline.is_pending(instant.time)
@@ -159,6 +166,28 @@ class PlannedService(ABC, Generic[PlanT]):
             done.append((instant.time, plan))
             self.carry_out(instant, plan)
         return done
+
+    def told(
+        self, tell_of: Callable[[str | None, PlanT], T], make: PlanMaker[PlanT], dry: bool
+    ) -> ServiceResult[T]:
+        """Carry out all, and tell what was done.
+
+        Parameters
+        ----------
+        tell_of : callable
+            Takes the time of an instant and its plan; returns what the result is to hold of it.
+        make, dry
+            See `carry_out_all`.
+        """
+        started_ms = self.context.clock.now_ms()
+        done = self.carry_out_all(make, dry)
+        work = Work(sum(self.new_files(plan) for _, plan in done) if dry else 0)
+        action = Action.COMMIT if self.action is Action.COMPACTION else self.action
+        for time, _ in () if dry else done:
+            work += work_of(self.storage, str(time), action)
+        took_ms = self.context.clock.now_ms() - started_ms
+        told = tuple(tell_of(time, plan) for time, plan in done)
+        return ServiceResult(self.service, told, work, dry, took_ms)
 
     def preview_by(self, make: PlanMaker[PlanT]) -> PlanT | None:
         """Return the plan that `schedule_by` would make; changes nothing.
@@ -227,7 +256,7 @@ class PlannedService(ABC, Generic[PlanT]):
             if self.complete(instant, plan):
                 return
         raise WriteConflictError(
-            f"{self.storage.root}: others change the file groups of {self.name} {instant.time} "
+            f"{self.storage.root}: others change the file groups of {self._named(instant)} "
             "while they are rewritten; run it again"
         )
 
@@ -315,6 +344,8 @@ class PlannedService(ABC, Generic[PlanT]):
             return None
         finish(self.storage, instant, manifest)
         sum_up(self.storage, load_timeline(self.storage))
+        written = Work.of_files(status.stat for status in found.statuses)
+        tell(self.storage.root, self.service, instant.time, written)
         return True
 
     def _check_not_undone(self, timeline: Timeline, instant: Instant) -> None:
@@ -322,10 +353,13 @@ class PlannedService(ABC, Generic[PlanT]):
         is_open = self.is_open(timeline, instant) and self._is_requested(instant)
         if not is_open or is_undone(self.storage, timeline, instant.time):
             raise TimelineError(
-                f"{self.storage.root}: {self.name} {instant.time} was rolled back or cancelled, or "
+                f"{self.storage.root}: {self._named(instant)} was rolled back or cancelled, or "
                 "completed and archived, while it was carried out here; nothing is left to be done "
                 "of it"
             )
+
+    def _named(self, instant: Instant) -> str:
+        return f"{self.service.value} {instant.time}"
 
     def _is_requested(self, instant: Instant) -> bool:
         with suppress(NotFoundError):

@@ -6,6 +6,7 @@ and gives up; whoever comes next goes on with a restore that was killed.
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from hoodie_ds.errors import TimelineError
@@ -24,6 +25,8 @@ from hoodie_ds.transaction.restore import finish_restore, request_of
 from hoodie_ds.transaction.rollback import finish_rollback
 
 _LENGTHS: Final = (14, 17)
+
+_log = logging.getLogger("hoodie_ds")
 
 
 def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> Undoing:
@@ -55,6 +58,7 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     for restore in begun:
         undoing = _pending(storage, restore)
         finish_restore(table, restore, context.clock)
+        _log.info("%s: restored %s", storage.root, undoing)
         if undoing.target == to:
             return undoing
     if dry:
@@ -77,6 +81,7 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     timeline = context.decide(table, Action.RESTORE, decide)
     for restore in timeline.pending_restores:
         finish_restore(table, restore, context.clock)
+    _log.info("%s: restored %s", storage.root, found[0])
     return found[0]
 
 

@@ -6,6 +6,7 @@ that stands in the middle of its commit finds it there, and looks again at what 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 
@@ -26,6 +27,8 @@ from hoodie_ds.transaction.failed_write import files_of_completed, is_named_afte
 from hoodie_ds.transaction.heartbeat import living
 
 _BEFORE_ALL: Final = "0" * 17
+
+_log = logging.getLogger("hoodie_ds")
 
 
 def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = False) -> Undoing:
@@ -69,6 +72,7 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
         return Decided(Outcome.TAKE_BACK, instant, plan, carried)
 
     context.decide(table, Action.ROLLBACK, decide)
+    _log.info("%s: rolled %s", table.storage.root, found[0])
     return found[0]
 
 

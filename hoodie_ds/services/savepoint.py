@@ -6,12 +6,15 @@ of the log: a clean that was planned meanwhile is planned anew, with the savepoi
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from itertools import chain
 
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.archiving import archive_left_behind
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
+from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -20,8 +23,10 @@ from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes, savepointe
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 
+_log = logging.getLogger("hoodie_ds")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Savepoint:
     """A commit that is kept.
 
@@ -31,10 +36,19 @@ class Savepoint:
         Its instant time.
     files : tuple of str
         Paths of the base and log files of its latest slices.
+    bytes : int
+        Size of the files.
     """
 
     time: str
     files: tuple[str, ...]
+    bytes: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Savepoint {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.time}: {counted(len(self.files), 'file')} ({size_text(self.bytes)})"
 
 
 def make_savepoint(
@@ -71,7 +85,8 @@ def make_savepoint(
     def plan(timeline: Timeline) -> Savepoint:
         commit = _commit(storage, timeline, time)
         check_files_are_kept(table, timeline, commit, f"a savepoint at {commit}")
-        return Savepoint(commit, tuple(_files(storage, timeline, commit)))
+        sizes = _files(storage, timeline, commit)
+        return Savepoint(commit, tuple(sorted(sizes)), sum(sizes.values()))
 
     if dry:
         return plan(context.look(table))
@@ -90,6 +105,7 @@ def make_savepoint(
         return Decided(Outcome.SCHEDULE, instant.at(State.INFLIGHT), body)
 
     context.decide(table, Action.SAVEPOINT, decide)
+    _log.info("%s: savepoint %s", storage.root, found[0])
     return found[0]
 
 
@@ -129,6 +145,7 @@ def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -
         return Decided(Outcome.ROLL_BACK, Instant(time, Action.SAVEPOINT, State.INFLIGHT))
 
     context.decide(table, Action.SAVEPOINT, decide)
+    _log.info("%s: savepoint deleted, %s", table.storage.root, found[0])
     return found[0]
 
 
@@ -143,7 +160,10 @@ def _known(storage: Storage, timeline: Timeline, time: str) -> Savepoint:
     if known[time].state is not State.COMPLETED:
         return Savepoint(time, ())
     path = instant_path(known[time])
-    return Savepoint(time, tuple(sorted(savepointed_files(storage.read(path), path))))
+    files = savepointed_files(storage.read(path), path)
+    listed = (storage.list(partition) for partition in {file.rpartition("/")[0] for file in files})
+    sizes = {status.path: status.size for status in chain.from_iterable(listed)}
+    return Savepoint(time, tuple(sorted(files)), sum(sizes.get(file, 0) for file in files))
 
 
 def _commit(storage: Storage, timeline: Timeline, time: str | None) -> str:
@@ -162,11 +182,11 @@ def _commit(storage: Storage, timeline: Timeline, time: str | None) -> str:
     return time
 
 
-def _files(storage: Storage, timeline: Timeline, time: str) -> list[str]:
-    """Paths of the files of the latest slices at a time."""
+def _files(storage: Storage, timeline: Timeline, time: str) -> dict[str, int]:
+    """Sizes of the files of the latest slices at a time, by path."""
     view = FileSystemView(storage, timeline_at(timeline, time), verify=False)
-    found = []
+    found: dict[str, int] = {}
     for slice_ in view.slices_among(view.data_files()):
-        found += [slice_.base.path] if slice_.base is not None else []
-        found += [in_partition(log.partition_path, log.file_name) for log in slice_.logs]
-    return sorted(found)
+        found |= {} if slice_.base is None else {slice_.base.path: slice_.base.size}
+        found |= {in_partition(log.partition_path, log.file_name): log.size for log in slice_.logs}
+    return found

@@ -107,7 +107,7 @@ METADATA_SCHEMA: Final[dict[str, Any]] = {
 """Schema of a completed ``<time>.clean``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CleanerPlan:
     """What a clean deletes (Hudi's ``HoodieCleanerPlan``).
 
@@ -123,6 +123,8 @@ class CleanerPlan:
         Names of the files to delete, by partition path.
     extra : mapping of str to str
         Extra metadata.
+    sizes : mapping of str to int
+        Sizes of the files by path, where the planner has seen them; no part of the plan on storage.
     """
 
     policy: str
@@ -130,6 +132,11 @@ class CleanerPlan:
     last_completed: str
     files: Mapping[str, tuple[str, ...]]
     extra: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        numbers = f"{len(self.paths)} files in {len(self.files)} partitions"
+        return f"<CleanerPlan: {numbers}, {self.policy}>"
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class ClusteringGroup:
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ClusteringPlan:
     """What a clustering is to do (Hudi's ``HoodieClusteringPlan``).
 
@@ -86,6 +86,10 @@ class ClusteringPlan:
     strategy_class: str = STRATEGY_CLASS
     strategy_params: Mapping[str, str] = field(default_factory=dict)
     missing_partitions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        slices = sum(len(group.slices) for group in self.groups)
+        return f"<ClusteringPlan: {slices} file groups in {len(self.groups)} groups>"
 
     def to_bytes(self, root: str) -> bytes:
         """Return the requested file's content.

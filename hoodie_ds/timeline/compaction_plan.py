@@ -101,7 +101,7 @@ class CompactionOperation:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CompactionPlan:
     """What a compaction is to do (Hudi's ``HoodieCompactionPlan``).
 
@@ -115,6 +115,10 @@ class CompactionPlan:
 
     operations: tuple[CompactionOperation, ...] = ()
     missing_partitions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        logs = sum(len(one.log_files) for one in self.operations)
+        return f"<CompactionPlan: {len(self.operations)} file groups, {logs} log files>"
 
     def to_bytes(self) -> bytes:
         """Return the requested file's content."""

@@ -108,9 +108,9 @@ def test_a_batch_goes_on_beside_a_clean_that_left_it_what_it_needs(
     table.upsert(1, 2, 3)
     late, batch = table.begin()
     cleaned = table.by_hand.clean()
-    assert (cleaned is None) is (kind == "MERGE_ON_READ")
+    assert bool(cleaned) is (kind != "MERGE_ON_READ")
     message = _write(batch)
-    assert table.by_hand.clean() is None  # beside the open instant
+    assert not table.by_hand.clean()  # beside the open instant
     late.commit([message])
     assert found(table.by_hand) == [("a", "x", 9, 9.0), ("b", "x", 9, 9.0)]
 
@@ -121,7 +121,7 @@ def test_a_batch_goes_on_beside_a_clean_of_what_it_saw_superseded() -> None:
     table.upsert(1, 2)
     late, batch = table.begin()
     table.by_hand.upsert(trips(("c", "y", 1, 1.0)))
-    assert table.by_hand.clean() is not None
+    assert table.by_hand.clean()
     rows = trips(("d", "z", 1, 1.0))
     late.commit([write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)])
     of_x = [("a", "x", 2, 2.0), ("b", "x", 2, 2.0)]
@@ -136,7 +136,7 @@ def test_an_open_instant_keeps_what_its_writer_may_look_at(policy: str) -> None:
     message = _write(batch)
     table.upsert(3, 4, 5)
     cleaned = table.by_hand.clean()
-    assert (cleaned is None) is (policy == "commits")
+    assert bool(cleaned) is (policy != "commits")
     second = {s.stat.prev_commit for s in message.statuses if s.stat.prev_commit != "null"}
     listed = [path for path in table.storage.files if path.endswith(".parquet")]
     assert second
@@ -169,7 +169,7 @@ def test_a_file_that_no_clean_took_is_missed_beside_one() -> None:
     table.upsert(1, 2, 3)
 
     def between() -> None:
-        assert table.by_hand.clean() is not None
+        assert table.by_hand.clean()
         bases = [path for path in table.storage.files if path.endswith(".parquet")]
         table.storage.delete(max(bases, key=lambda path: path.rpartition("_")[2]))
 
@@ -183,7 +183,7 @@ def test_a_reader_within_the_retention_goes_on() -> None:
 
     def between() -> None:
         table.upsert(5)
-        assert table.by_hand.clean() is not None
+        assert table.by_hand.clean()
 
     assert _read(table, between) == 2
     assert table.by_hand.read().num_rows == 2
@@ -195,8 +195,7 @@ def test_the_table_is_read_and_replaced_file_groups_go(kind: str) -> None:
     table.upsert(1)
     table.by_hand.overwrite(_ROWS[2])
     table.upsert(3)
-    plan = table.by_hand.clean()
-    assert plan is not None
+    (plan,) = (one.plan for one in table.by_hand.clean())
     assert not set(plan.paths) & set(table.storage.files)
     assert found(table.by_hand) == [("a", "x", 3, 3.0), ("b", "x", 3, 3.0)]
     table.upsert(4)
@@ -215,8 +214,7 @@ def _requests_of_a_clean(partitions: int, commits: int) -> tuple[int, int]:
     table.by_hand.upsert(trips(("a", "p00", 98, 0.0)))
     table.by_hand.upsert(trips(("a", "p00", 99, 0.0)))
     asked = FaultyStorage(table.storage)
-    plan = HoodieTable("/t", table.given, storage=asked).clean()
-    assert plan is not None
+    (plan,) = (one.plan for one in HoodieTable("/t", table.given, storage=asked).clean())
     return len(asked.recorder.operations), len(plan.paths)
 
 

@@ -208,8 +208,8 @@ def test_nothing_to_do_is_nothing_done() -> None:
     before = dict(place.storage.files)
     few = {f"{PLAN}single.group.clustering.enabled": "false"}
     for options in (few, None):
-        assert place.table.cluster(options) == ()
-        assert place.table.cluster(options, dry=True) == ()
+        assert not place.table.cluster(options)
+        assert not place.table.cluster(options, dry=True)
         assert dict(place.storage.files) == before
     assert [len(one.plan.groups) for one in place.table.cluster(EACH)] == [1]
 
@@ -221,7 +221,7 @@ def test_a_file_group_with_log_files_is_rewritten_alone_once() -> None:
         place.clock.advance(10)
     (done,) = place.table.cluster()
     assert [len(group.slices) for group in done.plan.groups] == [1]
-    assert place.table.cluster() == ()
+    assert not place.table.cluster()
     assert place.rows() == [("a", "x", 2, 1.0)]
 
 

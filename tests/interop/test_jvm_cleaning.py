@@ -101,9 +101,8 @@ def test_each_cleans_on_where_the_other_ended(jvm_hudi: JvmHudi, tmp_path: Path,
     table = _Table(tmp_path / "t", kind, jvm_hudi)
     for _ in range(4):
         table.upsert()
-    cleaned = table.ours.clean()
-    assert cleaned is not None
-    assert not any((table.path / path).exists() for path in cleaned.paths)
+    (cleaned,) = table.ours.clean()
+    assert not any((table.path / path).exists() for path in cleaned.plan.paths)
     table.agree()
 
     before, left = table.cleans, table.base_files
@@ -116,7 +115,7 @@ def test_each_cleans_on_where_the_other_ended(jvm_hudi: JvmHudi, tmp_path: Path,
     before = table.cleans
     table.upsert()
     table.upsert()
-    assert table.ours.clean() is not None
+    assert table.ours.clean()
     assert len(table.cleans) == len(before) + 1
     groups = {(path.parent, path.name.split("_")[0]) for path in table.base_files}
     assert len(table.base_files) <= 2 * len(groups)  # what is new, and what readers began with

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Final
 
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import NotFoundError, UnsupportedTableError
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.clustering.executor import ClusteringExecutor, read_result
 from hoodie_ds.services.clustering.inputs import PlanInputs
 from hoodie_ds.services.clustering.planner import ClusteringPlanner, check_no_buckets
 from hoodie_ds.services.planned_service import PlannedService, Rewritten
+from hoodie_ds.services.results import Clustering, ServiceResult
 from hoodie_ds.services.rewriting import delete_uncounted
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.clustering_plan import CLUSTER, ClusteringPlan
@@ -27,30 +28,14 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline
 _BUCKETS: Final = "ConsistentBucket"
 
 
-@dataclass(frozen=True, slots=True)
-class Clustering:
-    """A clustering that was carried out, or would be.
-
-    Parameters
-    ----------
-    instant_time : str or None
-        Its instant; None if it is not planned yet.
-    plan : ClusteringPlan
-        What it rewrites.
-    """
-
-    instant_time: str | None
-    plan: ClusteringPlan
-
-
 class Clusterer(PlannedService[ClusteringPlan]):
     """Clusters one table."""
 
-    name: ClassVar[str] = "clustering"
+    service: ClassVar[Service] = Service.CLUSTERING
     action: ClassVar[Action] = Action.REPLACE_COMMIT
     operation_type: ClassVar[str] = CLUSTER
 
-    def cluster(self, dry: bool = False) -> tuple[Clustering, ...]:
+    def cluster(self, dry: bool = False) -> ServiceResult[Clustering]:
         """Carry out what is planned, and then what there is to plan.
 
         Parameters
@@ -63,7 +48,7 @@ class Clusterer(PlannedService[ClusteringPlan]):
         HoodieError
             See `run` and `schedule`.
         """
-        return tuple(Clustering(*found) for found in self.carry_out_all(self._plan, dry))
+        return self.told(Clustering, self._plan, dry)
 
     def schedule(self) -> Clustering | None:
         """Plan a clustering, if there is anything to cluster.
@@ -118,6 +103,10 @@ class Clusterer(PlannedService[ClusteringPlan]):
         replacing = (instant for instant in timeline.pending if instant.action is self.action)
         found = ((instant, self._plan_of(instant)) for instant in replacing)
         return ((instant, plan) for instant, plan in found if plan is not None)
+
+    def new_files(self, plan: ClusteringPlan) -> int:
+        """Return about how many base files come of a plan."""
+        return sum(group.num_output_groups for group in plan.groups)
 
     def encoded(self, plan: ClusteringPlan) -> bytes:
         """Return the content of the requested file."""

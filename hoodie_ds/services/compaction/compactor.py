@@ -6,11 +6,11 @@ It is complete only with all that was committed to its file slices before the pl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
 
 from hoodie_ds.config.enums import TableType
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.compaction.executor import CompactionExecutor
@@ -18,6 +18,7 @@ from hoodie_ds.services.compaction.planned_slices import PlannedSlices
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.compaction.result import checked_results
 from hoodie_ds.services.planned_service import PlannedService, Rewritten
+from hoodie_ds.services.results import Compaction, ServiceResult
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.compaction_plan import CompactionPlan
@@ -26,26 +27,10 @@ from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """A compaction that was carried out, or would be.
-
-    Parameters
-    ----------
-    instant_time : str or None
-        Its instant; None if it is not planned yet.
-    plan : CompactionPlan
-        What it merges.
-    """
-
-    instant_time: str | None
-    plan: CompactionPlan
-
-
 class Compactor(PlannedService[CompactionPlan]):
     """Compacts one table."""
 
-    name: ClassVar[str] = "compaction"
+    service: ClassVar[Service] = Service.COMPACTION
     action: ClassVar[Action] = Action.COMPACTION
     operation_type: ClassVar[str] = "COMPACT"
 
@@ -69,7 +54,7 @@ class Compactor(PlannedService[CompactionPlan]):
         merger_of(table.properties, self.context.options.merge_hook)
         return table
 
-    def compact(self, dry: bool = False, only_if_due: bool = False) -> tuple[Compaction, ...]:
+    def compact(self, dry: bool = False, only_if_due: bool = False) -> ServiceResult[Compaction]:
         """Carry out what is planned, and then what there is to plan.
 
         Parameters
@@ -84,8 +69,7 @@ class Compactor(PlannedService[CompactionPlan]):
         HoodieError
             See `run` and `schedule`.
         """
-        done = self.carry_out_all(partial(self._plan, only_if_due), dry)
-        return tuple(Compaction(*found) for found in done)
+        return self.told(Compaction, partial(self._plan, only_if_due), dry)
 
     def preview(self, only_if_due: bool = False) -> CompactionPlan | None:
         """Return the plan that `schedule` would make; changes nothing.
@@ -145,6 +129,10 @@ class Compactor(PlannedService[CompactionPlan]):
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, CompactionPlan]]:
         """Iterate over the compactions that wait on a timeline."""
         return ((instant, self.plan_of(instant)) for instant in timeline.pending_compactions)
+
+    def new_files(self, plan: CompactionPlan) -> int:
+        """Return about how many base files come of a plan."""
+        return len(plan.operations)
 
     def encoded(self, plan: CompactionPlan) -> bytes:
         """Return the content of the requested file."""

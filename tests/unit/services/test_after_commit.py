@@ -46,6 +46,7 @@ def test_one_service_that_fails_keeps_no_other_from_its_turn() -> None:
     # A compaction that is done makes room for the next plan; what a clean leaves may be archived.
     assert [service for service, _ in seen] == [
         Service.COMPACTION,
+        Service.CLUSTERING,
         Service.CLEAN,
         Service.ARCHIVE,
     ]

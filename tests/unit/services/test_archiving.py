@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
@@ -14,7 +15,6 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
 from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.reader.snapshot import Snapshot
-from hoodie_ds.services.archive_planner import ArchivePlan
 from hoodie_ds.services.archiving import archive, archive_if_due
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import FileStatus, Storage
@@ -89,10 +89,10 @@ def _steps(storage: MemoryStorage) -> set[Instant]:
 def test_the_oldest_instants_are_in_the_archive_then_and_the_rows_are_the_same(kind: str) -> None:
     storage, table = _table(kind)
     rows, times = found(table), [instant.time for instant in table.timeline.commits]
-    plan = table.archive()
-    assert [i.time for i in plan.instants] == times[:4]
+    done = table.archive()
+    assert [i.time for i in done] == times[:4]
     assert [i.time for i in table.timeline.commits] == times[4:]
-    assert archived_instants(storage, _ARCHIVE) == plan.instants
+    assert archived_instants(storage, _ARCHIVE) == done.done
     assert not [step for step in _steps(storage) if step.time in times[:4]]
     assert found(table) == rows
     table.upsert(trips(("b", "x", 9, 1.0)))
@@ -103,16 +103,20 @@ def test_the_oldest_instants_are_in_the_archive_then_and_the_rows_are_the_same(k
 def test_dry_changes_nothing_and_says_what_would_be_archived() -> None:
     storage, table = _table()
     before = dict(storage.files)
-    plan = table.archive(dry=True)
+    would = table.archive(dry=True)
     assert dict(storage.files) == before
-    assert table.archive() == plan
-    assert len(plan.instants) == 4
+    assert would.work.files_deleted > 0
+    assert table.archive() == replace(would, dry=False)
+    assert len(would) == 4
+    gone = before.keys() - storage.files.keys()
+    assert would.work.files_deleted == len(gone)
+    assert would.work.bytes_deleted == sum(len(before[path]) for path in gone)
 
 
 def test_where_nothing_is_due_nothing_is_written() -> None:
     storage, table = _table(commits=4)
     before = dict(storage.files)
-    assert table.archive() == ArchivePlan()
+    assert not table.archive()
     archive_if_due(_context(storage), load_timeline(storage))
     assert dict(storage.files) == before
 
@@ -219,7 +223,7 @@ def test_what_a_late_task_left_is_deleted_before_its_commit_is_archived() -> Non
     storage.put_if_absent(marker_path(time, late, "CREATE"), b"late")
     storage.put_if_absent(late, data)
     assert found(table) == rows
-    assert len(table.archive().instants) == 4
+    assert len(table.archive()) == 4
     assert late not in storage.files
     assert found(table) == rows
 
@@ -233,8 +237,8 @@ def test_an_instant_with_a_task_at_work_is_not_archived() -> None:
     again = _Interrupted(
         storage, temp_folder(times[2]), lambda: storage.replace(f"{path}.2", b"late")
     )
-    plan = archive(_context(again))
-    assert [i.time for i in plan.instants] == times[:2]
+    done = archive(_context(again))
+    assert [i.time for i in done] == times[:2]
 
 
 def test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count() -> None:
@@ -248,8 +252,8 @@ def test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count() -
         storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), inflight)
         table.upsert(trips(("a", "x", 10 + number, 1.0)))  # which rolls it back
     rows, rollbacks = found(table), table.timeline.rollbacks
-    plan = table.archive()
-    assert [i for i in plan.instants if i.action is Action.ROLLBACK] == list(rollbacks[:4])
+    done = table.archive()
+    assert [i for i in done if i.action is Action.ROLLBACK] == list(rollbacks[:4])
     for number in range(4):
         table.upsert(trips(("a", "x", 20 + number, 1.0)))
     table.archive()
@@ -269,7 +273,7 @@ def test_a_rollback_without_a_plan_leaves_no_mark() -> None:
     for number in range(5):
         rollback = Instant(f"2025010100000000{number}", Action.ROLLBACK, State.COMPLETED)
         storage.put_if_absent(instant_path(rollback), b"")
-    assert len(table.archive().instants) == 3
+    assert len(table.archive()) == 3
     assert not storage.list(".hoodie/.locks/undone")
 
 
@@ -350,7 +354,7 @@ def test_a_savepoint_without_archived_neighbours_leaves_its_commit() -> None:
     times = [instant.time for instant in table.timeline.commits]
     for archived in (False, True):
         if archived:
-            assert len(table.archive().instants) == 4
+            assert len(table.archive()) == 4
             times = times[4:]
         table.savepoint(times[1])
         table.delete_savepoint(times[1])

@@ -13,6 +13,7 @@ from hoodie_ds.environment import RandomIds
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.cleaning import clean, finish_cleans, is_clean_due
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.results import Work
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage
 from hoodie_ds.timeline.clean_metadata import CleanMetadata
@@ -45,11 +46,16 @@ def _cleans(storage: Storage, state: State = State.COMPLETED) -> list[Instant]:
 
 def test_a_clean_is_planned_executed_and_recorded() -> None:
     cleaned = _table()
-    plan = clean(_context(cleaned.storage))
-    assert plan is not None
+    sizes = {path: len(data) for path, data in cleaned.storage.files.items()}
+    result = clean(_context(cleaned.storage))
+    ((plan,), (time,)) = (one.plan for one in result), result.times
     assert set(plan.paths) == _GOING
+    assert result.work == Work(
+        files_deleted=len(_GOING), bytes_deleted=sum(sizes[path] for path in _GOING)
+    )
     assert cleaned.left == {base(4), base(5)}
     (done,) = _cleans(cleaned.storage)
+    assert done.time == time
     files = cleaned.storage.files
     assert files[instant_path(done.at(State.REQUESTED))] == plan.to_bytes(cleaned.storage.root)
     assert files[instant_path(done.at(State.INFLIGHT))] == b""
@@ -61,13 +67,13 @@ def test_a_clean_is_planned_executed_and_recorded() -> None:
 def test_a_dry_run_and_a_clean_of_nothing_change_nothing() -> None:
     cleaned = _table()
     before = cleaned.storage.files
-    plan = clean(_context(cleaned.storage), dry=True)
-    assert plan is not None
-    assert set(plan.paths) == _GOING
+    (would,) = result = clean(_context(cleaned.storage), dry=True)
+    assert set(would.plan.paths) == _GOING
+    assert (would.instant_time, result.times) == (None, ())
     assert cleaned.storage.files == before
-    clean(_context(cleaned.storage))
+    assert clean(_context(cleaned.storage)).work == result.work
     before = cleaned.storage.files
-    assert clean(_context(cleaned.storage)) is None
+    assert not clean(_context(cleaned.storage))
     assert cleaned.storage.files == before
 
 
@@ -101,13 +107,17 @@ def test_a_pending_clean_is_finished_before_the_next_is_planned() -> None:
     assert plan is not None
     cleaned.put(6, Action.CLEAN, body=plan.to_bytes("file:/where/hudi/saw/it"))
     cleaned.storage.delete(base(1))  # by a process that ended then
+    would = clean(_context(cleaned.storage), dry=True)
+    assert [(one.instant_time, one.plan.files) for one in would] == [(day(6), plan.files)]
+    assert would.work.files_deleted == 2
     cleaned.commit(7, base(7))
-    again = clean(_context(cleaned.storage))
-    assert again is not None
-    assert again.paths == (base(4),)
+    first, second = result = clean(_context(cleaned.storage))
+    assert (first.instant_time, first.plan.files) == (day(6), plan.files)
+    assert second.plan.paths == (base(4),)
+    assert result.work.files_deleted == 3
     assert cleaned.left == {base(5), base(7)}
-    first, second = _cleans(cleaned.storage)
-    assert first.time == day(6) < second.time
+    done = [instant.time for instant in _cleans(cleaned.storage)]
+    assert done == [day(6), second.instant_time] == sorted(done)
 
 
 def test_two_processes_may_finish_the_same_clean() -> None:
@@ -143,13 +153,15 @@ def test_a_plan_that_another_process_brings_is_finished_in_place_of_ours() -> No
             assert plan is not None
             cleaned.put(6, Action.CLEAN, body=plan.to_bytes("/t"))
 
-    assert clean(_context(FaultyStorage(inner, before_each=meanwhile))) is None
+    (done,) = clean(_context(FaultyStorage(inner, before_each=meanwhile)))
+    assert done.instant_time == day(6)
     assert cleaned.left == {base(4), base(5)}
     assert [instant.time for instant in _cleans(inner)] == [day(6)]
 
 
 def test_what_is_left_of_an_archived_clean_goes() -> None:
     cleaned = _table().put(6, Action.CLEAN, State.INFLIGHT)
+    assert [one.instant_time for one in clean(_context(cleaned.storage), dry=True)] == [None]
     finish_cleans(cleaned.table, _CLOCK)
     assert not load_timeline(cleaned.storage).pending
     assert _cleans(cleaned.storage) == []

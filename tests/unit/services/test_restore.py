@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,7 @@ def test_a_dry_restore_changes_nothing() -> None:
     times, before = _times(place), place.storage.files
     planned = place.table.restore(times[0], dry=True)
     assert place.storage.files == before
-    assert planned.losses[0] == Loss(times[3], "deltacommit", True, 2, 2)
+    assert replace(planned.losses[0], bytes=0) == Loss(times[3], "deltacommit", True, 2, 2)
     assert place.table.restore(times[0]) == planned
 
 
@@ -430,9 +431,7 @@ def test_files_of_groups_whose_replacement_is_archived_are_not_missed() -> None:
     rows = place.rows()
     table.upsert(BATCHES[3])
     retained = {"hoodie.clean.commits.retained": "1"}
-    cleaned = table.clean(retained)
-    assert cleaned is not None
-    assert cleaned.paths
+    assert table.clean(retained).work.files_deleted
     table.archive({**retained, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"})
     assert not load_timeline(place.storage).replace_commits
     lost = table.rollback()

@@ -14,7 +14,7 @@ from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import HEARTBEATS, PINNED_TIMELINES, TEMP, instant_path
 from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, planned_files
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.exclusive_commit import finish
 from hoodie_ds.transaction.failed_write import files_of_completed
@@ -47,9 +47,11 @@ def test_the_rows_are_as_before_the_write(kind: str) -> None:
     before, files = place.rows(), _data(place.storage)
     place.table.upsert(TWO)
     first, second = _times(place)
+    commit = read_commit(place.storage, load_timeline(place.storage).commits[-1])
     undone = place.table.rollback()
-    assert undone == Undoing(first, (Loss(second, _action(kind), True, 2, 3),))
-    assert (undone.files, undone.rows) == (2, 3)
+    size = sum(stat.file_size_bytes for stat in commit.stats)
+    assert undone == Undoing(first, (Loss(second, _action(kind), True, 2, 3, 0, size),))
+    assert (undone.files, undone.rows, undone.bytes) == (2, 3, size)
     assert place.rows() == before
     assert _times(place) == [first]
     timeline = load_timeline(place.storage)

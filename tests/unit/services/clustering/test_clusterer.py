@@ -238,4 +238,4 @@ def test_a_replacement_without_a_plan_is_no_clustering(requested: bytes | None) 
     start.put_if_absent(instant_path(later), b"")
     if requested is not None:
         start.put_if_absent(instant_path(later.at(State.REQUESTED)), requested)
-    assert clusterer(start, COW, "b").cluster(dry=True) == (planned,)
+    assert clusterer(start, COW, "b").cluster(dry=True).done == (planned,)

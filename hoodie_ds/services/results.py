@@ -1,0 +1,261 @@
+"""What a call of a table service did, as its caller and the log are told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar, overload
+
+from hoodie_ds.config.service_switches import Service
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.clean_metadata import CleanerPlan
+from hoodie_ds.timeline.clustering_plan import ClusteringPlan
+from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.timeline import read_commit
+
+T_co = TypeVar("T_co", covariant=True)
+
+_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+_UNIT: Final = 1024
+_NAMED: Final = 3
+"""Instant times that a text lists; of more the first and the last are told."""
+
+_log = logging.getLogger("hoodie_ds")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a table service wrote and deleted.
+
+    Parameters
+    ----------
+    files_written, bytes_written : int
+        New data files.
+    rows_written : int
+        Rows in them; of base files all that they hold.
+    files_deleted, bytes_deleted : int
+        Files that are gone; those that others had deleted before are not counted.
+    """
+
+    files_written: int = 0
+    bytes_written: int = 0
+    rows_written: int = 0
+    files_deleted: int = 0
+    bytes_deleted: int = 0
+
+    @classmethod
+    def of_files(cls, stats: Iterable[WriteStat]) -> Work:
+        """Return what a commit has written, by its write stats."""
+        work = cls()
+        for stat in stats:
+            work += cls(1, stat.file_size_bytes, stat.num_writes)
+        return work
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.files_written + other.files_written,
+            self.bytes_written + other.bytes_written,
+            self.rows_written + other.rows_written,
+            self.files_deleted + other.files_deleted,
+            self.bytes_deleted + other.bytes_deleted,
+        )
+
+    def __str__(self) -> str:
+        written = f"{counted(self.files_written, 'file')} written"
+        if self.bytes_written:
+            rows = counted(self.rows_written, "row")
+            written += f" ({size_text(self.bytes_written)}, {rows})"
+        deleted = f"{counted(self.files_deleted, 'file')} deleted"
+        if self.bytes_deleted:
+            deleted += f" ({size_text(self.bytes_deleted)})"
+        both = ((written, self.files_written), (deleted, self.files_deleted))
+        said = [text for text, files in both if files]
+        return ", ".join(said) or "no files"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Compaction:
+    """A compaction that was carried out, or would be.
+
+    Parameters
+    ----------
+    instant_time : str or None
+        Its instant; None if it is not planned yet.
+    plan : CompactionPlan
+        What it merges.
+    """
+
+    instant_time: str | None
+    plan: CompactionPlan
+
+    def __repr__(self) -> str:
+        logs = sum(len(one.log_files) for one in self.plan.operations)
+        groups = counted(len(self.plan.operations), "file group")
+        return f"<Compaction {_time(self)}: {groups}, {counted(logs, 'log file')}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Clustering:
+    """A clustering that was carried out, or would be.
+
+    Parameters
+    ----------
+    instant_time : str or None
+        Its instant; None if it is not planned yet.
+    plan : ClusteringPlan
+        What it rewrites.
+    """
+
+    instant_time: str | None
+    plan: ClusteringPlan
+
+    def __repr__(self) -> str:
+        groups = sum(len(group.slices) for group in self.plan.groups)
+        together = counted(len(self.plan.groups), "group")
+        return f"<Clustering {_time(self)}: {counted(groups, 'file group')} in {together}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cleaning:
+    """A clean that was carried out, or would be.
+
+    Parameters
+    ----------
+    instant_time : str or None
+        Its instant; None if it is not planned yet.
+    plan : CleanerPlan
+        What it deletes.
+    """
+
+    instant_time: str | None
+    plan: CleanerPlan
+
+    def __repr__(self) -> str:
+        partitions = counted(len(self.plan.files), "partition")
+        files = counted(len(self.plan.paths), "file")
+        return f"<Cleaning {_time(self)}: {files} in {partitions}, {self.plan.policy}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ServiceResult(Sequence[T_co]):
+    """What a call of a table service did, or would do: a sequence, empty if there was nothing.
+
+    So it is false where there was nothing to do, and its text says so.
+
+    Parameters
+    ----------
+    service : Service
+        Which it was.
+    done : tuple
+        What was carried out: a `Compaction`, `Clustering` or `Cleaning` for each of their instants,
+        those included that others had planned; of archiving each archived `Instant`.
+    work : Work
+        Files, bytes and rows of all of them; of a dry call as far as the plans tell.
+    dry : bool
+        Whether nothing was changed.
+    duration_ms : int
+        Milliseconds that it took.
+    """
+
+    service: Service
+    done: tuple[T_co, ...] = ()
+    work: Work = Work()
+    dry: bool = False
+    duration_ms: int = 0
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T_co]: ...
+
+    def __getitem__(self, index: int | slice) -> T_co | Sequence[T_co]:
+        return self.done[index]
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """Instant times of what was carried out; what a dry call would plan has none yet."""
+        return tuple(time for time in map(_instant_time, self.done) if time is not None)
+
+    def __repr__(self) -> str:
+        return f"<ServiceResult: {self}>"
+
+    def __str__(self) -> str:
+        what = f"{'dry ' if self.dry else ''}{self.service.value}"
+        if not self.done:
+            return f"{what}, nothing to do"
+        times = list(self.times) + ["new"] * (len(self.done) - len(self.times))
+        if len(times) > _NAMED:
+            times = [f"of {counted(len(times), 'instant')}, {times[0]} to {times[-1]}"]
+        return f"{what} {' '.join(times)}, {self.work}, {self.duration_ms} ms"
+
+
+def work_of(storage: Storage, time: str, action: Action) -> Work:
+    """Return what the completed instant of a service has written, whoever completed it.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    time : str
+        Its time.
+    action : Action
+        As what it is complete.
+
+    Raises
+    ------
+    CorruptFileError
+        Its completed file is damaged.
+    """
+    try:
+        return Work.of_files(read_commit(storage, Instant(time, action, State.COMPLETED)).stats)
+    except TimelineError:  # a restore took it back since
+        return Work()
+
+
+def tell(root: str, service: Service, time: str, work: Work) -> None:
+    """Log that a service has carried out an instant.
+
+    Parameters
+    ----------
+    root : str
+        The table's base path.
+    service : Service
+        Which it is.
+    time : str
+        The instant's time.
+    work : Work
+        What it did.
+    """
+    _log.info("%s: %s %s: %s", root, service.value, time, work)
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes as people write it, such as ``1.5 MB``."""
+    number, unit = float(size), 0
+    while number >= _UNIT and unit < len(_UNITS) - 1:
+        number, unit = number / _UNIT, unit + 1
+    return f"{number:,.1f} {_UNITS[unit]}" if unit else counted(size, "byte")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things, such as ``2 files``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _instant_time(done: object) -> str | None:
+    if isinstance(done, Instant):
+        return done.time
+    assert isinstance(done, (Compaction, Clustering, Cleaning)), done
+    return done.instant_time
+
+
+def _time(one: Compaction | Clustering | Cleaning) -> str:
+    return one.instant_time or "not planned yet"
