@@ -52,6 +52,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return scheduler
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Do on one thread what is given to several, in the same order in each run."""
+    from hoodie_ds.testing import one_thread
+
+    with one_thread():
+        yield
+
+
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3Server]:
     """An S3 server on loopback; skips where it is not installed."""

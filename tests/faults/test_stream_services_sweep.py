@@ -63,4 +63,4 @@ def test_a_batch_with_its_services_killed_anywhere(batches: int, kind: str) -> N
 
     tried = sweep(start, scenario, check)
     assert tried > 100
-    tally("crash points", tried)
+    tally("crash points, batches with services", tried)

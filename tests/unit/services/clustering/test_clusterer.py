@@ -21,7 +21,8 @@ from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.resolution import resolve_instant
-from tests.faults.clusterings import TABLES, clusterer, table
+from tests.faults.rewriting import CLUSTERED as TABLES
+from tests.faults.rewriting import clusterer, table
 from tests.faults.stream import Step, found, run
 from tests.tables import trips
 

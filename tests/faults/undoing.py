@@ -1,4 +1,4 @@
-"""Savepoints, rollbacks and restores by hand: killed at every operation, beside readers, writers.
+"""Savepoints, rollbacks and restores by hand: killed, and beside readers and writers.
 
 A reader sees the table as it was after one commit or another. What was begun is finished by the
 next write, and the stream's batches make of it what they always make.
@@ -6,43 +6,27 @@ next write, and the stream's batches make of it what they always make.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
-
-import pytest
+from functools import partial
+from typing import Final, cast
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.restore import restore_by_hand
 from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import (
-    CRASHES,
-    ERRORS,
-    Actor,
-    FaultyStorage,
-    Kind,
-    MemoryStorage,
-    Phase,
-    SimClock,
-    SimIds,
-    explore,
-    one_thread,
-    schedules,
-    sweep,
-)
+from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock, SimIds
 from hoodie_ds.timeline.timeline import load_timeline
-from tests.faults.pairs import DEAD_MS, MODE, READER, TURN, WRITER, Impatient
+from tests.faults.pairs import DEAD_MS, READER, SEVERAL, TURN, WRITER, Impatient
+from tests.faults.services import Beside, context
 from tests.faults.stream import assert_well
 from tests.integration.test_numbered_writes import numbered
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
-from tests.tally import tally
 
 BATCHES = (
     trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)),
@@ -62,18 +46,12 @@ STAYING = {"savepoint": 3, "deletion of a savepoint": 3, "rollback": 2, "restore
 """The last batch that is left."""
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
-
-
 @dataclass
-class Place:
-    """A table with four batches, and what it reads as after each of them."""
+class KilledUndoing:
+    """A table with four batches, what it reads as after each, and what undoes some of them."""
 
-    kind: str
     act: str
+    kind: str
     states: list[list[Row]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -109,22 +87,6 @@ class Place:
         assert_well(left, self.opts, settled=self.kind == "COPY_ON_WRITE")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("act", ACTS)
-def test_the_process_may_end_at_every_operation(act: str, kind: str) -> None:
-    place = Place(kind, act)
-    tally("crash points", sweep(place.start, place.play, place.check, CRASHES))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("act", ACTS)
-def test_every_operation_may_fail(act: str, kind: str) -> None:
-    place = Place(kind, act)
-    tally("failed operations", sweep(place.start, place.play, place.check, ERRORS))
-
-
 RESTORING = (
     Phase("begin"),
     TURN,
@@ -142,86 +104,104 @@ ROLLING_BACK = (
     Phase("leave", Kind.DELETE, ("*.inflight",)),
 )
 ACTORS = {"restore": RESTORING, "rollback": ROLLING_BACK}
-
-
 MINE = trips(("e", "x", 9, 9.0))
 
 
-def _several(place: Place, clock: SimClock, act: str) -> list[Actor]:
-    """What undoes and what writes, each of which knows of others."""
-    options = {**place.opts, MODE: "OPTIMISTIC_CONCURRENCY_CONTROL", "path": "/t"}
-    parsed = WriteOptions.parse(options)
+class _BesideUndoing:
+    """What undoes, and another process."""
 
-    def undo(storage: FaultyStorage, wait: Callable[[], None]) -> None:
-        context = ServiceContext(parsed, storage, clock, SimIds("a"), Impatient(clock, wait))
-        if act == "restore":
-            restore_by_hand(context, place.times[1])
+    def __init__(self, act: str, kind: str) -> None:
+        self.act, self.place = act, KilledUndoing(act, kind)
+        self.before, self.after = self.place.states[3], self.place.states[STAYING[act]]
+        self.clock = SimClock()
+
+    def fresh(self) -> MemoryStorage:
+        """The table before."""
+        self.clock = SimClock()
+        return MemoryStorage(self.place.start.root, self.place.start.files, self.clock)
+
+
+class BesideWriter(_BesideUndoing):
+    """Beside a writer, each of which knows of others."""
+
+    @property
+    def actors(self) -> tuple[Actor, Actor]:
+        """What undoes is `a`."""
+        return Actor("a", self._undo, ACTORS[self.act]), Actor("b", self._write, WRITER)
+
+    def _undo(self, storage: FaultyStorage, wait: Callable[[], None]) -> None:
+        options = {**self.place.opts, **SEVERAL}
+        where = context(storage, options, "a", self.clock, Impatient(self.clock, wait))
+        if self.act == "restore":
+            restore_by_hand(where, self.place.times[1])
         else:
-            roll_back_by_hand(context, None)
+            roll_back_by_hand(where, None)
 
-    def write(storage: FaultyStorage, wait: Callable[[], None]) -> None:
-        pauses = Impatient(clock, wait)
-        writer = Coordinator(parsed, storage, clock, SimIds("b"), pauses)
+    def _write(self, storage: FaultyStorage, wait: Callable[[], None]) -> None:
+        parsed = WriteOptions.parse({**self.place.opts, **SEVERAL, "path": "/t"})
+        pauses = Impatient(self.clock, wait)
+        writer = Coordinator(parsed, cast(Storage, storage), self.clock, SimIds("b"), pauses)
         batch = writer.begin(MINE.schema)
         message = write_task(batch, TaskId(), None, MINE.to_batches(), sole_writer=True)
         writer.commit([message])
 
-    return [Actor("a", undo, ACTORS[act]), Actor("b", write, WRITER)]
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("act", ACTORS)
-def test_every_schedule_beside_a_writer(act: str, kind: str) -> None:
-    place = Place(kind, act)
-    clock = place.clock
-    new = [("e", "x", 9, 9.0)]
-
-    def check(left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
+    def check(self, left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
+        """What the writer had committed by then is undone too, or alone."""
         undone, written = (error is None for error in raised)
-        before, after = place.states[3], place.states[STAYING[act]]
+        new = [("e", "x", 9, 9.0)]
         if not undone:
-            allowed = [before + new * written]
+            allowed = [self.before + new * written]
         elif not written:
-            allowed = [after]
-        else:  # what the writer had committed by then is undone too, or alone
-            allowed = [after + new, after if act == "restore" else before]
-        assert found(place.table(left)) in map(sorted, allowed)
-        assert_well(left, place.opts)
-        clock.advance(DEAD_MS)
-        place.table(left, "next").upsert(BATCHES[0], numbered(0))
-        assert found(place.table(left)) in map(sorted, allowed)
+            allowed = [self.after]
+        else:
+            allowed = [self.after + new, self.after if self.act == "restore" else self.before]
+        assert found(self.place.table(left)) in map(sorted, allowed)
+        assert_well(left, self.place.opts)
+        self.clock.advance(DEAD_MS)
+        self.place.table(left, "next").upsert(BATCHES[0], numbered(0))
+        assert found(self.place.table(left)) in map(sorted, allowed)
         assert load_timeline(left).pending == ()
 
-    actors = _several(place, clock, act)
-    tally("schedules, nightly", explore(place.start.copy, actors, check, schedules(*actors)))
 
+class BesideReader(_BesideUndoing):
+    """Beside a reader, who may need what is gone: it fails then, and never lies."""
 
-def _undoer(place: Place) -> Actor:
-    return Actor("a", lambda storage, wait: place.play(storage), ACTORS[place.act])
+    def __init__(self, act: str, kind: str) -> None:
+        super().__init__(act, kind)
+        self.seen: list[Row] = []
 
+    @property
+    def actors(self) -> tuple[Actor, Actor]:
+        """What undoes is `a`."""
+        undoer = Actor("a", lambda storage, wait: self.place.play(storage), ACTORS[self.act])
+        return undoer, Actor("b", self._read, READER)
 
-@pytest.mark.slow
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("act", ACTORS)
-def test_every_schedule_beside_a_reader(act: str, kind: str) -> None:
-    """A reader that planned before may need what is gone: it fails then, and never lies."""
-    place = Place(kind, act)
-    seen: list[list[Row]] = []
+    def _read(self, storage: FaultyStorage, wait: Callable[[], None]) -> None:
+        self.seen = found(self.place.table(storage))
 
-    def read(storage: FaultyStorage, wait: Callable[[], None]) -> None:
-        seen.clear()
-        seen.append(found(place.table(storage)))
-
-    def check(left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
+    def check(self, left: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
+        """The reader has seen the table as it was after a commit, or failed."""
         assert raised[0] is None
         if raised[1] is None:
-            assert seen[0] in place.states[STAYING[act] :]
+            assert self.seen in self.place.states[STAYING[self.act] :]
         else:
             assert isinstance(raised[1], HoodieError)
-        assert found(place.table(left)) == place.states[STAYING[act]]
+        assert found(self.place.table(left)) == self.after
 
-    actors = [_undoer(place), Actor("b", read, READER)]
-    tally("schedules, nightly", explore(place.start.copy, actors, check, schedules(*actors)))
+
+_SHORT: Final = dict(zip(("cow", "mor"), TYPES, strict=True))
+KILLED: Final = {
+    f"{act}, {short}": partial(KilledUndoing, act, kind)
+    for act in ACTS
+    for short, kind in _SHORT.items()
+}
+_OTHERS: Final[dict[str, type[BesideWriter | BesideReader]]] = {
+    "writer": BesideWriter,
+    "reader": BesideReader,
+}
+BESIDE: Final[dict[str, Callable[[], Beside]]] = {
+    f"{act}, {other}, {short}": partial(beside, act, kind)
+    for act in ACTORS
+    for other, beside in _OTHERS.items()
+    for short, kind in _SHORT.items()
+}

@@ -1,0 +1,110 @@
+"""A table service that ends at any operation, or is overtaken in any order, does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hoodie_ds.testing import CRASHES, ERRORS, explore, schedules, sweep, sweep_pairs
+from tests.faults import archives, cleans, rewriting, undoing
+from tests.faults.services import Beside, GoneOnWith, Killed, one_in, part_of_schedules
+from tests.tally import tally
+
+KILLED: dict[str, Callable[[], Killed]] = {
+    **rewriting.KILLED,
+    **cleans.KILLED,
+    **archives.KILLED,
+    **undoing.KILLED,
+}
+GONE_ON_WITH: dict[str, tuple[Callable[[], GoneOnWith], int]] = {
+    "compaction": (rewriting.KILLED["compaction"], 50),
+    "clustering, copy-on-write": (rewriting.KILLED["clustering, copy-on-write"], 50),
+    "clean, commits, cow": (cleans.KILLED["clean, commits, cow"], 1),
+    "clean, replaced, mor": (cleans.KILLED["clean, replaced, mor"], 1),
+}
+"""Of how many pairs of crashes one is tried."""
+BESIDE: dict[str, Callable[[], Beside]] = {
+    **rewriting.BESIDE,
+    **cleans.BESIDE,
+    **archives.BESIDE,
+    **undoing.BESIDE,
+}
+FEW = {
+    "compaction": 23,
+    "clustering, merge-on-read": 61,
+    "clean, commits, cow": 5,
+    "archiving, mor, several": 11,
+    "savepoint, mor": 11,
+    "rollback, cow": 11,
+    "restore, mor": 11,
+}
+"""Of how many crash points the quick suite tries one."""
+
+
+def _service(name: str) -> str:
+    return name.partition(",")[0]
+
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KILLED)
+def test_the_process_may_end_at_every_operation(name: str) -> None:
+    killed = KILLED[name]()
+    tally(
+        f"crash points, {_service(name)}", sweep(killed.start, killed.play, killed.check, CRASHES)
+    )
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_the_process_may_end_at_some_operations(name: str) -> None:
+    killed = KILLED[name]()
+    check = one_in(FEW[name], killed.check)
+    assert sweep(killed.start, killed.play, check, CRASHES) >= 3 * FEW[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KILLED)
+def test_every_operation_may_fail(name: str) -> None:
+    killed = KILLED[name]()
+    tally(
+        f"failed operations, {_service(name)}",
+        sweep(killed.start, killed.play, killed.check, ERRORS),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", GONE_ON_WITH)
+def test_the_process_that_goes_on_may_end_too(name: str) -> None:
+    make, every = GONE_ON_WITH[name]
+    killed = make()
+    tried = sweep_pairs(killed.start, killed.play, killed.again, killed.check_after_two, every)
+    tally("pairs of crashes of services, nightly", tried)
+    assert tried > 20
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", BESIDE)
+def test_every_schedule(name: str) -> None:
+    play = BESIDE[name]()
+    tried = explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+    tally("schedules of services, nightly", tried)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_sixth_of_all_schedules(name: str) -> None:
+    play = BESIDE[name]()
+    orders = part_of_schedules(name, play.actors, 6)
+    tally("schedules of services", explore(play.fresh, play.actors, play.check, orders))
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_some_schedules(name: str) -> None:
+    play = BESIDE[name]()
+    orders = part_of_schedules(name, play.actors, 130)
+    assert explore(play.fresh, play.actors, play.check, orders) == 7
