@@ -35,7 +35,7 @@ class ClusteringSlice:
     base_file : str
         Name of its base file; empty if it has none.
     log_files : tuple of str
-        Names of its log files, in the order in which they are merged.
+        Names of its log files, the newest first, as in Hudi's plans.
     """
 
     partition_path: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -115,16 +115,15 @@ class PartitionRollback:
 def plan_to_bytes(
     root: str, instant: Instant, partitions: Mapping[str, PartitionRollback]
 ) -> bytes:
-    """Write a rollback plan; paths in it are absolute, as Hudi's are."""
+    """Write a rollback plan; paths in it are absolute, as Hudi's are.
+
+    Another engine may carry it out. Hudi passes over the log files of a request that names files to
+    delete too, and puts its command into the slice that a request names.
+    """
     requests = [
-        {
-            "partitionPath": partition,
-            "fileId": "",
-            "latestBaseInstant": "",
-            "filesToBeDeleted": _absolute(root, found.deleted),
-            "logBlocksToBeDeleted": _sized(root, found.mixed_logs),
-        }
+        request
         for partition, found in partitions.items()
+        for request in (*_deletions(root, partition, found), *_commands(root, partition, found))
     ]
     record = {
         "instantToRollback": _info(instant),
@@ -210,6 +209,34 @@ def metadata_record(
         },
         "version": 1,
         "instantsRollback": [_info(instant)],
+    }
+
+
+def _deletions(root: str, partition: str, found: PartitionRollback) -> Iterator[dict[str, Any]]:
+    """Yield a request for each file to delete."""
+    for path in found.deleted:
+        yield _request(partition, "", "", _absolute(root, [path]), {})
+
+
+def _commands(root: str, partition: str, found: PartitionRollback) -> Iterator[dict[str, Any]]:
+    """Yield a request for each slice with blocks to hide."""
+    slices: dict[tuple[str, str], dict[str, int]] = {}
+    for path, size in (found.mixed_logs or {}).items():
+        file_id, _, rest = path.rpartition("/")[2].removeprefix(".").partition("_")
+        slices.setdefault((file_id, rest.partition(".")[0]), {})[path] = size
+    for (file_id, base_instant), logs in slices.items():
+        yield _request(partition, file_id, base_instant, [], _sized(root, logs))
+
+
+def _request(
+    partition: str, file_id: str, base_instant: str, files: list[str], logs: dict[str, int]
+) -> dict[str, Any]:
+    return {
+        "partitionPath": partition,
+        "fileId": file_id,
+        "latestBaseInstant": base_instant,
+        "filesToBeDeleted": files,
+        "logBlocksToBeDeleted": logs,
     }
 
 

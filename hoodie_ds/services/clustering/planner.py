@@ -159,7 +159,7 @@ class ClusteringPlanner:
                 slice_.group.partition_path,
                 slice_.group.file_id,
                 str(slice_.base.name) if slice_.base else "",
-                tuple(log.file_name for log in slice_.logs),
+                tuple(log.file_name for log in reversed(slice_.logs)),
             )
             for slice_ in slices
         )

@@ -138,6 +138,16 @@ def test_metrics_are_those_of_hudi() -> None:
     assert plan.groups[0].slices[0].log_files == (log.removeprefix("p/"),)
 
 
+def test_log_files_are_named_as_hudi_does_the_newest_first() -> None:
+    table = _table({"p/a-0": 10, "p/b-0": 10})
+    logs = [f".a-0_{T1}.log.{number}_0-1-1" for number in (1, 2, 10)]
+    for log in logs:
+        table.storage.put_if_absent(f"p/{log}", b"#HUDI#")
+    plan = _plan(table)
+    assert plan is not None
+    assert plan.groups[0].slices[0].log_files == tuple(reversed(logs))
+
+
 def test_what_a_service_or_a_write_is_at_work_on_is_left_out() -> None:
     table = _table({f"p/{n}-0": 10 for n in "abcd"})
     storage = table.storage
