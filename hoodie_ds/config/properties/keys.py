@@ -56,6 +56,8 @@ INDEX_TYPE: Final = "hoodie.index.type"
 NUM_BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 PARTITION_BUCKETS: Final = "hoodie.bucket.index.partition.expressions"
 HASH_FIELDS: Final = "hoodie.bucket.index.hash.field"
+KEYS_OF_BUCKETS: Final = "hoodie.datasource.write.recordkey.field"
+"""Apache Hudi compares `HASH_FIELDS` with it; without it no procedure takes a table of buckets."""
 
 COMPLEX_ENCODINGS: Final = {"FIELD_PREFIXED": True, "VALUE_ONLY": False}
 """Value of `COMPLEX_ENCODING` to whether a key of one field is ``field:value``."""

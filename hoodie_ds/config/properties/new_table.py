@@ -178,6 +178,7 @@ def _bucket_entries(options: WriteOptions) -> dict[str, str]:
         keys.INDEX_TYPE: index_type.value,
         keys.NUM_BUCKETS: str(options.num_buckets or _DEFAULT_BUCKETS),
         keys.HASH_FIELDS: ",".join(name for name in record_keys if name in hashed),
+        keys.KEYS_OF_BUCKETS: ",".join(record_keys),
         **({keys.PARTITION_BUCKETS: str(rules)} if rules else {}),
     }
 

@@ -293,6 +293,7 @@ def test_a_new_table_by_event_time() -> None:
         "hoodie.index.type": "BUCKET",
         "hoodie.bucket.index.num.buckets": "4",
         "hoodie.bucket.index.hash.field": "uuid",
+        "hoodie.datasource.write.recordkey.field": "uuid",
     }
     assert table.merge_mode is MergeMode.EVENT_TIME_ORDERING
     table.check_writable()
