@@ -30,6 +30,7 @@ from hoodie_ds.timeline.paths import HOODIE, instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from hoodie_ds.transaction.exclusive_commit import excluding
+from hoodie_ds.transaction.late_files import delete_late
 from hoodie_ds.transaction.sweep import left_over, sweep
 
 _AT_ONCE: Final = 200
@@ -95,6 +96,7 @@ def _archive_oldest(
         check_unchanged(table)
         plan = plan_archive(storage, timeline, options)
         instants = _without_busy(table, timeline, plan.instants[:most], found)
+        delete_late(table, timeline, _start_after(timeline, instants))
         work = Work()
         for start in range(0, len(instants), _AT_ONCE):
             work += _archive(context, table, instants[start : start + _AT_ONCE])
@@ -174,6 +176,14 @@ def _without_busy(
     busy = [time for time in left_over(table.storage) if time in times]
     end = min(busy, default="")
     return tuple(i for i in instants if not end or i.time < end)
+
+
+def _start_after(timeline: Timeline, instants: Iterable[Instant]) -> str:
+    """Time of the commit that begins the timeline once instants are archived."""
+    gone = {instant.time for instant in instants}
+    gone |= {savepoint.time for savepoint in timeline.savepoints}
+    staying = (instant.time for instant in timeline.commits if instant.time not in gone)
+    return next(staying, timeline.latest_time or "")
 
 
 def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...]) -> Work:

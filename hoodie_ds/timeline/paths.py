@@ -32,6 +32,7 @@ DECISIONS: Final = f"{LOCKS}/turns"
 WRITERS: Final = f"{LOCKS}/writers"
 SUMMARIES: Final = f"{LOCKS}/summaries"
 UNDONE: Final = f"{LOCKS}/undone"
+LATE: Final = f"{LOCKS}/late"
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
 _MARKER = ".marker."
@@ -111,6 +112,19 @@ def writer_folder(name: str) -> str:
 def undone_path(time: str) -> str:
     """Path of the mark that an instant was rolled back by a rollback that is archived."""
     return f"{UNDONE}/{time}"
+
+
+def late_path(time: str, digest: str) -> str:
+    """Path of a note of files that may come late under an instant that has ended.
+
+    Parameters
+    ----------
+    time : str
+        The instant's time.
+    digest : str
+        Of what the note says: there may be several of an instant.
+    """
+    return f"{LATE}/{time}_{digest}"
 
 
 def aborted_path(time: str) -> str:

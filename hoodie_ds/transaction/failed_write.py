@@ -33,6 +33,7 @@ from hoodie_ds.timeline.paths import (
 )
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.late_files import remember_late
 
 
 def is_ours(table: Table, instant: Instant) -> bool:
@@ -159,6 +160,8 @@ def delete_left(
 ) -> None:
     """Delete files that a write left, of those that its markers announce.
 
+    What comes later is to be found too: see `remember_late`.
+
     Parameters
     ----------
     storage : Storage
@@ -170,9 +173,14 @@ def delete_left(
     is_complete : bool
         Whether the instant has completed, so that others append to the slices that it began.
     """
-    for path, marker in sorted(marked.items()):
-        if _is_safe(storage, time, path, marker, is_complete=is_complete):
-            storage.delete(path)
+    safe = [
+        path
+        for path, marker in sorted(marked.items())
+        if _is_safe(storage, time, path, marker, is_complete=is_complete)
+    ]
+    remember_late(storage, time, safe)
+    for path in safe:
+        storage.delete(path)
 
 
 def _is_safe(

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import HoodieError
@@ -43,6 +44,11 @@ BATCHES = 6
 TRIES = 12
 FAULTS = (Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.LOST_ANSWER, Effect.FAILED)
 SPAN = "hoodie.streaming.batches.per.commit"
+KEPT = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.clean.commits.retained": "1",
+}
 INDEXES: tuple[dict[str, str], ...] = ({}, BLOOM, {**BLOOM, **STATE})
 
 
@@ -58,6 +64,8 @@ class Simulation:
         chosen[SPAN] = str(self.span)
         self.options = {key: value for key, value in chosen.items() if value}
         self.visible = self.model = Model()
+        self.ended_in_put = False
+        """Whether a driver that was stopped may have ended in that very put."""
         self.late: list[Callable[[], object]] = []
         self.passed: list[tuple[str, Step]] = []
 
@@ -75,8 +83,27 @@ class Simulation:
                 self._passers_by(number)
         self.late.clear()
         self._coordinator("upsert", self._process(0)).begin(trips().schema)
+        if self.ended_in_put:
+            self._archive_all()
         assert_well(self.table, self.options, settled=True)
         return self.recorder.trace_hash
+
+    def _archive_all(self) -> None:
+        """Archive all that was written, after which no file of an undone instant may be left.
+
+        Until then there may be one that came after its instant was undone, and whose writer ended
+        before it looked for that.
+        """
+        options = {**self.options, **KEPT, SPAN: "1"}
+        storage = cast(Storage, self.table)
+        table = HoodieTable(self.table.root, options, storage=storage, clock=self.clock,
+                            ids=self.ids)  # fmt: skip
+        for number in range(int(KEPT["hoodie.keep.min.commits"])):
+            step = replace(self._step(BATCHES + number), operation="upsert")
+            table.upsert(step.rows)
+            self.model = self.model.after(step)
+        table.archive()
+        assert found(self.table) == self.model.plain(), "archiving: not the model"
 
     def _step(self, number: int) -> Step:
         keys = self.draw.sample(range(10), self.draw.randint(1, 6))
@@ -234,13 +261,9 @@ class Simulation:
         before: Callable[[Operation], None] | None = None,
         stopped_at: int = 0,
     ) -> FaultyStorage:
-        """A process with a fault, but not with the end of one that was stopped in the same put.
-
-        Of a file that comes after its instant was undone, and whose writer ends before it looks
-        for that, nothing tells any more: no listing of ours shows it, but that of others may.
-        """
+        """A process, with a fault or without one."""
         faults = [self._fault()] if self.draw.random() < fault_rate else []
-        faults = [fault for fault in faults if not (stopped_at and _is_near(fault, stopped_at))]
+        self.ended_in_put |= any(stopped_at and _is_near(fault, stopped_at) for fault in faults)
         return FaultyStorage(self.table, faults, self.recorder, before)
 
     def _fault(self) -> Fault:

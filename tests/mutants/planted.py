@@ -1597,6 +1597,7 @@ COMPACTIONS = [
 
 _ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
 _ARCHIVING = "tests/unit/services/test_archiving.py"
+_LATE_FILES = "tests/unit/transaction/test_late_files.py"
 _BESIDE_ARCHIVES = "tests/integration/test_archived_commits.py"
 ARCHIVES = [
     Mutant(
@@ -1649,7 +1650,10 @@ ARCHIVES = [
     ),
     Mutant(
         "what late tasks left is archived with their commit",
-        within("archiving.archive", _without_busy=lambda table, timeline, plan, found: plan),
+        within(
+            "archiving._archive_oldest",
+            _without_busy=lambda table, timeline, instants, found: instants,
+        ),
         f"{_ARCHIVING}::test_what_a_late_task_left_is_deleted_before_its_commit_is_archived",
         "P1: files that no commit names count once their instant is archived",
     ),
@@ -1670,6 +1674,65 @@ ARCHIVES = [
         skipped("archive_left_behind"),
         f"{_ARCHIVING}::test_a_savepoint_is_deleted_whose_neighbours_were_archived",
         "P1: rows of archived commits are not in the table any more",
+    ),
+    Mutant(
+        "what may come after a rollback is not noted",
+        skipped("remember_late"),
+        f"{_LATE_FILES}"
+        "::test_what_comes_after_a_rollback_goes_before_its_instant_lies_before_the_timeline",
+        "P1: other engines read rows of a batch that was rolled back",
+    ),
+    Mutant(
+        "what may come after a commit is not noted",
+        within(
+            "exclusive_commit.finish",
+            delete_left=lambda storage, time, lost, **_: [storage.delete(path) for path in lost],
+        ),
+        f"{_LATE_FILES}::test_what_comes_after_its_instant_was_completed_goes_too",
+        "P1: rows of a lost attempt count once the commit is archived",
+    ),
+    Mutant(
+        "archiving does not look for late files",
+        within("archiving._archive_oldest", delete_late=nothing),
+        f"{_ARCHIVING}::test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count",
+        "P1: other engines read rows of a batch that was rolled back",
+    ),
+    Mutant(
+        "archiving looks for late files of instants that lie before the timeline already",
+        within(
+            "archiving._archive_oldest",
+            _start_after=lambda timeline, instants: timeline.commits[0].time,
+        ),
+        f"{_ARCHIVING}::test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count",
+        "P1: other engines read rows of a batch that was rolled back, until the next archiving",
+    ),
+    Mutant(
+        "what may come late is looked for once",
+        Text(
+            "        if timeline.starts_after(time):\n            storage",
+            "        if time:\n            storage",
+        ),
+        f"{_LATE_FILES}"
+        "::test_what_comes_after_that_goes_one_archive_later_and_then_nothing_is_looked_for",
+        "P1: other engines read rows of a batch that was rolled back",
+    ),
+    Mutant(
+        "what may come late is looked for as long as the table lives",
+        Text(
+            "        if timeline.starts_after(time):\n            storage",
+            "        if not time:\n            storage",
+        ),
+        f"{_LATE_FILES}"
+        "::test_what_comes_after_that_goes_one_archive_later_and_then_nothing_is_looked_for",
+        "archiving takes longer with each rollback",
+    ),
+    Mutant(
+        "a note of late files is believed against the commit",
+        Text(
+            "            if commit is None or not view.names(time, path):", "            if path:"
+        ),
+        f"{_LATE_FILES}::test_of_what_a_commit_names_nothing_is_deleted",
+        "P3: committed rows are deleted",
     ),
 ]
 """Of archiving."""

@@ -25,6 +25,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import instant_path, marker_path, temp_folder
 from hoodie_ds.timeline.timeline import load_timeline
+from tests.faults.stream import Step, run
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 from tests.unit.transaction.failed_tables import DyingStorage, KilledError, Result
 
@@ -266,6 +267,29 @@ def test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count() -
     assert found(table) == rows
     table.upsert(trips(("b", "x", 1, 1.0)))
     assert found(table) == sorted([*rows, ("b", "x", 1, 1.0)])
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count(kind: str) -> None:
+    """To readers that list folders, as soon as its instant lies before the first commit."""
+    storage, table = _table(kind, commits=3)
+    before = set(storage.files)
+    step = Step(trips(("late", "x", 1, 1.0)))
+    run(storage, {**TRIPS, BUCKETS: "1", TYPE: kind}, 0, step, 0, commit=False)
+    data = {path for path in storage.files.keys() - before if path[:7] != ".hoodie"}
+    written = {path: storage.read(path) for path in data}
+    assert written
+    table.upsert(trips(("a", "x", 10, 1.0)))  # which rolls it back
+    failed = table.timeline.rollbacks[0].time
+    assert not written.keys() & set(storage.files)
+    for path, body in written.items():
+        storage.put_if_absent(path, body)
+    table.upsert(trips(("a", "x", 11, 1.0), ("b", "y", 1, 1.0)))
+    rows = found(table)
+    table.archive()
+    assert table.timeline.commits[0].time > failed
+    assert not written.keys() & set(storage.files)
+    assert found(table) == rows
 
 
 def test_a_rollback_without_a_plan_leaves_no_mark() -> None:
