@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.meta_columns import RECORD_KEY
+from hoodie_ds.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
+from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+
+KEY_FIELD: Final = next(field for field in META_FIELDS if field.name == RECORD_KEY)
 
 
 @dataclass(slots=True)
@@ -54,12 +58,16 @@ class FileSliceReader:
         Merges base and log records.
     ordering_fields : tuple of str
         Fields that the merger compares.
+    virtual_keys : KeyGenerator, optional
+        Makes the record keys of rows, where files are without them (``hoodie.populate.meta.fields``
+        false).
     """
 
     view: FileSystemView
     schema: pa.Schema
     merger: AnyMerger
     ordering_fields: tuple[str, ...]
+    virtual_keys: KeyGenerator | None = None
 
     def read(
         self,
@@ -96,6 +104,9 @@ class FileSliceReader:
         for rows in self._base(slice_, read, keep_dictionaries):
             if merge is not None:
                 compared = conform(rows, self._compared)
+                if self.virtual_keys is not None:
+                    keys = self.virtual_keys.record_keys(compared)
+                    compared = compared.append_column(KEY_FIELD, keys)
                 keep = merge.keep(RecordSet.of_rows(compared, self.ordering_fields))
                 rows = rows.select(columns).filter(pa.array(keep))
             yield rows
@@ -110,7 +121,10 @@ class FileSliceReader:
         if not slice_.logs:
             return None
         schema = pa.schema(map(self.schema.field, self._needed(columns)))
-        parts = LogReader(self.view, schema, self.ordering_fields).read(slice_.logs)
+        if self.virtual_keys is not None:
+            schema = schema.append(KEY_FIELD)
+        reader = LogReader(self.view, schema, self.ordering_fields, self.virtual_keys)
+        parts = reader.read(slice_.logs)
         if not parts:
             return None
         combined = self.merger.combine(RecordSet.concat(parts))
@@ -128,8 +142,10 @@ class FileSliceReader:
         names = self.schema.names
         if self.merger.needs_complete_rows:
             return self.schema
-        ordering = {p if p in names else p.partition(".")[0] for p in self.ordering_fields}
-        return pa.schema([f for f in self.schema if f.name in {RECORD_KEY, *ordering}])
+        keys = self.virtual_keys.spec.record_key_fields if self.virtual_keys else (RECORD_KEY,)
+        paths = (*self.ordering_fields, *keys)
+        compared = {p if p in names else p.partition(".")[0] for p in paths}
+        return pa.schema([f for f in self.schema if f.name in compared])
 
     def _base(
         self, slice_: FileSlice, columns: Sequence[str], keep_dictionaries: bool

@@ -23,6 +23,7 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read
 from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
@@ -43,11 +44,14 @@ class LogReader:
         Columns to read, ``_hoodie_record_key`` and those of the ordering fields among them.
     ordering_fields : tuple of str
         Paths of the ordering fields; empty where the commit order decides.
+    virtual_keys : KeyGenerator, optional
+        Makes the record keys of rows, where log files are without them.
     """
 
     view: FileSystemView
     schema: pa.Schema
     ordering_fields: tuple[str, ...]
+    virtual_keys: KeyGenerator | None = None
 
     def read(self, logs: tuple[LogFile, ...]) -> list[RecordSet]:
         """Return the records of all blocks that count, one set per block.
@@ -120,6 +124,9 @@ class LogReader:
         if IS_DELETED in rows.column_names:
             deleted = pc.fill_null(rows.column(IS_DELETED), False).to_numpy()
         rows = conform(rows, self.schema)
+        if self.virtual_keys is not None:
+            at = self.schema.get_field_index(RECORD_KEY)
+            rows = rows.set_column(at, rows.field(at), self.virtual_keys.record_keys(rows))
         return RecordSet(rows, deleted, tuple(resolve(rows, p) for p in self.ordering_fields))
 
     def _deletes(self, entries: pa.Table, path: str) -> RecordSet:

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.config.enums import MergeMode, TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.texts import texts
 from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
+from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.storage.protocol import Storage
@@ -27,6 +29,8 @@ from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _READ_THREADS: Final = 4
+_PREFIXED_SINCE: Final = 9
+"""Table version from which on a COMPLEX key of one field is always ``field:value``."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Snapshot:
     timeline : Timeline
         The moment.
     schema : pyarrow.Schema
-        Columns: the five meta columns, then the user's.
+        Columns: the five meta columns, then the user's; where files are without meta columns, the
+        user's alone, as in Hudi.
     merge_hook : str or callable, optional
         As in `latest`.
     verify : bool
@@ -84,7 +89,9 @@ class Snapshot:
         table.properties.check_readable()
         timeline = load_timeline(storage, table.properties.layout_version)
         columns = table_schema(table, timeline) or pa.schema([])
-        snapshot = cls(table, timeline, with_meta_columns(columns), merge_hook, verify)
+        if table.properties.populate_meta_fields:
+            columns = with_meta_columns(columns)
+        snapshot = cls(table, timeline, columns, merge_hook, verify)
         snapshot.reader()  # refuses a merge hook that cannot be had
         return snapshot
 
@@ -116,6 +123,7 @@ class Snapshot:
             self.schema,
             merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
             properties.ordering_fields if by_event_time else (),
+            _virtual_keys(properties),
         )
 
     def read(
@@ -149,7 +157,8 @@ class Snapshot:
                     f"{', '.join(self.schema.names)}"
                 )
         # Without a column Arrow would lose the number of rows on the way.
-        fetched = (wanted or [RECORD_KEY]) if row_filter is None else self.schema.names
+        some = [name for name in self.schema.names if name == RECORD_KEY] or self.schema.names[:1]
+        fetched = (wanted or some) if row_filter is None else self.schema.names
         empty = pa.schema([self.schema.field(name) for name in fetched]).empty_table()
         _filtered(empty, row_filter)  # refused before anything is read
         reader = self.reader()
@@ -157,6 +166,17 @@ class Snapshot:
             parts = pool.map(lambda found: list(reader.read(found, fetched)), self.slices())
             rows = pa.concat_tables([empty, *chain.from_iterable(parts)])
         return _filtered(rows, row_filter).select(wanted)
+
+
+def _virtual_keys(properties: TableProperties) -> KeyGenerator | None:
+    """What makes the record keys that the files of a table do not have; None if they have them."""
+    if properties.populate_meta_fields:
+        return None
+    prefixed = properties.complex_key_prefixed
+    if prefixed is None:  # by the releases that make tables of the version
+        prefixed = properties.version >= _PREFIXED_SINCE
+    kind, fields = properties.key_generator, properties.record_key_fields
+    return KeyGenerator(KeySpec(kind, fields, complex_key_prefixed=prefixed), None)
 
 
 def _filtered(rows: pa.Table, row_filter: object) -> pa.Table:

@@ -117,4 +117,5 @@ def notation(value: Any) -> Any:
 
 def _comparable(row: dict[str, Any]) -> tuple[str, str, str]:
     text = json.dumps(row, sort_keys=True, indent=1)
-    return row["_hoodie_partition_path"], row["_hoodie_record_key"], text
+    # A table may be without meta columns.
+    return row.get("_hoodie_partition_path", ""), row.get("_hoodie_record_key", ""), text

@@ -190,7 +190,6 @@ class TableProperties:
         reasons = {
             f"base file format {self.base_file_format}": self.base_file_format != "PARQUET",
             "partition columns left out of the files": self.drop_partition_columns,
-            "files without Hudi's meta columns": not self.populate_meta_fields,
             "bootstrapped base files": any(self.raw.get(key) for key in keys.BOOTSTRAP),
         }
         self._refuse(reasons, "read")
@@ -201,7 +200,11 @@ class TableProperties:
         version = f"table version {self.version} (this release writes version {_WRITTEN})"
         self._refuse({version: self.version != _WRITTEN}, "written to")
         cdc = self.raw.get(keys.CDC_ENABLED, "").strip().lower() == "true"
-        self._refuse({"change data capture": cdc}, "written to")
+        reasons = {
+            "change data capture": cdc,
+            "files without Hudi's meta columns": not self.populate_meta_fields,
+        }
+        self._refuse(reasons, "written to")
 
     @property
     def _timeline_folder(self) -> str:

@@ -175,6 +175,16 @@ def cow_virtual_keys(table: Recipe) -> None:
     table.store()
 
 
+@golden("mor_virtual_keys", MOR, {"hoodie.populate.meta.fields": "false"}, versions="9")
+def mor_virtual_keys(table: Recipe) -> None:
+    """No meta columns in base files or log files: rows are merged by keys computed from them."""
+    table.insert(range(6), 1)
+    table.upsert([1, 2], 2)
+    table.delete([3], 3)
+    table.ask_snapshots()
+    table.store()
+
+
 @golden("cow_no_keys", COW, {f"{WRITE}recordkey.field": "", f"{WRITE}precombine.field": ""})
 def cow_no_keys(table: Recipe) -> None:
     """A table without record key fields: Hudi makes the keys up."""

@@ -243,7 +243,6 @@ def test_what_is_unknown_here_is_refused(changes: dict[str, str | None]) -> None
         ({"hoodie.table.format": "iceberg"}, "table format iceberg"),
         ({"hoodie.table.base.file.format": "ORC"}, "ORC"),
         ({"hoodie.datasource.write.drop.partition.columns": "true"}, "partition columns"),
-        ({"hoodie.populate.meta.fields": "false"}, "meta columns"),
         ({"hoodie.bootstrap.base.path": "/elsewhere"}, "bootstrap"),
     ],
 )
@@ -256,6 +255,7 @@ def test_tables_that_cannot_be_read(changes: dict[str, str | None], reason: str)
     ("changes", "reason"),
     [
         ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
+        ({"hoodie.populate.meta.fields": "false"}, "files without Hudi's meta columns"),
     ],
 )
 def test_tables_that_can_only_be_read(changes: dict[str, str | None], reason: str) -> None:
