@@ -194,13 +194,11 @@ def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...
     undoing = (Action.ROLLBACK, Action.RESTORE)
     remember_undone(storage, (i for i in instants if i.action in undoing))
     put_archive_file(storage, _folder(table), entries, context.options.archiving.entries_per_block)
-    steps = [
-        step for instant in instants for step in sorted(files[instant.time], key=_deletion_order)
-    ]
-    for step in steps:
-        if step.state is not State.COMPLETED:
-            storage.delete(instant_path(step))
-    for step in steps:
+    steps = [step for instant in instants for step in files[instant.time]]
+    # What is inflight was requested, so requests go last of the two.
+    for state in (State.INFLIGHT, State.REQUESTED):
+        storage.delete_many([instant_path(step) for step in steps if step.state is state])
+    for step in steps:  # one by one: many at once go in any order
         if step.state is State.COMPLETED:
             storage.delete(instant_path(step))
     return _leaving(files)
@@ -244,8 +242,3 @@ def _entries(
 
 def _order(step: Instant) -> int:
     return list(State).index(step.state)
-
-
-def _deletion_order(step: Instant) -> int:
-    """What is inflight was requested, so the request goes last of the two."""
-    return -_order(step)

@@ -11,10 +11,8 @@ gone counts as deleted, and no name of a data file comes again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain
-from typing import Final
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.environment import Clock
@@ -29,10 +27,6 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
-
-_DELETED_AT_ONCE: Final = 32
-_FEW: Final = 8
-"""Files that are deleted one after the other: threads would cost more than they save."""
 
 
 def clean(
@@ -188,22 +182,12 @@ def _execute(
     if is_long:
         paths = [path for path in paths if path in sizes]
     now = paths[:most]
-    _delete_all(storage, now)
+    storage.delete_many(now)
     executed = Cleaning(instant.time, plan), _deleted(now, sizes)
     if len(now) == len(paths):  # else whoever comes next goes on
         taken_ms = max(0, clock.now_ms() - started_ms)
         _put_again(storage, instant.at(State.COMPLETED), plan.done(instant.time, taken_ms))
     return executed
-
-
-def _delete_all(storage: Storage, paths: Sequence[str]) -> None:
-    if len(paths) <= _FEW:
-        for path in paths:
-            storage.delete(path)
-        return
-    with ThreadPoolExecutor(_DELETED_AT_ONCE, "hoodie-clean") as pool:
-        for _ in pool.map(storage.delete, paths):
-            pass
 
 
 def _sizes(table: Table, plan: CleanerPlan) -> dict[str, int]:

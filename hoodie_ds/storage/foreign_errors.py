@@ -7,7 +7,7 @@ installed, so types are told by name, and answers of servers by their HTTP statu
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hoodie_ds.errors import (
@@ -53,6 +53,14 @@ _STATUSES: Final = {
     504: UnavailableError,
     507: OutOfSpaceError,
 }
+_CODES: Final = {
+    "AccessDenied": 403,
+    "InternalError": 500,
+    "ServiceUnavailable": 503,
+    "SlowDown": 503,
+}
+"""The status that S3 sends with a code where it answers about one key alone."""
+
 _NUMBERS: Final = {
     errno.ENOSPC: OutOfSpaceError,
     errno.EDQUOT: OutOfSpaceError,
@@ -62,6 +70,22 @@ _NUMBERS: Final = {
     errno.ENETUNREACH: UnavailableError,
     errno.EHOSTUNREACH: UnavailableError,
 }
+
+
+class RefusedKeyError(Exception):
+    """A server's answer about one key of many, in the form in which botocore gives answers.
+
+    Parameters
+    ----------
+    answer : mapping of str to object
+        Its code and its message.
+    """
+
+    def __init__(self, answer: Mapping[str, object]) -> None:
+        code = str(answer.get("Code"))
+        super().__init__(f"{code}: {answer.get('Message')}")
+        status = _CODES.get(code)
+        self.response = {"Error": dict(answer), "ResponseMetadata": {"HTTPStatusCode": status}}
 
 
 def meaning(error: Exception) -> type[StorageError]:

@@ -12,7 +12,7 @@ import errno
 import inspect
 import io
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from glob import has_magic
@@ -24,11 +24,14 @@ import fsspec
 from hoodie_ds.errors import HoodieError, StorageError
 from hoodie_ds.extras import remedy
 from hoodie_ds.storage import connections
-from hoodie_ds.storage.foreign_errors import chained, meaning
+from hoodie_ds.storage.foreign_errors import RefusedKeyError, chained, meaning
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.storage.secrets import holds_any, masked, secrets_among
 from hoodie_ds.storage.streams import GuardedInput, whole_output
+
+_KEYS_A_REQUEST: Final = 1000
+"""As many as S3 deletes at once."""
 
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
@@ -156,6 +159,33 @@ class FsspecStorage:
                     system.rm_file(name)
             else:
                 system.rm(full, recursive=True)
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        """Delete files, on S3 with a request for each thousand."""
+        if self._scheme not in connections.S3:
+            for path in paths:
+                self.delete(path)
+            return
+        ordered = sorted(set(paths))
+        for start in range(0, len(ordered), _KEYS_A_REQUEST):
+            self._delete_from_s3(ordered[start : start + _KEYS_A_REQUEST])
+
+    def _delete_from_s3(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            check_path(path)
+        with self._call("delete", paths[0]) as (system, full):
+            root = full.removesuffix(paths[0])
+            bucket, _, folder = root.partition("/")
+            keys = [{"Key": folder + path} for path in paths]
+            # s3fs' own _bulk_delete does not tell which keys the server has refused.
+            answer = system.call_s3(
+                "delete_objects", Bucket=bucket, Delete={"Objects": keys, "Quiet": True}
+            )
+        for refused in answer.get("Errors", ()):
+            if refused.get("Code") != "NoSuchKey":
+                path = str(refused.get("Key", "")).removeprefix(folder)
+                with _Translation(self, f"cannot delete {path!r} below {self.root!r}"):
+                    raise RefusedKeyError(refused)
 
     @property
     def _scheme(self) -> str:

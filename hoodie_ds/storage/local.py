@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import BinaryIO, Final
@@ -137,6 +137,23 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return
             _delete_folder(full)
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        """Delete files, durably: each folder is synced once, after its files are gone."""
+        folders: dict[str, str] = {}
+        for path in paths:
+            check_path(path)
+            parent, _, name = path.rpartition("/")
+            folder = self._inside(parent, root_allowed=True)
+            with (
+                self._errors("delete", path),
+                contextlib.suppress(FileNotFoundError, NotADirectoryError),
+            ):
+                os.unlink(os.path.join(folder, name))
+                folders[folder] = path
+        for folder, path in folders.items():
+            with self._errors("delete", path), contextlib.suppress(FileNotFoundError):
+                _sync_folder(folder)
 
     def _scan(self, path: str) -> tuple[builtins.list[FileStatus], builtins.list[FileStatus]]:
         """Return the files and the sub-folders of a folder; none if it is missing."""

@@ -1,4 +1,4 @@
-"""The promise that every storage keeps, in seven operations.
+"""The promise that every storage keeps, in eight operations.
 
 A `Storage` is one table's base path on one file system. Paths given to it and returned by it are
 relative to that root, with ``/`` between their components; the empty path is the root itself.
@@ -11,6 +11,7 @@ process made durable is seen by the next call.
 from __future__ import annotations
 
 import builtins
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
@@ -104,5 +105,12 @@ class Storage(Protocol):
         """Delete a file, or a folder with all that is in it; neither existing is no error.
 
         A file stays deleted. A folder, or parts of it, may be back after a power cut.
+        """
+        ...
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        """Delete files, with few requests where the storage can; none existing is no error.
+
+        In any order. An error names one that could not be deleted; others may be left too.
         """
         ...

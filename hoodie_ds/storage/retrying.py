@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, TypeVar, cast
@@ -103,6 +103,10 @@ class RetryingStorage:
     def delete(self, path: str) -> None:
         """Delete a file or a folder with all that is in it."""
         self._retry(lambda: self.inner.delete(path))
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        """Delete files; all of them again, if one could not be deleted for now."""
+        self._retry(lambda: self.inner.delete_many(paths))
 
     def _holds(self, path: str, data: bytes) -> bool:
         with suppress(NotFoundError):

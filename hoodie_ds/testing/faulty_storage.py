@@ -10,7 +10,7 @@ import builtins
 import hashlib
 import io
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, TypeVar, cast
@@ -121,6 +121,11 @@ class FaultyStorage:
             there = self._inner.list("", recursive=True)
             self._deleted += [s for s in there if f"{s.path}/".startswith(f"{path}/")]
         self._do(Kind.DELETE, path, lambda: self._inner.delete(path))
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        """Delete files, each as an operation of its own: any number of them may be gone."""
+        for path in paths:
+            self.delete(path)
 
     def _do(self, kind: Kind, path: str, work: Callable[[], _Result], data: bytes = b"") -> _Result:
         with self._lock:

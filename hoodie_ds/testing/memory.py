@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import io
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -129,6 +129,11 @@ class MemoryStorage:
         with self._lock:
             for found in [p for p in self._files if p == path or p.startswith(f"{path}/")]:
                 del self._files[found]
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        """Delete files."""
+        for path in paths:
+            self.delete(path)
 
 
 class KeptBuffer(io.BytesIO):

@@ -18,7 +18,6 @@ _POOLS = (
     "hoodie_ds.sink.file_groups.buffers",
     "hoodie_ds.reader.snapshot",
     "hoodie_ds.services.clean_planner",
-    "hoodie_ds.services.cleaning",
 )
 
 

@@ -150,6 +150,74 @@ def test_the_library_below_does_not_retry(storage: RetryingStorage) -> None:
             call(f"busy-1-{call.__name__}")
 
 
+def _answering(monkeypatch: pytest.MonkeyPatch, *answers: list[dict[str, str]]) -> list[list[str]]:
+    """Let the server refuse single keys of requests to delete; returns the keys of each request."""
+    from s3fs import S3FileSystem
+
+    asked: list[list[str]] = []
+    call, left = S3FileSystem.call_s3, list(answers)
+
+    def answered(self: object, method: str, **arguments: Any) -> Any:
+        assert method == "delete_objects"
+        keys = [one["Key"] for one in arguments["Delete"]["Objects"]]
+        asked.append(keys)
+        refused = left.pop(0) if left else []
+        names = {str(one["Key"]) for one in refused}
+        there = [{"Key": key} for key in keys if key.rpartition("/")[2] not in names]
+        some = {**arguments, "Delete": {"Objects": there, "Quiet": True}}
+        answer = call(self, method, **some) if there else {}
+        whole = [{**one, "Key": k} for one in refused for k in keys if k.endswith(f"/{one['Key']}")]
+        return {**answer, "Errors": whole}
+
+    monkeypatch.setattr(S3FileSystem, "call_s3", answered)
+    return asked
+
+
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_a_thousand_files_are_deleted_with_a_request(
+    monkeypatch: pytest.MonkeyPatch, server: S3Server, root: str
+) -> None:
+    storage = open_storage(root, server.options)
+    storage.put_if_absent("p/f0000", b"")
+    storage.put_if_absent("p/f1200", b"")
+    asked = _answering(monkeypatch)
+    storage.delete_many([f"p/f{number:04}" for number in range(1201)])
+    assert [len(keys) for keys in asked] == [1000, 201]
+    assert storage.list("p") == []
+
+
+def test_a_key_that_may_not_be_deleted_is_named(
+    monkeypatch: pytest.MonkeyPatch, storage: RetryingStorage
+) -> None:
+    for name in ("a", "kept", "z"):
+        storage.put_if_absent(f"p/{name}", b"")
+    denied = {"Key": "kept", "Code": "AccessDenied", "Message": "it is locked"}
+    _answering(monkeypatch, [denied])
+    with pytest.raises(AccessDeniedError, match=r"cannot delete 'p/kept' below .*it is locked"):
+        storage.delete_many(["p/a", "p/kept", "p/z"])
+    assert [status.path for status in storage.list("p")] == ["p/kept"]
+
+
+def test_a_key_that_is_busy_or_gone_is_deleted(
+    monkeypatch: pytest.MonkeyPatch, storage: RetryingStorage
+) -> None:
+    for name in ("a", "busy"):
+        storage.put_if_absent(f"p/{name}", b"")
+    busy = {"Key": "busy", "Code": "SlowDown", "Message": "reduce your request rate"}
+    gone = {"Key": "gone", "Code": "NoSuchKey", "Message": "it is not there"}
+    asked = _answering(monkeypatch, [busy, gone])
+    storage.delete_many(["p/a", "p/busy", "p/gone"])
+    assert storage.list("p") == []
+    assert len(asked) == 2
+    _answering(monkeypatch, [busy])
+    with pytest.raises(UnavailableError, match=r"cannot delete 'p/busy'.*SlowDown"):
+        once(storage).delete_many(["p/busy"])
+    strange = {"Key": "odd", "Code": "Strange", "Message": "?"}
+    _answering(monkeypatch, [strange])
+    with pytest.raises(StorageError, match=r"'p/odd'.*Strange"):
+        storage.delete_many(["p/odd"])
+
+
 def test_what_is_busy_for_a_while_is_done(storage: RetryingStorage) -> None:
     storage.put_if_absent("busy-2/f", b"0123456789")
     storage.replace("busy-2/f", b"9876543210")

@@ -123,6 +123,18 @@ def test_deleting(storage: Storage) -> None:
     assert storage.read("a/1") == b"again"
 
 
+def test_deleting_many(storage: Storage) -> None:
+    for path in ("a/1", "a/b/2", "a/b/3 +%ä&", "ab", "z"):
+        storage.put_if_absent(path, b"")
+    storage.delete_many(["a/1", "a/b/3 +%ä&", "a/1", "never/was", "a/b/4", "ab/below/a/file"])
+    assert [status.path for status in storage.list("", recursive=True)] == ["a/b/2", "ab", "z"]
+    storage.delete_many([])
+    with pytest.raises(PathEscapeError):
+        storage.delete_many(["../x"])
+    storage.delete_many(("z", "ab"))
+    assert [status.path for status in storage.list("", recursive=True)] == ["a/b/2"]
+
+
 @pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", "a\\x", "C:/x", "a\x00", "a//b", "."])
 def test_no_path_leaves_the_root(storage: Storage, path: str) -> None:
     for call in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
@@ -84,6 +84,10 @@ class DyingStorage:
 
     def delete(self, path: str) -> None:
         self._do(lambda: self._inner.delete(path))
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        for path in paths:
+            self.delete(path)
 
 
 def new_table(storage: Storage, **options: str) -> Table:

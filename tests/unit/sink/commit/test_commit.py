@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,6 +93,9 @@ class LosesAnswers:
 
     def delete(self, path: str) -> None:
         self.inner.delete(path)
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        self.inner.delete_many(paths)
 
 
 @pytest.fixture(params=["COPY_ON_WRITE", "MERGE_ON_READ"])
