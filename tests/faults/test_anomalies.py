@@ -5,7 +5,6 @@ Readers give the right rows or an error of ours; writers too, and leave nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -23,13 +22,14 @@ from hoodie_ds.testing import (
     SimClock,
     fault_points,
     forget_process,
-    one_thread,
 )
 from tests.faults.scenarios import BLOOM, BOTH, COW, MANY, MOR, ONE, SCENARIOS, TIPS, TWO
 from tests.faults.stream import Step, begin, found, run
 from tests.faults.swept import Sweep
 from tests.tables import TRIPS, trips
 from tests.tally import tally
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 KINDS = {"cow": COW, "mor": MOR, "cow, bloom": {**COW, **BLOOM}, "mor, bloom": {**MOR, **BLOOM}}
 STEPS = (Step(ONE), Step(BOTH), Step(TWO, "delete"), Step(MANY, "insert_overwrite"), Step(TIPS))
@@ -39,12 +39,6 @@ WRITERS = [
     pytest.param(name, marks=[] if name == QUICK else [pytest.mark.slow, pytest.mark.nightly])
     for name in SCENARIOS
 ]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
 
 
 def written(kind: str) -> tuple[MemoryStorage, list[Any]]:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hoodie_ds.testing import ScheduleError, explore, one_thread, schedules
+from hoodie_ds.testing import ScheduleError, explore, schedules
 from tests.faults.foreign_pairs import BESIDES, BesidePlay
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("name", BESIDES)

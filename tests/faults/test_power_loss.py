@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.path import is_unfinished
-from hoodie_ds.testing import Disk, MemoryStorage, SimulatedCrash, forget_process, one_thread
+from hoodie_ds.testing import Disk, MemoryStorage, SimulatedCrash, forget_process
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.swept import Sweep
 from tests.tally import tally
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SAMPLED = 24
 """States that are looked at of each scenario, of some hundreds."""
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
 
 
 def lose_power(name: str, folder: Path, most: int | None = None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -31,7 +31,6 @@ from hoodie_ds.testing import (
     Operation,
     SimClock,
     SimulatedCrash,
-    one_thread,
 )
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant_time import following
@@ -41,13 +40,9 @@ from tests.faults.scenarios import BLOOM, BOTH, COW, ELSEWHERE, MOR, ONE, SPAN, 
 from tests.faults.stream import OPERATION, NoPauses, Step, assert_well, begin, found, run, writer
 from tests.tables import TRIPS, trips
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 OPTIONS = {**TRIPS, **COW}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
 
 
 @pytest.fixture

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
-from hoodie_ds.testing import ScheduleError, explore, one_thread, schedules
+from hoodie_ds.testing import ScheduleError, explore, schedules
 from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Pair, Play
 from tests.tally import tally
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def all_of(name: str, pair: Pair, mode: Mapping[str, str] = SEVERAL) -> int:

@@ -1,18 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hoodie_ds.testing import one_thread
 from tests.faults.pairs import Play
 from tests.faults.stopped import FURTHER, STOPPED, stop
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def every_operation(name: str) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hoodie_ds.testing import CRASHES, ERRORS, one_thread, sweep, sweep_pairs
+from hoodie_ds.testing import CRASHES, ERRORS, sweep, sweep_pairs
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.swept import Sweep
 from tests.tally import tally
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUICK = (
     "upsert, cow",
@@ -21,12 +21,6 @@ QUICK = (
     "table create",
     "state, mor",
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
 
 
 @pytest.mark.slow

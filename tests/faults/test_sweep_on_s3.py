@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -19,11 +18,12 @@ from hoodie_ds.testing import (
     SimulatedCrash,
     fault_points,
     forget_process,
-    one_thread,
 )
 from tests.faults.swept import Sweep
 from tests.s3_server import S3Server, find_versitygw
 from tests.tally import tally
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 MAIN = ("first batch, cow", "upsert, mor", "rollback, mor")
 
@@ -42,12 +42,6 @@ def copied(start: MemoryStorage, server: S3Server, path: str) -> FilesOnS3:
     for name, body in start.files.items():
         opened.put_if_absent(name, body)
     return FilesOnS3(opened.inner, opened.deadline_ms)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
 
 
 def end_after_each_change(server: S3Server, name: str, folder: Path) -> int:

@@ -30,13 +30,14 @@ from hoodie_ds.testing import (
     MemoryStorage,
     SimulatedCrash,
     forget_process,
-    one_thread,
 )
 from tests.faults import stream
 from tests.faults.scenarios import BLOOM, COW, MOR, STATE
 from tests.faults.stream import Model, Step, assert_well, begin, found
 from tests.tables import TRIPS, trips
 from tests.tally import tally
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 EXAMPLES, NIGHTLY, STEPS = 200, 500, 40
 INDEXES: dict[str, dict[str, str]] = {
@@ -229,12 +230,6 @@ class Stream(RuleBasedStateMachine):
         tally("stateful examples")
         if any(self.table.files):
             self.recovery()
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
 
 
 def explored(

@@ -5,7 +5,6 @@ All were seen to fail again with their bug put back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -18,11 +17,12 @@ from hoodie_ds.testing import (
     Kind,
     SimulatedCrash,
     explore,
-    one_thread,
 )
 from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Play
 from tests.faults.stream import found
 from tests.faults.swept import Sweep
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 LOG = frozenset({Kind.WRITE})
 GONE = frozenset({Kind.DELETE})
@@ -89,12 +89,6 @@ ORDERS = {
     "an overwrite did at that of an upsert": ("overwrite, writer", SINGLE, "abbbbbbaaaaa"),
 }
 """Of the phases of two processes."""
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
 
 
 @pytest.mark.parametrize("what", [*ENDS, *REFUSALS])
