@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -33,8 +34,27 @@ def test_what_all_workers_counted_is_added_up(tmp_path: Path, workers: int) -> N
     written = tmp_path / "new" / "tally.json"
     options = ["-q", "-n", str(workers), "-p", "tests.tally", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, f"--tally={written}", "-c", "/dev/null"]
-    subprocess.run([*command, str(tmp_path)], cwd=ROOT, check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [*command, str(tmp_path)], cwd=ROOT, check=True, capture_output=True, timeout=300
+    )
     assert json.loads(written.read_text()) == {"seeds": 404, "schedules": 6}
+
+
+def test_every_kind_that_is_not_tried_is_missed() -> None:
+    enough = {name: goal.least for name, goal in tally.GOALS.items()}
+    for name, goal in tally.GOALS.items():
+        few = {**enough, name: 0}
+        assert tally.missed(few, (goal.run,)) == [name]
+
+
+def test_what_tests_count_has_a_least_number() -> None:
+    """So that none is refused by night."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "tally":
+                name = node.args[0]
+                if isinstance(name, ast.Constant):
+                    assert name.value in tally.GOALS, f"{path.name} counts {name.value!r}"
 
 
 def test_a_name_without_a_least_number_is_refused() -> None:

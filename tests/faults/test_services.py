@@ -9,7 +9,7 @@ import pytest
 from hoodie_ds.testing import CRASHES, ERRORS, explore, schedules, sweep, sweep_pairs
 from tests.faults import archives, cleans, rewriting, undoing
 from tests.faults.services import Beside, GoneOnWith, Killed, one_in, part_of_schedules
-from tests.tally import tally
+from tests.tally import GOALS, tally
 
 KILLED: dict[str, Callable[[], Killed]] = {
     **rewriting.KILLED,
@@ -58,6 +58,10 @@ def test_the_process_may_end_at_every_operation(name: str) -> None:
     )
 
 
+def test_each_service_has_a_least_number_of_crash_points() -> None:
+    assert {f"crash points, {_service(name)}" for name in KILLED} <= GOALS.keys()
+
+
 @pytest.mark.parametrize("name", FEW)
 def test_the_process_may_end_at_some_operations(name: str) -> None:
     killed = KILLED[name]()
@@ -69,10 +73,7 @@ def test_the_process_may_end_at_some_operations(name: str) -> None:
 @pytest.mark.parametrize("name", KILLED)
 def test_every_operation_may_fail(name: str) -> None:
     killed = KILLED[name]()
-    tally(
-        f"failed operations, {_service(name)}",
-        sweep(killed.start, killed.play, killed.check, ERRORS),
-    )
+    tally("failed operations of services", sweep(killed.start, killed.play, killed.check, ERRORS))
 
 
 @pytest.mark.slow
