@@ -61,8 +61,7 @@ from hoodie_ds.transaction.manifest import find_joinable
 from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
 from hoodie_ds.transaction.ownership import owner_text
 from hoodie_ds.transaction.pending_action import write_action
-from hoodie_ds.transaction.recovery import recover, recover_lazily
-from hoodie_ds.transaction.restore import finish_own_restores
+from hoodie_ds.transaction.recovery import decided_timeline, recover, recover_lazily
 from hoodie_ds.transaction.sweep import left_over
 
 
@@ -123,16 +122,13 @@ class Coordinator:
         found = left_over(self.storage)  # before the timeline is loaded
         table = find_table(self.storage)
         creation_ms = self.clock.now_ms() if table is None else None
-        try:
-            plan = self._plan(table, schema)
-        except TimelineError:  # a restore that was killed may be gone on with
-            timeline = load_timeline(self.storage)
-            if table is None or not finish_own_restores(table, timeline, self.clock):
-                raise
-            plan = self._plan(table, schema)
         if table is None:
+            plan = self._plan(table, schema, Timeline())
             self._check_place()
         else:
+            self._properties(table)  # refuses before anything is done
+            timeline = self._joined(table, decided_timeline(table, self.clock, found))
+            plan = self._plan(table, schema, timeline)
             plan = self._recovered(table, plan, schema, found)
         guard = ReplayGuard.load(self.storage, plan.timeline)
         if plan.index is not None and plan.layout is None:
@@ -172,8 +168,8 @@ class Coordinator:
             An option, the table or the schema does not allow the write.
         """
         table = find_table(self.storage)
-        if timeline is None and pin is not None:
-            timeline = pin(lambda: self._timeline(table))
+        if timeline is None:
+            timeline = pin(lambda: self._timeline(table)) if pin else self._timeline(table)
         return self._plan(table, schema, timeline)
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> WriteResult:
@@ -233,9 +229,7 @@ class Coordinator:
                 give_up(message)
                 return
 
-    def _plan(
-        self, table: Table | None, schema: pa.Schema, timeline: Timeline | None = None
-    ) -> WritePlan:
+    def _plan(self, table: Table | None, schema: pa.Schema, timeline: Timeline) -> WritePlan:
         """Hold options, table and schema against one another."""
         properties = self._properties(table)
         operation = resolve_operation(self.options, properties)
@@ -245,8 +239,6 @@ class Coordinator:
                 self.options.batches_per_commit,
                 f"{operation.value} replaces file groups and takes an instant for each batch",
             )
-        if timeline is None:
-            timeline = self._timeline(table)
         refuse_restore(self.storage.root, timeline)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise TableNotFoundError(
@@ -289,9 +281,9 @@ class Coordinator:
 
     def _timeline(self, table: Table | None) -> Timeline:
         """Load the timeline as the next batch sees it, with what its instant holds already."""
-        if table is None:
-            return Timeline()
-        timeline = load_timeline(self.storage)
+        return Timeline() if table is None else self._joined(table, load_timeline(self.storage))
+
+    def _joined(self, table: Table, timeline: Timeline) -> Timeline:
         operation = resolve_operation(self.options, table.properties)
         action = write_action(table.properties, replaces=operation.replaces)
         spanned = self.options.batches_per_commit

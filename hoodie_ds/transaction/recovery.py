@@ -10,7 +10,7 @@ decided to complete; the micro-batch of an undone write is brought again by Spar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Final
 
@@ -41,6 +41,41 @@ from hoodie_ds.transaction.sweep import left_over, sweep
 
 _PLANNED: Final = (Action.COMPACTION, Action.REPLACE_COMMIT)
 """What may be a table service, which waits on the timeline to be carried out."""
+
+
+def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[str]]) -> Timeline:
+    """Return the timeline with the services that are decided, and without restores of ours.
+
+    A scheduler that was killed may leave a plan, or a restore, in the decision log alone. A restore
+    that was killed is gone on with.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    clock : Clock
+        For the times of what is done.
+    found : mapping of str to frozenset of str
+        What `left_over` found before.
+
+    Returns
+    -------
+    Timeline
+        As it is afterwards. Another engine's restore may be pending.
+
+    Raises
+    ------
+    TimelineError
+        Something is decided, and another engine's restore is pending.
+    """
+    timeline = load_timeline(table.storage)
+    if finish_own_restores(table, timeline, clock):
+        timeline = load_timeline(table.storage)
+    claimed = any(paths == {claim_path(time)} for time, paths in found.items())
+    if not claimed and all(instant.action not in _PLANNED for instant in timeline.pending):
+        return timeline
+    _, timeline = apply_pending(table, clock)
+    return load_timeline(table.storage) if finish_own_restores(table, timeline, clock) else timeline
 
 
 def recover(
@@ -85,10 +120,6 @@ def recover(
     found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
     timeline = timeline.with_joined(joined)
     refuse_restore(table.storage.root, timeline)
-    claimed = {time for time, paths in found.items() if paths == {claim_path(time)}}
-    if claimed or any(instant.action in _PLANNED for instant in timeline.pending):
-        finish_own_restores(table, apply_pending(table, clock)[1], clock)  # one may be decided
-        timeline = load_timeline(table.storage).with_joined(joined)
     dropped = _drop_dead_plans(table, timeline)
     pending = _unfinished(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)
@@ -229,19 +260,12 @@ def recover_lazily(
     # Looked at after the timeline: a writer's heart beats before its instant is there.
     ages = ages_ms(table.storage) if unfinished or found else {}
     alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}
-    rollbacks = [i for i in unfinished if i.action is Action.ROLLBACK]
-    dead = [i for i in unfinished if i.action in UNDONE_ACTIONS and i.time not in alive]
-    orphaned = [i for i in rollbacks if target_of(table.storage, i) not in alive]
+    dead = [instant for instant in unfinished if _written_by(table, instant) not in alive]
     if drop_resurrected(table, timeline):
         timeline = load_timeline(table.storage)
-    if dead or orphaned:
+    if dead:
         with lock():
-            still = load_timeline(table.storage).pending
-            for rollback in orphaned:
-                if rollback in still:
-                    finish_rollback(table, rollback, clock)
-            for instant in dead:
-                resolve_instant(table, instant, clock)
+            _undo_dead(table, dead, clock)
         timeline = load_timeline(table.storage)
     # Tasks that are about to open an instant have files there before it is on the timeline.
     young = format_time(clock.now_ms() - timeout_ms, utc=table.properties.timeline_in_utc)
@@ -250,3 +274,20 @@ def recover_lazily(
     for time in ages.keys() - alive - {instant.time for instant in timeline.pending}:
         stop(table.storage, time)  # of late tasks of an instant that has ended
     return timeline
+
+
+def _written_by(table: Table, instant: Instant) -> str | None:
+    """Time of the instant whose writer a pending write is of, or which a rollback undoes."""
+    is_rollback = instant.action is Action.ROLLBACK
+    return target_of(table.storage, instant) if is_rollback else instant.time
+
+
+def _undo_dead(table: Table, dead: Sequence[Instant], clock: Clock) -> None:
+    """Finish the rollbacks among instants, then roll the others back."""
+    still = load_timeline(table.storage).pending
+    for instant in dead:
+        if instant.action is Action.ROLLBACK and instant in still:
+            finish_rollback(table, instant, clock)
+    for instant in dead:
+        if instant.action is not Action.ROLLBACK:
+            resolve_instant(table, instant, clock)

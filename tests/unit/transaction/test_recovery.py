@@ -22,8 +22,9 @@ from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome, append_decision, next_decision
 from hoodie_ds.transaction.manifest import newest_manifest
-from hoodie_ds.transaction.recovery import recover, recover_lazily
+from hoodie_ds.transaction.recovery import decided_timeline, recover, recover_lazily
 from hoodie_ds.transaction.rollback import roll_back
+from hoodie_ds.transaction.sweep import left_over
 from tests.unit.transaction.failed_tables import (
     DONE,
     FAILED,
@@ -379,6 +380,6 @@ def test_a_clustering_that_was_decided_is_completed_first(storage: Storage) -> N
     storage.put_if_absent(manifest_path(CLUSTERING.time), commit_body())
     inflight = CLUSTERING.at(State.INFLIGHT)
     assert append_decision(storage, next_decision(None, Outcome.COMPLETE, inflight, "another"))
-    timeline = recover(table, _CLOCK)
+    timeline = decided_timeline(table, _CLOCK, left_over(storage))
     assert timeline.pending == ()
     assert timeline.commit_at(CLUSTERING.time) == CLUSTERING.at(State.COMPLETED)
