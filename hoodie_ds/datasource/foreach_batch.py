@@ -69,20 +69,7 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     >>> stream.writeStream.foreachBatch(writer).start()  # doctest: +SKIP
     """
     options = WriteOptions.parse(opts)
-    if options.batches_per_commit > 1:
-        raise OptionError(
-            BATCHES_PER_COMMIT.key,
-            options.batches_per_commit,
-            "an instant of foreach_batch ends with its batch; leave the option out",
-        )
-    refuse_number(options)
-    identifier = options.checkpoint_identifier
-    if identifier is None:
-        raise OptionError(
-            CHECKPOINT_IDENTIFIER.key,
-            None,
-            "foreach_batch needs a name that this query keeps over restarts",
-        )
+    identifier = _identifier(options)
 
     def write(rows: DataFrame, number: int) -> None:
         query = _query_id(rows)
@@ -92,6 +79,24 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
         retry_after_conflicts(options, partial(_write_once, options, rows, batch_id))
 
     return write
+
+
+def _identifier(options: WriteOptions) -> str:
+    """Return the name that the query keeps over restarts; refuse options that do not fit."""
+    if options.batches_per_commit > 1:
+        raise OptionError(
+            BATCHES_PER_COMMIT.key,
+            options.batches_per_commit,
+            "an instant of foreach_batch ends with its batch; leave the option out",
+        )
+    refuse_number(options)
+    if options.checkpoint_identifier is None:
+        raise OptionError(
+            CHECKPOINT_IDENTIFIER.key,
+            None,
+            "foreach_batch needs a name that this query keeps over restarts",
+        )
+    return options.checkpoint_identifier
 
 
 def _write_once(options: WriteOptions, rows: DataFrame, batch_id: BatchId) -> None:
