@@ -58,7 +58,7 @@ CLEAN_MAX_COMMITS: Final = Option(
     POSITIVE_INT,
     "After how many commits since the last clean a stream's next one is due.",
     1,
-    aliases=("hoodie.clean.max.commits",),
+    aliases=("hoodie.cleaner.trigger.max.commits", "hoodie.clean.max.commits"),
 )
 
 CLEANING_OPTIONS: Final[tuple[Option[object], ...]] = (

@@ -70,6 +70,8 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.prewrite.cleaner.policy": ("none", "rollback_failed_writes"),
     "hoodie.precommit.validators": ("",),
     "hoodie.write.rolling.metadata.keys": ("",),
+    "hoodie.clean.trigger.strategy": ("num_commits",),
+    "hoodie.cleaner.trigger.strategy": ("num_commits",),
 }
 """Key to the values, in lower case, that ask for what a write does anyway."""
 
@@ -97,7 +99,13 @@ _MERGE: Final = (
     "say hoodie.write.record.merge.mode, or name a function of yours in hoodie.py.merge.hook"
 )
 
+_CLEAN_TRIGGER: Final = (
+    "NUM_COMMITS is the only one; hoodie.clean.trigger.max.commits says after how many commits"
+)
+
 INSTEAD: Final[Mapping[str, str]] = {
+    "hoodie.clean.trigger.strategy": _CLEAN_TRIGGER,
+    "hoodie.cleaner.trigger.strategy": _CLEAN_TRIGGER,
     "hoodie.datasource.write.drop.partition.columns": "the columns stay in the files; use 'false'",
     "hoodie.datasource.write.reconcile.schema": "hoodie.write.set.null.for.missing.columns=true "
     "fills columns that a batch lacks; new ones are added anyway",

@@ -40,3 +40,16 @@ def test_hours_are_none_or_more() -> None:
     assert _parse({"hoodie.clean.hours.retained": "0"}).hours == 0
     with pytest.raises(OptionError, match="allowed is a whole number of hours, 0 or more"):
         _parse({"hoodie.clean.hours.retained": "-5"})
+
+
+@pytest.mark.parametrize("prefix", ["hoodie.clean.", "hoodie.cleaner."])
+def test_the_trigger_is_the_number_of_commits(
+    prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The only strategy of Hudi's `CleaningTriggerStrategy`."""
+    every = {f"{prefix}trigger.strategy": "NUM_COMMITS", f"{prefix}trigger.max.commits": "3"}
+    assert _parse(every).max_commits == 3
+    assert not caplog.messages
+    assert _parse({"hoodie.clean.max.commits": "4"}).max_commits == 4
+    with pytest.raises(OptionError, match=r"'TIME'.*hoodie\.clean\.trigger\.max\.commits says"):
+        _parse({f"{prefix}trigger.strategy": "TIME"})
