@@ -4,7 +4,7 @@ Runs under the Python of ``.venv-jvm`` (``.ci/setup test --jvm``), as PySpark 3.
 environment with PySpark 4:
 
     .venv-jvm/bin/python benchmarks/jvm_baseline.py LINEITEM WORK --bundle JAR \
-        [--suite tables|index]
+        [--suite tables|index|compaction]
 
 ``LINEITEM`` is a folder of TPC-H lineitem as parquet; ``WORK`` gets the inputs (kept) and the
 tables (removed). Round 0 warms the JVM up and is marked so.
@@ -148,7 +148,21 @@ def index_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Ste
                 )
 
 
-SUITES = {"tables": steps, "index": index_steps}
+def compaction_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """Carry out the plan that ``service_cost.py`` left in ``WORK/planned``, of a copy."""
+    path = work / "tables" / "planned"
+    shutil.copytree(work / "planned", path)
+    # The procedure's own options are split at commas, which the record key fields have.
+    settings = {key: text for key, text in KEYED.items() if key != "hoodie.table.name"}
+    for key, text in settings.items():
+        spark.conf.set(key, text)
+    given = ",".join(f"{key}={text}" for key, text in settings.items() if "," not in text)
+    call = f"call run_compaction(op => 'run', path => '{path}', options => '{given}')"
+    yield "compaction of 8 file groups, 30 % in logs", lambda: print(spark.sql(call).collect())
+    assert list((path / ".hoodie").glob("*.commit")), "nothing was compacted"
+
+
+SUITES = {"tables": steps, "index": index_steps, "compaction": compaction_steps}
 
 
 def run_round(
@@ -170,6 +184,10 @@ def run_round(
 
 def check(spark: SparkSession, work: Path, suite: str) -> None:
     """A figure counts only if the tables hold what they should."""
+    if suite == "compaction":
+        rows = spark.read.format("hudi").load(str(work / "tables" / "planned"))
+        assert rows.count() == 3_000_000, rows.count()
+        return
     updated = "tenth" if suite == "tables" else "thousandth"
     expected = tuple(spark.read.parquet(str(work / name)).count() for name in ("half", updated))
     newest = {"tables": {"COW": 2, "MOR": 3}, "index": {f"BLOOM{suffix}": 7 for suffix in LAYOUTS}}
@@ -193,7 +211,8 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     spark = session(chosen.bundle, chosen.cores, chosen.memory)
-    prepare(spark, chosen.lineitem, chosen.work)
+    if chosen.suite != "compaction":
+        prepare(spark, chosen.lineitem, chosen.work)
     for number in range(chosen.rounds + 1):
         run_round(spark, number, chosen.lineitem, chosen.work, chosen.suite, results)
     spark.stop()
