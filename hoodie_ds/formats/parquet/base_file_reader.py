@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import BinaryIO, Final
 
 import pyarrow as pa
@@ -123,7 +124,11 @@ class BaseFileReader:
         )
         with self._reading():
             present = self._present(wanted)
-            batches = self._file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False)
+            # Arrow holds all that it has read of the row groups that it was asked for.
+            batches = chain.from_iterable(
+                self._file.iter_batches(_PIECE_ROWS, [number], present, use_threads=False)
+                for number in range(self._file.num_row_groups)
+            )
         if not present:
             yield conform(_counted(pa.table({}), self.num_rows), wanted)
             return

@@ -305,6 +305,8 @@ class Merge:
 
     def new_rows(self) -> pa.Table:
         """Return the new records that are rows of the result beside those that stay."""
+        if self._take_new.all():
+            return self._new.rows  # not copied: they may be all that the memory holds
         return self._new.rows.filter(pa.array(self._take_new))
 
 

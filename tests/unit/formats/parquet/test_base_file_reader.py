@@ -1,0 +1,50 @@
+"""Reading a base file piece by piece: all rows in order, and never the whole file in memory."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+
+ROWS, GROUPS = 10_000, 16
+
+
+def _file() -> tuple[bytes, pa.Table]:
+    """A file of row groups that hardly compress, some 800 KB each."""
+    draw = np.random.default_rng(1)
+    count = ROWS * GROUPS
+    text = draw.integers(0, 256, count * 20, dtype=np.uint8).tobytes().hex()
+    columns = {
+        "id": pa.array(np.arange(count)),
+        "text": pa.array([text[at : at + 40] for at in range(0, count * 40, 40)]),
+        "number": pa.array(draw.random(count)),
+    }
+    rows, sink = pa.table(columns), io.BytesIO()
+    pq.write_table(rows, sink, row_group_size=ROWS, compression="none", use_dictionary=False)
+    return sink.getvalue(), rows
+
+
+def test_pieces_hold_no_more_than_a_few_row_groups_of_the_file() -> None:
+    content, rows = _file()
+    row_group = len(content) / GROUPS
+    source = io.BytesIO(content)
+    reader = BaseFileReader(source, rows.schema, "f.parquet", trusted=True)
+    tracemalloc.start()
+    try:
+        found = sum(piece.num_rows for piece in reader.pieces())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == rows.num_rows
+    assert peak < 4 * row_group
+
+
+def test_pieces_are_all_rows_in_their_order() -> None:
+    content, rows = _file()
+    reader = BaseFileReader(io.BytesIO(content), rows.schema, "f.parquet", trusted=True)
+    assert pa.concat_tables(reader.pieces(["text", "id"])).equals(rows.select(["text", "id"]))
