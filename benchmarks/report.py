@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 INDEX_GOAL = 5.0
+SERVICE_GOAL = 5.0
 TIMES_FASTER = {
     "first keyed load, COW": 8.0,
     "first keyed load, MOR": 8.0,
@@ -26,6 +27,7 @@ FIGURES = {
     "checkpoint": "A checkpoint as the batch grows",
     "append": "Exactly-once against a bare Arrow writer",
     "size": "Ten file groups in small and large tables",
+    "services": "What table services cost",
 }
 
 
@@ -85,6 +87,8 @@ def main() -> None:
     ours, jvm = medians(folder / "index.jsonl"), medians(folder / "jvm-index.jsonl")
     later = {work: seconds for work, seconds in ours.items() if work.endswith("later batches")}
     print("Upserts by looking keys up\n\n" + engines_table(later, jvm, {}, INDEX_GOAL))
+    ours, jvm = medians(folder / "services.jsonl"), medians(folder / "jvm-services.jsonl")
+    print("\nCompaction\n\n" + engines_table(ours, jvm, {}, SERVICE_GOAL))
     for name, title in FIGURES.items():
         print(f"\n{title}\n\n{figures_table(folder / f'{name}.jsonl')}")
 

@@ -6,8 +6,8 @@
   and rewriting its base file raw with pyarrow, by the same codec and with one thread.
 - ``engines``: 3.0 M rows in 8 buckets with 30 % in logs. The table with its plan is left in
   ``WORK/planned``; ``jvm_baseline.py --suite compaction`` carries out the same plan of a copy.
-- ``memory``: peak of a process that compacts a large group with small logs, and one whose logs are
-  as large as its base file; each runs in a process of its own, and so does the making of the group.
+- ``memory``: peak of a process that compacts a file group of 1 GB with small logs, and one that has
+  nothing but log files.
 - ``stream``: micro-batches of 1,000 rows on Spark into 8 buckets, with the services that a stream
   has by default and without any.
 
@@ -141,46 +141,47 @@ PIECE = 200_000
 
 
 def make_wide(path: Path, base_rows: int, log_rows: int) -> None:
-    """Make a file group by an upsert that is compacted, and updates of some of its rows."""
-    table = table_at(path, WIDE, 1)
-    pieces = (wide_rows(at, PIECE, 1).to_batches()[0] for at in range(0, base_rows, PIECE))
-    schema = wide_rows(0, 1, 1).schema
-    table.upsert(pa.RecordBatchReader.from_batches(schema, pieces))
-    step = max(1, base_rows // log_rows)
-    for at in range(0, base_rows, PIECE):
-        rows = wide_rows(at, PIECE, 2).take(pa.array(np.arange(0, PIECE, step)))
-        table.upsert(rows)
+    """Make a file group: a base file, and then a log file, or log files alone."""
+    table = table_at(path, {**WIDE, "write.task.max.size": "16000" if base_rows else "256"}, 1)
+    count = max(base_rows, log_rows)
+    pieces = (wide_rows(at, PIECE, 1).to_batches()[0] for at in range(0, count, PIECE))
+    table.upsert(pa.RecordBatchReader.from_batches(wide_rows(0, 1, 1).schema, pieces))
+    if base_rows:
+        every = np.arange(0, PIECE, base_rows // log_rows)
+        parts = (wide_rows(at, PIECE, 2).take(every) for at in range(0, base_rows, PIECE))
+        table.upsert(pa.concat_tables(parts))
 
 
 def compact_wide(path: Path, _: int, __: int) -> None:
     """Compact it and print what this process took."""
-    idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // MB
     started = time.perf_counter()
     assert table_at(path, WIDE, 1).compact()
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // MB
-    sys.stdout.write(json.dumps({"idle": idle, "peak": peak, "seconds": seconds}))
+    sys.stdout.write(json.dumps({"peak": peak, "seconds": seconds}))
 
 
 CHILDREN = {"make": make_wide, "compact": compact_wide}
 
 
+GROUPS = {"1 % in logs": (5_000_000, 50_000), "all of it in logs": (0, 2_000_000)}
+
+
 def memory(_: Path, work: Path, rounds: int) -> None:
     """Measure the peak of a process that compacts a large file group."""
-    rows = 2 * rounds * 1_000_000
-    for name, log_rows in (("1 % in logs", rows // 100), ("10 % in logs", rows // 10)):
-        path = work / "wide"
+    path = work / "wide"
+    for name, (base_rows, log_rows) in GROUPS.items():
         shutil.rmtree(path, ignore_errors=True)
-        command = [sys.executable, __file__, ".", str(path), "--rows", str(rows), str(log_rows)]
+        numbers = [str(base_rows * rounds), str(log_rows * rounds)]
+        command = [sys.executable, __file__, ".", str(path), "--rows", *numbers]
         subprocess.run([*command, "--child", "make"], check=True)
-        size = sum(p.stat().st_size for p in path.glob("*.parquet"))
+        base = sum(p.stat().st_size for p in path.glob("*.parquet"))
         logs = sum(p.stat().st_size for p in path.glob(".*.log.*"))
         done = subprocess.run([*command, "--child", "compact"], check=True, capture_output=True)
         found = json.loads(done.stdout)
-        group = f"group of {size / MB / 1024:.1f} GB, {name}"
-        more = {"base, MB": size // MB, "logs, MB": logs // MB, "took, s": found["seconds"]}
+        group = f"file group of {(base + logs) / MB:,.0f} MB, {name}"
+        more = {"base, MB": base // MB, "logs, MB": logs // MB, "took, s": found["seconds"]}
         emit(f"peak memory of its compaction, {group}, MB", found["peak"], **more)
-        emit(f"of it before it begins, {group}, MB", found["idle"])
         shutil.rmtree(path)
 
 
@@ -279,7 +280,7 @@ def main() -> None:
     parser.add_argument("lineitem", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--rounds", type=int, help="of each part; of `memory`, 2 GB each")
+    parser.add_argument("--rounds", type=int, help="of each part; of `memory`, GB")
     parser.add_argument("--rows", nargs=2, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--child", choices=CHILDREN, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
