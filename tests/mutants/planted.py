@@ -807,7 +807,7 @@ READS = [
     ),
     Mutant(
         "log files are merged in the order of their names",
-        instead("fs_view._age", lambda _, log: (0, str(log.name))),
+        instead("slicing._age", lambda _, log: (0, str(log.name))),
         "tests/faults/test_promises.py::test_eleven_log_files_are_merged_in_their_order",
         "an older row wins from the tenth log file on",
     ),

@@ -84,6 +84,7 @@ class Stream(RuleBasedStateMachine):
         self.stages, self.others = count(), count()
         self.number = 0
         self.query, self.queries = "q", count()
+        self.other, self.settled = "other", True
         self.once: list[tuple[str, Step]] = []
         """Queries that have written one batch and were not heard of since."""
         self.open: Step | None = None
@@ -179,7 +180,7 @@ class Stream(RuleBasedStateMachine):
     def other_writer(self, operation: str, keys: list[int]) -> None:
         """A second query commits; where it finds a pending batch, it decides about that first."""
         step = self.step(operation, keys, 1)
-        run(self.table, self.options, next(self.others), step, next(self.stages), "other")
+        run(self.table, self.options, next(self.others), step, next(self.stages), self.other)
         self.states = [(model.after(step), done) for model, done in self.decided()]
         self.look()
 
@@ -188,7 +189,7 @@ class Stream(RuleBasedStateMachine):
     def recovery(self) -> None:
         begin(self.table, self.options, trips().schema, "recovery")
         self.states = self.decided()
-        assert_well(self.table, self.options, settled=True)
+        assert_well(self.table, self.options, settled=self.settled)
         self.look()
 
     def decided(self) -> list[tuple[Model, bool]]:
@@ -233,12 +234,18 @@ class Stream(RuleBasedStateMachine):
 
 
 def explored(
-    kind: dict[str, str], index: str, examples: int, steps: int, *, derandomize: bool = False
+    kind: dict[str, str],
+    index: str,
+    examples: int,
+    steps: int,
+    *,
+    derandomize: bool = False,
+    machine: type[Stream] = Stream,
 ) -> int:
     """Return how many steps were taken."""
     options = {k: v for k, v in {**TRIPS, **kind, **INDEXES[index]}.items() if v}
     taken = count()
-    machine = type("Stream", (Stream,), {"options": options, "taken": taken})
+    machine = type(machine.__name__, (machine,), {"options": options, "taken": taken})
     run_state_machine_as_test(
         machine,
         settings=settings(
