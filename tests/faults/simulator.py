@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from hoodie_ds import HoodieTable
 from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import HoodieError
@@ -36,6 +35,7 @@ from hoodie_ds.testing import (
     SimulatedCrash,
     forget_process,
 )
+from tests.faults.keepers import GIVING_WAY, OFTEN, keeper, services_of
 from tests.faults.scenarios import BLOOM, STATE
 from tests.faults.stream import OPERATION, QUERY, Model, Step, assert_well, found
 from tests.tables import TRIPS, TYPE, TYPES, trips
@@ -44,11 +44,6 @@ BATCHES = 6
 TRIES = 12
 FAULTS = (Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.LOST_ANSWER, Effect.FAILED)
 SPAN = "hoodie.streaming.batches.per.commit"
-KEPT = {
-    "hoodie.keep.min.commits": "2",
-    "hoodie.keep.max.commits": "3",
-    "hoodie.clean.commits.retained": "1",
-}
 INDEXES: tuple[dict[str, str], ...] = ({}, BLOOM, {**BLOOM, **STATE})
 
 
@@ -57,15 +52,17 @@ class Simulation:
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
-        self.table = MemoryStorage(f"memory://seed-{seed}")
         self.recorder, self.clock, self.ids = Recorder(), SimClock(), SimIds(seed)
+        self.table = MemoryStorage(f"memory://seed-{seed}", clock=self.clock)
         chosen = {**TRIPS, **self.draw.choice(INDEXES), TYPE: self.draw.choice(TYPES)}
         self.span = self.draw.choice([1, 1, 2, 3])
-        chosen[SPAN] = str(self.span)
+        chosen |= {SPAN: str(self.span), **GIVING_WAY}
         self.options = {key: value for key, value in chosen.items() if value}
         self.visible = self.model = Model()
         self.ended_in_put = False
         """Whether a driver that was stopped may have ended in that very put."""
+        self.served = 0
+        self.serving = False
         self.late: list[Callable[[], object]] = []
         self.passed: list[tuple[str, Step]] = []
 
@@ -79,13 +76,17 @@ class Simulation:
             self._until_committed(number, step, after)
             self.visible = after
             assert found(self.table) == after.plain(), f"batch {number}: not the model"
+            if self.span == 1:
+                self._serve()
+                assert found(self.table) == after.plain(), "a service changed rows"
             if self.span == 1 and self.draw.random() < 0.4:
                 self._passers_by(number)
         self.late.clear()
         self._coordinator("upsert", self._process(0)).begin(trips().schema)
-        if self.ended_in_put:
+        if self.ended_in_put or self.served:
             self._archive_all()
-        assert_well(self.table, self.options, settled=True)
+        # Of a file that a clean took the archive has the successor, which is not looked for there.
+        assert_well(self.table, self.options, settled=True, but_for="has no successor")
         return self.recorder.trace_hash
 
     def _archive_all(self) -> None:
@@ -94,11 +95,10 @@ class Simulation:
         Until then there may be one that came after its instant was undone, and whose writer ended
         before it looked for that.
         """
-        options = {**self.options, **KEPT, SPAN: "1"}
-        storage = cast(Storage, self.table)
-        table = HoodieTable(self.table.root, options, storage=storage, clock=self.clock,
-                            ids=self.ids)  # fmt: skip
-        for number in range(int(KEPT["hoodie.keep.min.commits"])):
+        table = keeper(self.table, {**self.options, SPAN: "1"}, "the last one", self.clock)
+        for name in services_of(self.options):
+            getattr(table, name)()  # what others have planned is carried out
+        for number in range(int(OFTEN["hoodie.keep.min.commits"])):
             step = replace(self._step(BATCHES + number), operation="upsert")
             table.upsert(step.rows)
             self.model = self.model.after(step)
@@ -247,7 +247,29 @@ class Simulation:
 
         return before
 
+    def _serve(self) -> None:
+        """A service in a process of its own, which ends or not; none within another one.
+
+        Not beside an instant of several batches, after which it is not known when it completes.
+        """
+        if self.serving or self.span > 1 or not any(self.table.files):
+            return
+        self.serving, self.served = True, self.served + 1
+        name, rate = self.draw.choice(services_of(self.options)), self.draw.choice([0.0, 0.0, 1.0])
+        self.recorder.note(name)
+        table = keeper(self._process(rate), self.options, f"{name} {self.served}", self.clock)
+        try:
+            getattr(table, name)()
+        except (SimulatedCrash, HoodieError) as error:
+            if not rate:
+                raise AssertionError(f"{name}: {error}") from error
+            self.recorder.note(f"{name}: {type(error).__name__}")
+        finally:
+            self.serving = False
+
     def _zombies(self) -> None:
+        if self.draw.random() < 0.5:
+            self._serve()
         waiting, self.late = self.late, []
         for work in waiting:
             try:
