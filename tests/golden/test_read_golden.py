@@ -41,11 +41,12 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
 }
 """Tables that take no upsert, with what it is refused with."""
 
-CLUSTERING = "v6_cow_clustering_requested"
-WRITABLE = sorted({*VERSION_6} - {*REFUSED, CLUSTERING})
+CLUSTERINGS = {"v6_cow_clustering_requested", "v6_mor_clustering_requested"}
+WRITABLE = sorted({*VERSION_6} - {*REFUSED, *CLUSTERINGS})
 BUCKETED = {
     *("v6_mor_bucket", "v6_mor_bucket_rules", "v6_mor_history"),
     *("v6_mor_failed_open", "v6_mor_failed_rolled_back"),
+    *(name for name in VERSION_6 if name.startswith("v6_mor_undone_")),
 }
 LOOKED_UP = ["v6_cow_complex_keys", "v6_cow_types", "v6_cow_url_encoded", "v6_mor_types_parquet"]
 

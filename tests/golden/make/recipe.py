@@ -234,6 +234,10 @@ class Recipe:
             for key in OF_PROCEDURES:
                 self.oracle.sql(f"reset {key}")
 
+    def roll_back(self, time: str) -> None:
+        """Roll a completed write back."""
+        assert self.oracle.roll_back(self.path, time)
+
     def ask(self, options: Mapping[str, str]) -> None:
         """Ask a query, and keep it with its answer or with what it failed with."""
         answer: dict[str, Any] = {"options": dict(options)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.golden.make.recipe import (
     ARCHIVE,
     BUCKET,
@@ -142,6 +144,21 @@ def cow_clustering(table: Recipe) -> None:
     table.store("done")
 
 
+@golden("mor_clustering", MOR, {"hoodie.parquet.small.file.limit": "0"})
+def mor_clustering(table: Recipe) -> None:
+    """A clustering of slices with several log files, requested; then done."""
+    table.insert([1, 3, 2], 1)
+    table.insert([5, 7, 4], 2)
+    table.upsert([1, 5, 2], 3)
+    table.delete([3], 4)
+    table.upsert([1, 4], 5, {**SMALL_FILES, **SCHEDULE_CLUSTERING})
+    table.ask_snapshots()
+    table.store("requested")
+    table.call("run_clustering", op="execute", **given(table))
+    table.ask_snapshots()
+    table.store("done")
+
+
 @golden("cow_cleaned", COW)
 def cow_cleaned(table: Recipe) -> None:
     """Old base files and a replaced file group are gone, and with them old snapshots."""
@@ -210,6 +227,38 @@ def mor_restored(table: Recipe) -> None:
     table.upsert([5, 8], 5)
     table.ask_snapshots()
     table.store("and_on")
+
+
+def undo(table: Recipe, compact: Mapping[str, str]) -> None:
+    """Write on after a savepoint, go back one write, and then to the savepoint."""
+    table.upsert(range(6), 1)
+    table.upsert([1, 2], 2)
+    savepoint = table.commits()[-1]
+    table.call("create_savepoint", commit_time=savepoint, user="golden")
+    table.upsert([3, 7], 3)
+    table.upsert([1, 3], 4, compact)
+    table.delete([4], 5)
+    table.upsert([1, 9], 6)
+    table.ask_snapshots()
+    table.store("before")
+    table.roll_back(table.commits()[-1])
+    table.ask_snapshots()
+    table.store("by_a_write")
+    table.call("rollback_to_savepoint", instant_time=savepoint)
+    table.ask_snapshots()
+    table.store("to_a_savepoint")
+
+
+@golden("cow_undone", COW)
+def cow_undone(table: Recipe) -> None:
+    """A savepoint and later writes; the last one rolled back; restored to the savepoint."""
+    undo(table, {})
+
+
+@golden("mor_undone", MOR, BUCKET)
+def mor_undone(table: Recipe) -> None:
+    """The same with log files and a compaction, in buckets."""
+    undo(table, COMPACT)
 
 
 @golden("upgraded", MOR, ARCHIVE, versions="9", partition="")
