@@ -9,13 +9,15 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
-from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.record.merge.merger import Merger, RecordSet
+from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -103,7 +105,8 @@ class FileSliceReader:
         read = columns if merge is None else self._needed(columns)
         for rows in self._base(slice_, read, keep_dictionaries):
             if merge is not None:
-                compared = conform(rows, self._compared)
+                fills = isinstance(merge, PartialMerge)
+                compared = rows if fills else conform(rows, self._compared)
                 if self.virtual_keys is not None:
                     keys = self.virtual_keys.record_keys(compared)
                     compared = compared.append_column(KEY_FIELD, keys)
@@ -127,10 +130,22 @@ class FileSliceReader:
         parts = reader.read(slice_.logs)
         if not parts:
             return None
-        combined = self.merger.combine(RecordSet.concat(parts))
+        records, merger = RecordSet.concat(parts), self.merger
+        if records.lacking is not None:
+            merger = self._partial_merger(slice_)
+        combined = merger.combine(records)
         counts.log_blocks, counts.merged_records = len(parts), combined.num_rows
         counts.log_records = sum(part.num_rows for part in parts)
-        return self.merger.over(combined)
+        return merger.over(combined)
+
+    def _partial_merger(self, slice_: FileSlice) -> PartialMerger:
+        if isinstance(self.merger, Merger):
+            return PartialMerger(self.merger)
+        raise UnsupportedTableError(
+            f"{slice_.logs[0].path} or another log file of file group {slice_.group} has rows with "
+            "some of the columns only, beside a merge rule that needs all of them; compact the "
+            "table with the engine that wrote it"
+        )
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
         needed = {*columns, *self._compared.names}

@@ -123,11 +123,16 @@ class LogReader:
         deleted = np.zeros(rows.num_rows, dtype=np.bool_)
         if IS_DELETED in rows.column_names:
             deleted = pc.fill_null(rows.column(IS_DELETED), False).to_numpy()
+        lacking = None
+        if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":
+            absent = [n not in (*rows.column_names, RECORD_KEY) for n in self.schema.names]
+            lacking = np.tile(np.array(absent, dtype=np.bool_), (rows.num_rows, 1))
         rows = conform(rows, self.schema)
         if self.virtual_keys is not None:
             at = self.schema.get_field_index(RECORD_KEY)
             rows = rows.set_column(at, rows.field(at), self.virtual_keys.record_keys(rows))
-        return RecordSet(rows, deleted, tuple(resolve(rows, p) for p in self.ordering_fields))
+        ordering = tuple(resolve(rows, p) for p in self.ordering_fields)
+        return RecordSet(rows, deleted, ordering, lacking=lacking)
 
     def _deletes(self, entries: pa.Table, path: str) -> RecordSet:
         keys = {

@@ -95,6 +95,15 @@ def test_columns_of_a_table_without_meta_columns(name: str, tmp_path: Path) -> N
     assert not any(column.startswith("_hoodie_") for column in table.schema.names)
 
 
+def test_columns_alone_beside_a_rule_for_whole_rows_are_refused(tmp_path: Path) -> None:
+    path = unzip_table("v9_mor_columns_updated", tmp_path)
+    properties = path / ".hoodie" / "hoodie.properties"
+    mode = "\nhoodie.table.partial.update.mode=IGNORE_DEFAULTS\n"
+    properties.write_text(properties.read_text() + mode)
+    with pytest.raises(UnsupportedTableError, match="rows with some of the columns only"):
+        HoodieTable(str(path)).read()
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_written_to_stays_as_it_is(name: str, tmp_path: Path) -> None:
     path = unzip_table(name, tmp_path)

@@ -57,6 +57,9 @@ class RecordSet:
         is stored rather than being merged into it; none if None.
     hook : HookCall, optional
         What makes rows of a table of records under whose keys nothing is stored.
+    lacking : numpy.ndarray of bool, shape (rows.num_rows, columns), optional
+        Which values are not there, and to be filled from an older record of the key; none if None.
+        See `hoodie_ds.record.merge.partial_merger`.
     """
 
     rows: pa.Table
@@ -64,6 +67,7 @@ class RecordSet:
     ordering: tuple[pa.ChunkedArray, ...]
     replacing: Mask | None = None
     hook: HookCall | None = None
+    lacking: Mask | None = None
 
     @property
     def num_rows(self) -> int:
@@ -78,6 +82,7 @@ class RecordSet:
             tuple(column.take(pa.array(positions)) for column in self.ordering),
             None if self.replacing is None else self.replacing[positions],
             self.hook,
+            None if self.lacking is None else self.lacking[positions],
         )
 
     @staticmethod
@@ -117,8 +122,9 @@ class RecordSet:
                 else columns[0]
                 for columns in zip(*(part.ordering for part in parts), strict=True)
             ),
-            _concat_masks([part.replacing for part in parts], [part.num_rows for part in parts]),
+            _concat_masks([part.replacing for part in parts], [(p.num_rows,) for p in parts]),
             parts[0].hook,
+            _concat_masks([part.lacking for part in parts], [part.rows.shape for part in parts]),
         )
 
 
@@ -310,10 +316,10 @@ class Merge:
         return self._new.rows.filter(pa.array(self._take_new))
 
 
-def _concat_masks(masks: Sequence[Mask | None], lengths: Sequence[int]) -> Mask | None:
+def _concat_masks(masks: Sequence[Mask | None], shapes: Sequence[tuple[int, ...]]) -> Mask | None:
     if all(mask is None for mask in masks):
         return None
-    pairs = zip(masks, lengths, strict=True)
+    pairs = zip(masks, shapes, strict=True)
     return np.concatenate(
-        [np.zeros(length, dtype=np.bool_) if mask is None else mask for mask, length in pairs]
+        [np.zeros(shape, dtype=np.bool_) if mask is None else mask for mask, shape in pairs]
     )

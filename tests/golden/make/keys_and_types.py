@@ -347,3 +347,34 @@ def mor_partial_updates(table: Recipe) -> None:
         table.upsert([9], 3, COMPACT)
         table.ask_snapshots()
         table.store("compacted")
+
+
+def columns_updated(table: Recipe) -> None:
+    """Update columns by SQL: later, earlier and at the same time as what is stored."""
+    table.upsert(range(8), 1)
+    source = "select 'k{:02d}' as id, {}L as ts, 'sql' as name, 7 as qty"
+    updates = [(2, 20, "qty"), (2, 15, "name"), (3, 5, "qty"), (4, 10, "name"), (4, 30, "qty")]
+    table.sql(
+        *(
+            f"merge into {table.name} t using ({source.format(number, ts)}) s on t.id = s.id "
+            f"when matched then update set t.{column} = s.{column}, t.ts = s.ts"
+            for number, ts, column in updates
+        )
+    )
+    table.delete([4], 4)
+    table.upsert([5], 5)
+    table.sql(f"update {table.name} set qty = 8 where id = 'k05'")
+    table.ask_snapshots()
+    table.store()
+
+
+@golden("mor_columns_updated", MOR, versions="9", partition="")
+def mor_columns_updated(table: Recipe) -> None:
+    """Log blocks of the columns that MERGE INTO set, by event time."""
+    columns_updated(table)
+
+
+@golden("mor_columns_updated_by_commit", MOR, BY_COMMIT, versions="8", partition="")
+def mor_columns_updated_by_commit(table: Recipe) -> None:
+    """Log blocks of the columns that MERGE INTO set, by commit time."""
+    columns_updated(table)

@@ -86,6 +86,8 @@ OF_PROCEDURES = (
     "hoodie.write.markers.type",
 )
 """Options that a procedure takes from its session; without them it upgrades the table."""
+OF_SESSIONS = (*OF_PROCEDURES, "hoodie.compact.inline")
+"""Those, and what else a statement of SQL is to do or not."""
 
 _ROWS = {"id": pa.string(), "city": pa.string(), "name": pa.string(), "qty": pa.int32()}
 
@@ -219,19 +221,24 @@ class Recipe:
 
     def call(self, procedure: str, **arguments: str | int) -> None:
         """Call a procedure of Hudi's SQL on the table."""
-        for key in OF_PROCEDURES:
-            self.oracle.sql(f"set {key}={self.options[key]}")
-        self.oracle.sql(f"create table {self.name} using hudi location '{self.path}'")
         given = {"table": self.name, **arguments}
         text = ", ".join(
             f"{key} => '{value}'" if isinstance(value, str) else f"{key} => {value}"
             for key, value in given.items()
         )
+        self.sql(f"call {procedure}({text})")
+
+    def sql(self, *statements: str) -> None:
+        """Run statements in which the table has its own name."""
+        for key in OF_SESSIONS:
+            self.oracle.sql(f"set {key}={self.options[key]}")
+        self.oracle.sql(f"create table {self.name} using hudi location '{self.path}'")
         try:
-            self.oracle.sql(f"call {procedure}({text})")
+            for statement in statements:
+                self.oracle.sql(statement)
         finally:
             self.oracle.sql(f"drop table {self.name}")
-            for key in OF_PROCEDURES:
+            for key in OF_SESSIONS:
                 self.oracle.sql(f"reset {key}")
 
     def roll_back(self, time: str) -> None:

@@ -1,0 +1,195 @@
+"""Merging rows that have some columns only: what a row lacks comes from an older one.
+
+Log blocks of ``MERGE INTO`` and ``UPDATE`` in Hudi 1.x hold the columns that were set, and no
+others (the header ``IS_PARTIAL``). As Hudi merges two by two, in commit order, the greater one of
+two records by the table's merge mode is filled from the other (Hudi's ``KEEP_VALUES``). So of each
+column a row has the value of the last record that was the greatest when it came, and where none of
+those has the column, of the first that was not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.arrow_columns import as_numpy, one_chunk
+from hoodie_ds.config.enums import MergeMode
+from hoodie_ds.meta_columns import RECORD_KEY
+from hoodie_ds.record.merge.merger import Mask, Merge, Merger, Positions, RecordSet
+from hoodie_ds.record.merge.ordering import order_codes, unconditional
+
+
+@dataclass(frozen=True, slots=True)
+class PartialMerger:
+    """Merges records of which some lack columns; stands where `Merger` stands.
+
+    Parameters
+    ----------
+    merger : Merger
+        Decides which of two records is the greater one.
+    """
+
+    merger: Merger
+
+    @property
+    def needs_complete_rows(self) -> bool:
+        """Whether merging needs more of a row than its key and ordering columns."""
+        return True
+
+    def combine(self, records: RecordSet) -> RecordSet:
+        """Combine records so that one is left of each key, filled from others of its key.
+
+        Parameters
+        ----------
+        records : RecordSet
+            In commit order; keys may repeat.
+
+        Returns
+        -------
+        RecordSet
+            One record per key, in the order of `records`; what none of a key had is still lacking.
+        """
+        combined = self.merger.combine(records)
+        if records.lacking is None or combined.lacking is None or combined is records:
+            return combined
+        encoded = pc.dictionary_encode(one_chunk(records.rows.column(RECORD_KEY)))
+        keys = as_numpy(encoded.indices).astype(np.int64)
+        own = as_numpy(pc.index_in(combined.rows.column(RECORD_KEY), value_set=encoded.dictionary))
+        history = _History.of(self.merger, records, keys)
+        lacking, rows = combined.lacking.copy(), combined.rows
+        for number in np.flatnonzero((lacking & ~combined.deleted[:, np.newaxis]).any(axis=0)):
+            source = history.sources(~records.lacking[:, number])[own]
+            at = np.flatnonzero(lacking[:, number] & ~combined.deleted & (source >= 0))
+            rows = _filled(rows, int(number), at, records.rows, source[at])
+            lacking[at, number] = False
+        return replace(combined, rows=rows, lacking=lacking)
+
+    def over(self, new: RecordSet) -> PartialMerge:
+        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        return PartialMerge(self.merger, new)
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The records of each key one after another.
+
+    Parameters
+    ----------
+    order : numpy.ndarray of int64
+        Positions of the records, by key and then in commit order; the rest goes by it.
+    keys : numpy.ndarray of int64
+        Integers that stand for the keys.
+    wins : numpy.ndarray of bool
+        Which records were not less than all before them of their key.
+    fills : numpy.ndarray of bool
+        Which rows took part: no delete has come after them, nor has hidden them.
+    """
+
+    order: Positions
+    keys: Positions
+    wins: Mask
+    fills: Mask
+
+    @classmethod
+    def of(cls, merger: Merger, records: RecordSet, keys: Positions) -> _History:
+        """Look at records, whose keys integers stand for."""
+        order = np.argsort(keys, kind="stable")
+        keys, deleted = keys[order], records.deleted[order]
+        codes, resets = np.zeros(len(keys), dtype=np.int64), deleted
+        if merger.mode is MergeMode.EVENT_TIME_ORDERING and records.ordering:
+            codes = np.asarray(order_codes(records.ordering, len(keys)), dtype=np.int64)[order]
+            resets = unconditional(records.ordering, records.deleted)[order]
+        starts = np.diff(keys, prepend=-1) != 0
+        starts[1:] |= resets[:-1]
+        levels = np.cumsum(starts) * (int(codes.max(initial=0)) + 1) + codes
+        wins = (levels >= np.maximum.accumulate(levels)) | resets
+        num_keys, positions = int(keys.max(initial=0)) + 1, np.arange(len(keys))
+        ends = _last(keys, positions[wins & deleted], num_keys)
+        live = ~deleted & (positions > ends[keys])
+        begins = _first(keys, positions[wins & live], num_keys)
+        return cls(order, keys, wins, live & (begins[keys] >= 0) & (positions >= begins[keys]))
+
+    def sources(self, given: Mask) -> Positions:
+        """Return the record that each key has a column of, -1 if none.
+
+        It is that of the last record which came out on top with the column, else the first that
+        did not.
+
+        Parameters
+        ----------
+        given : numpy.ndarray of bool
+            Which records have the column.
+        """
+        given, positions = given[self.order] & self.fills, np.arange(len(self.order))
+        num_keys = int(self.keys.max(initial=0)) + 1
+        top = _last(self.keys, positions[given & self.wins], num_keys)
+        below = _first(self.keys, positions[given & ~self.wins], num_keys)
+        found = np.where(top >= 0, top, below)
+        return np.where(found >= 0, self.order[found], -1)
+
+
+def _last(keys: Positions, positions: Positions, num_keys: int) -> Positions:
+    """The last of some positions for each key, -1 if there is none."""
+    last = np.full(num_keys, -1, dtype=np.int64)
+    last[keys[positions]] = positions  # of repeated indices NumPy keeps the last assignment
+    return last
+
+
+def _first(keys: Positions, positions: Positions, num_keys: int) -> Positions:
+    return _last(keys, positions[::-1], num_keys)
+
+
+class PartialMerge(Merge):
+    """New records that may lack columns on their way over stored rows, which have all.
+
+    Parameters
+    ----------
+    merger : Merger
+        Decides.
+    new : RecordSet
+        The new records, one per key, deletes among them.
+    """
+
+    def __init__(self, merger: Merger, new: RecordSet) -> None:
+        super().__init__(merger, new)
+        self._rows = new.rows
+
+    def keep(self, old: RecordSet) -> Mask:
+        """Merge into a piece of the stored rows, with all columns; see `Merge.keep`."""
+        keep = super().keep(old)
+        lacking = self._new.lacking
+        if lacking is None or keep.all():
+            return keep
+        gone = old.rows.filter(pa.array(~keep))
+        source, at = _pairs(gone, self._new.rows)
+        for number in np.flatnonzero(lacking.any(axis=0)):
+            needed = lacking[at, number]
+            self._rows = _filled(self._rows, int(number), at[needed], gone, source[needed])
+        return keep
+
+    def new_rows(self) -> pa.Table:
+        """Return the new records that are rows of the result beside those that stay."""
+        return self._rows.filter(pa.array(self._take_new))
+
+
+def _pairs(rows: pa.Table, others: pa.Table) -> tuple[Positions, Positions]:
+    """Positions of rows whose keys others have too, and of those."""
+    found = pc.index_in(rows.column(RECORD_KEY), value_set=others.column(RECORD_KEY))
+    at = np.flatnonzero(as_numpy(pc.is_valid(found)))
+    return at, as_numpy(found.drop_null()).astype(np.int64)
+
+
+def _filled(
+    rows: pa.Table, number: int, at: Positions, source: pa.Table, source_at: Positions
+) -> pa.Table:
+    """Rows with some values of a column taken from other rows."""
+    if not len(at):
+        return rows
+    own = rows.column(number)
+    chosen = np.arange(rows.num_rows)
+    chosen[at] = rows.num_rows + source_at
+    both = pa.chunked_array([*own.chunks, *source.column(number).chunks], own.type)
+    return rows.set_column(number, rows.field(number), both.take(pa.array(chosen)))
