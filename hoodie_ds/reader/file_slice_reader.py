@@ -63,6 +63,8 @@ class FileSliceReader:
     virtual_keys : KeyGenerator, optional
         Makes the record keys of rows, where files are without them (``hoodie.populate.meta.fields``
         false).
+    delete_marker : tuple of str, optional
+        A column, and the text in it that makes a row of a log file a delete.
     """
 
     view: FileSystemView
@@ -70,6 +72,7 @@ class FileSliceReader:
     merger: AnyMerger
     ordering_fields: tuple[str, ...]
     virtual_keys: KeyGenerator | None = None
+    delete_marker: tuple[str, str] | None = None
 
     def read(
         self,
@@ -126,7 +129,9 @@ class FileSliceReader:
         schema = pa.schema(map(self.schema.field, self._needed(columns)))
         if self.virtual_keys is not None:
             schema = schema.append(KEY_FIELD)
-        reader = LogReader(self.view, schema, self.ordering_fields, self.virtual_keys)
+        reader = LogReader(
+            self.view, schema, self.ordering_fields, self.virtual_keys, self.delete_marker
+        )
         parts = reader.read(slice_.logs)
         if not parts:
             return None

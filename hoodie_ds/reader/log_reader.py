@@ -46,12 +46,15 @@ class LogReader:
         Paths of the ordering fields; empty where the commit order decides.
     virtual_keys : KeyGenerator, optional
         Makes the record keys of rows, where log files are without them.
+    delete_marker : tuple of str, optional
+        A column, and the text in it that makes a row of a log file a delete.
     """
 
     view: FileSystemView
     schema: pa.Schema
     ordering_fields: tuple[str, ...]
     virtual_keys: KeyGenerator | None = None
+    delete_marker: tuple[str, str] | None = None
 
     def read(self, logs: tuple[LogFile, ...]) -> list[RecordSet]:
         """Return the records of all blocks that count, one set per block.
@@ -123,6 +126,10 @@ class LogReader:
         deleted = np.zeros(rows.num_rows, dtype=np.bool_)
         if IS_DELETED in rows.column_names:
             deleted = pc.fill_null(rows.column(IS_DELETED), False).to_numpy()
+        if self.delete_marker is not None and self.delete_marker[0] in rows.column_names:
+            name, marker = self.delete_marker
+            marked = pc.equal(rows.column(name).cast(pa.string()), marker)
+            deleted = deleted | pc.fill_null(marked, False).to_numpy()
         lacking = None
         if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":
             absent = [n not in (*rows.column_names, RECORD_KEY) for n in self.schema.names]

@@ -124,6 +124,7 @@ class Snapshot:
             merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
             properties.ordering_fields if by_event_time else (),
             _virtual_keys(properties),
+            properties.delete_marker,
         )
 
     def read(

@@ -104,6 +104,20 @@ def test_columns_alone_beside_a_rule_for_whole_rows_are_refused(tmp_path: Path) 
         HoodieTable(str(path)).read()
 
 
+@pytest.mark.parametrize("field", ["name", "nothing"])
+def test_rows_that_a_column_marks_as_deletes(field: str, tmp_path: Path) -> None:
+    """As Hudi stores `AWSDmsAvroPayload` in version 9; here it is a name that marks a delete."""
+    name = "v9_mor_virtual_keys"
+    path = unzip_table(name, tmp_path)
+    properties = path / ".hoodie" / "hoodie.properties"
+    prefix = "hoodie.record.merge.property.hoodie.payload.delete"
+    marks = f"\n{prefix}.field={field}\n{prefix}.marker=name 1 r2\n"
+    properties.write_text(properties.read_text() + marks)
+    left = [row for row in expected_rows(name) if field != "name" or row["id"] != "k01"]
+    assert_rows_equal(HoodieTable(str(path)).read(), left)
+    assert len(left) == len(expected_rows(name)) - (field == "name")
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_written_to_stays_as_it_is(name: str, tmp_path: Path) -> None:
     path = unzip_table(name, tmp_path)

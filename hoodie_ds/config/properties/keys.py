@@ -46,6 +46,9 @@ UNAVAILABLE_VALUE: Final = (
     "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value"
 )
 
+DELETE_FIELD: Final = "hoodie.record.merge.property.hoodie.payload.delete.field"
+DELETE_MARKER: Final = "hoodie.record.merge.property.hoodie.payload.delete.marker"
+
 METADATA_PARTITIONS: Final = "hoodie.table.metadata.partitions"
 METADATA_PARTITIONS_INFLIGHT: Final = "hoodie.table.metadata.partitions.inflight"
 CREATE_SCHEMA: Final = "hoodie.table.create.schema"

@@ -217,6 +217,15 @@ class TableProperties:
         return self.raw.get(keys.FORMAT, "").strip().lower() or "native"
 
     @property
+    def delete_marker(self) -> tuple[str, str] | None:
+        """A column, and the text in it that makes a row of a log file a delete; None without one.
+
+        Tables from version 9 on have them, of which those of Database Migration Service are some.
+        """
+        name, marker = self.raw.get(keys.DELETE_FIELD), self.raw.get(keys.DELETE_MARKER)
+        return (name, marker) if name and marker else None
+
+    @property
     def order(self) -> MergeMode:
         """Which of two rows prevails, whether or not it is filled from the other."""
         return self.merge_mode if self.partial_update is None else self.partial_update.order
