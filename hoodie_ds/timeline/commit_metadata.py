@@ -282,6 +282,8 @@ class CommitMetadata:
                 f"{path} is not what a commit says ({error}); the instant was damaged: restore it "
                 "from a copy"
             ) from error
+        if is_container(data):  # Hudi's own, or by an upgrade, which leaves out some of what we say
+            return commit
         found = _digest(commit._body())
         if written != found and (written is not None or _OURS in data):
             raise CorruptFileError(

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, LogWrite, WriteStat
+from hoodie_ds.formats.avro.container import write_record
+from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata, LogWrite, WriteStat
 
 BASE = WriteStat("g-0", "p/g-0_0-1-1_1.parquet", "p", num_writes=3, num_inserts=3)
 LOG = WriteStat(
@@ -43,3 +44,20 @@ def test_what_another_engine_left_out_or_added_is_tolerated() -> None:
     assert metadata.stats == (WriteStat("g", "g_0-1-1_1.parquet", ""),)
     assert metadata.extra == {"b": "c"}
     assert metadata.with_extra({"d": "e"}).extra == {"b": "c", "d": "e"}
+
+
+def test_a_commit_of_ours_that_an_upgrade_wrote_anew_in_avro() -> None:
+    """Hudi 1.2 keeps the extra metadata and leaves out some fields, as seen in a real upgrade."""
+    extra = {"type": "map", "values": "string"}
+    schema = {
+        "type": "record",
+        "name": "HoodieCommitMetadata",
+        "fields": [
+            {"name": "extraMetadata", "type": extra},
+            {"name": "operationType", "type": "string"},
+        ],
+    }
+    written = json.loads(CommitMetadata((), "UPSERT", {OWNER_KEY: "us"}, compacted=True).to_bytes())
+    record = {"extraMetadata": written["extraMetadata"], "operationType": "UPSERT"}
+    read = CommitMetadata.from_bytes(write_record(schema, record), "p")
+    assert read == CommitMetadata((), "UPSERT", {OWNER_KEY: "us"})
