@@ -1498,7 +1498,7 @@ CLEANS = [
     ),
     Mutant(
         "a clean is recorded whose files are still there",
-        skipped("cleaning._delete_all"),
+        Text("    storage.delete_many(now)\n", ""),
         f"{_CLEANING}::test_killed_at_any_operation_a_clean_is_finished_by_the_next",
         "old files stay for ever, as later cleans do not look there again",
     ),
