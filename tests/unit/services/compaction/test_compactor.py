@@ -51,6 +51,16 @@ def _is_well(place: Place, rows_before: object) -> bool:
     return not check_table(place.storage.files, buckets=True)
 
 
+def _killed_at_the_decision(
+    place: Place, instant: Instant, plan: CompactionPlan, effect: Effect
+) -> None:
+    """Merge all, and end where the decision to complete is put."""
+    compactor(place).execute(instant, plan)
+    crash = Fault(effect, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
+    with pytest.raises(SimulatedCrash):
+        compactor(place, FaultyStorage(place.storage, [crash])).complete(instant, plan)
+
+
 @pytest.mark.parametrize("mode", [{}, {MODE: SEVERAL}], ids=["single", "several"])
 def test_several_processes_share_a_plan(mode: dict[str, str]) -> None:
     place = table("x", "y", **mode)
@@ -367,11 +377,7 @@ def test_a_manifest_that_is_there_counts_if_it_says_the_same(left: str) -> None:
     place = table("x")
     before = place.rows()
     instant, plan = scheduled(place)
-    worker = compactor(place)
-    worker.execute(instant, plan)
-    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
-    with pytest.raises(SimulatedCrash):
-        compactor(place, FaultyStorage(place.storage, [crash])).complete(instant, plan)
+    _killed_at_the_decision(place, instant, plan, Effect.CRASH_BEFORE)
     path = manifest_path(instant.time)
     first = place.storage.read(path)
     stats = CommitMetadata.from_bytes(first, path).stats
@@ -381,7 +387,7 @@ def test_a_manifest_that_is_there_counts_if_it_says_the_same(left: str) -> None:
         "damaged": b"no commit",
     }
     place.storage.replace(path, bodies[left])
-    assert worker.complete(instant, plan)
+    assert compactor(place).complete(instant, plan)
     commit = place.storage.read(f".hoodie/{instant.time}.commit")
     assert commit == (bodies["same"] if left == "same" else first)
     assert _is_well(place, before)
@@ -391,11 +397,7 @@ def test_a_compaction_that_was_decided_is_completed_by_whoever_comes_next() -> N
     place = table("x")
     before = place.rows()
     instant, plan = scheduled(place)
-    worker = compactor(place)
-    worker.execute(instant, plan)
-    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
-    with pytest.raises(SimulatedCrash):
-        compactor(place, FaultyStorage(place.storage, [crash])).complete(instant, plan)
+    _killed_at_the_decision(place, instant, plan, Effect.CRASH_AFTER)
     assert timeline(place).pending_compactions
     assert place.rows() == before
     upsert(place, 3, "x")
