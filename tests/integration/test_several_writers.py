@@ -185,7 +185,9 @@ def test_the_living_are_left_alone_and_the_dead_undone(town: Town) -> None:
     timeline = load_timeline(town.storage)
     assert not timeline.pending
     assert any(i.action is Action.ROLLBACK for i in timeline.completed)
-    assert not [path for path in town.storage.files if dead.time in path and "rollback" not in path]
+    left = [path for path in town.storage.files if dead.time in path and "rollback" not in path]
+    # what a process that goes on may still put, noted until archiving has looked for it
+    assert [path for path in left if not path.startswith(".hoodie/.locks/late/")] == []
     with pytest.raises(TimelineError, match="rolled back"):
         dead.commit()
     assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 3, 3.0)]
