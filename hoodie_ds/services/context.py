@@ -22,6 +22,7 @@ from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.ownership import claim, owner_text
 from hoodie_ds.transaction.pending_action import PendingAction
+from hoodie_ds.transaction.recovery import drop_dead_plans
 from hoodie_ds.transaction.resolution import apply_pending
 
 T = TypeVar("T")
@@ -227,7 +228,7 @@ class ServiceContext:
         """
         _, timeline = apply_pending(table, self.clock)
         refuse_restore(table.storage.root, timeline)
-        return timeline
+        return load_timeline(table.storage) if drop_dead_plans(table, timeline) else timeline
 
     def decide(self, table: Table, action: Action, decide: Decider) -> Timeline:
         """Append a decision about instants that are there, and apply it.

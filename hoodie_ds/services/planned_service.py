@@ -135,6 +135,10 @@ class PlannedService(ABC, Generic[PlanT]):
         """Whether an instant is still to be carried out, as far as the timeline tells."""
         return timeline.is_pending(instant.time)
 
+    def is_dead(self, timeline: Timeline, instant: Instant) -> bool:
+        """Whether an instant is on the timeline again that has ended."""
+        return is_undone(self.storage, timeline, instant.time)
+
     def carry_out_all(self, make: PlanMaker[PlanT], dry: bool) -> list[tuple[str | None, PlanT]]:
         """Carry out what is planned, and then what there is to plan.
 
@@ -351,7 +355,7 @@ class PlannedService(ABC, Generic[PlanT]):
     def _check_not_undone(self, timeline: Timeline, instant: Instant) -> None:
         """Refuse one that has ended, also if somebody late has begun on it again since."""
         is_open = self.is_open(timeline, instant) and self._is_requested(instant)
-        if not is_open or is_undone(self.storage, timeline, instant.time):
+        if not is_open or self.is_dead(timeline, instant):
             raise TimelineError(
                 f"{self.storage.root}: {self._named(instant)} was rolled back or cancelled, or "
                 "completed and archived, while it was carried out here; nothing is left to be done "

@@ -158,14 +158,13 @@ class ServicesOfBatch:
         return message.batch_id is not None and number < spanned
 
     def complete_compaction(self) -> BeforeCommit:
-        """Complete the compaction of which the tasks have done all that was left.
+        """Complete the compaction, if the tasks have done all that was left of it.
 
         Before the commit of the batch, which names log files after that compaction: hudi-rs reads
         those only where it is complete.
         """
         batch, share = self.messages[0].batch, self.messages[0].batch.share
-        done = sum(message.metrics.num_compacted for message in self.messages)
-        if share is None or self._is_open or done < len(share.operations):
+        if share is None or self._is_open:
             return BeforeCommit()
         compactor, time = Compactor(self.context), str(self.messages[0].instant_time)
         instant, completed = Instant(share.time, Action.COMPACTION, State.INFLIGHT), []

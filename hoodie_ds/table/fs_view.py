@@ -30,9 +30,10 @@ from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, is_archived
 
 _FOLDERS: Final = 8
 _FILES_OF_AN_INSTANT: Final = 3
@@ -129,10 +130,13 @@ class FileSystemView:
         Not if it was rolled back: a late task of the table's first instant may leave a file whose
         time is before the first commit, like those of archived ones; see `Timeline.is_committed`.
         """
-        if not self.timeline.is_committed(time):
-            return False
-        known = self.timeline.commit_at(time) is not None
-        return known or not is_undone(self.storage, self.timeline, time)
+        timeline = self.timeline
+        if timeline.commit_at(time) is not None:
+            return True
+        if timeline.is_pending(time) and timeline.layout == V1.version:
+            # or somebody late has begun again what is archived
+            return timeline.starts_after(time) and is_archived(self.storage, time)
+        return timeline.is_committed(time) and not is_undone(self.storage, timeline, time)
 
     def names(self, instant_time: str, path: str) -> bool:
         """Whether the commit of an instant names a file; an archived one names all of its own."""

@@ -84,7 +84,8 @@ class ByBaseInstant:
         by_start: dict[str, list[LogFile]] = {}
         for log in logs:
             by_start.setdefault(log.name.base_instant, []).append(log)
-        compacting = {i.time for i in moment.timeline.pending_compactions}
+        pending = (i.time for i in moment.timeline.pending_compactions)
+        compacting = {time for time in pending if not moment.is_committed(time)}
         starts = {t for t in by_start if t in compacting or moment.is_committed(t)}
         if base is not None:
             starts.add(base.name.instant_time)

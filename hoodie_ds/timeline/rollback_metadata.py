@@ -135,9 +135,21 @@ def plan_to_bytes(
 
 def rolled_back_time(data: bytes, path: str) -> str:
     """Read from a rollback plan which instant it undoes."""
+    return rolled_back(data, path)[0]
+
+
+def rolled_back(data: bytes, path: str) -> tuple[str, str]:
+    """Read from a rollback plan which instant it undoes: its time, and its action by Hudi's name.
+
+    Raises
+    ------
+    CorruptFileError
+        The bytes are no such plan; names `path`.
+    """
     record = read_record(data, path)
     try:
-        return str(record["instantToRollback"]["commitTime"])
+        target = record["instantToRollback"]
+        return str(target["commitTime"]), str(target["action"])
     except (KeyError, TypeError) as error:
         raise CorruptFileError(f"{path} is no rollback plan: it names no instant") from error
 

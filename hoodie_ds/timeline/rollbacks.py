@@ -16,8 +16,8 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import UNDONE, instant_path, undone_path
 from hoodie_ds.timeline.restore_metadata import RestoreRequest
-from hoodie_ds.timeline.rollback_metadata import rolled_back_time
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.rollback_metadata import rolled_back, rolled_back_time
+from hoodie_ds.timeline.timeline import Timeline, is_archived
 
 
 def target_of(storage: Storage, rollback: Instant) -> str | None:
@@ -39,7 +39,9 @@ def target_of(storage: Storage, rollback: Instant) -> str | None:
 def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
     """Whether a rollback of an instant was begun or done, though it may be pending again.
 
-    A restore takes instants back too, and leaves no rollbacks of them.
+    A restore takes instants back too, and leaves no rollbacks of them. Apache Hudi rolls back a
+    compaction that failed, and carries its plan out again under the same time: that one is not
+    undone, nor is what the archive has as completed.
 
     Parameters
     ----------
@@ -53,10 +55,45 @@ def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
     later = (rollback for rollback in timeline.rollbacks if rollback.time > time)
     if any(_kept_target(storage, rollback) == time for rollback in later):
         return True
-    restores = (restore for restore in timeline.restores if restore.time > time)
-    if any(time in restored_times(storage, restore) for restore in restores):
+    if _is_restored(storage, timeline, time):
         return True
-    return timeline.starts_after(time) and time in _remembered(storage, timeline)
+    if not timeline.starts_after(time) or time not in _remembered(storage, timeline):
+        return False
+    return not is_archived(storage, time)
+
+
+def is_dead_compaction(storage: Storage, timeline: Timeline, pending: Instant) -> bool:
+    """Whether a compaction is on the timeline again that has ended.
+
+    Who was stopped on the way to put its plan, or to begin on it, may do so after others have
+    carried it out and archived it, or cancelled it. A plan that is missing alone tells nothing: its
+    file may be lost, and log files be named after it.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is looked at.
+    pending : Instant
+        One of its pending compactions.
+    """
+    time = pending.time
+    if _is_restored(storage, timeline, time) or _is_there(storage, undone_path(time)):
+        return True
+    return timeline.starts_after(time) and is_archived(storage, time)
+
+
+def _is_restored(storage: Storage, timeline: Timeline, time: str) -> bool:
+    restores = (restore for restore in timeline.restores if restore.time > time)
+    return any(time in restored_times(storage, restore) for restore in restores)
+
+
+def _is_there(storage: Storage, path: str) -> bool:
+    with suppress(NotFoundError):
+        storage.read(path)
+        return True
+    return False
 
 
 def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
@@ -73,10 +110,15 @@ def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
         if rollback.action is Action.RESTORE:
             times = restored_times(storage, rollback)
         else:
-            times = frozenset(filter(None, [target_of(storage, rollback)]))
+            times = frozenset(filter(None, [_kept_target(storage, rollback)]))
         for time in sorted(times):
-            with suppress(AlreadyExistsError):
-                storage.put_if_absent(undone_path(time), b"")
+            mark_undone(storage, time)
+
+
+def mark_undone(storage: Storage, time: str) -> None:
+    """Leave a mark that an instant was undone, which stays when its rollback is archived."""
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(undone_path(time), b"")
 
 
 @dataclass(slots=True)
@@ -128,14 +170,29 @@ def restored_times(storage: Storage, restore: Instant) -> frozenset[str]:
 
 
 def _kept_target(storage: Storage, rollback: Instant) -> str | None:
+    """Time of the instant that a rollback undoes for good; None if there is none."""
     if rollback.state is State.COMPLETED:
         return _target_of_completed(storage, rollback)
-    return target_of(storage, rollback)
+    return _undone_target(storage, rollback)
 
 
 @lru_cache(maxsize=1 << 14)
 def _target_of_completed(storage: Storage, rollback: Instant) -> str | None:
-    return target_of(storage, rollback)
+    return _undone_target(storage, rollback)
+
+
+def _undone_target(storage: Storage, rollback: Instant) -> str | None:
+    path = instant_path(rollback.at(State.REQUESTED))
+    try:
+        plan = storage.read(path)
+    except NotFoundError:
+        return None
+    if not plan:
+        return None
+    time, action = rolled_back(plan, path)
+    # Hudi rolls back what a failed compaction has left, and its plan stays; ours leave a mark.
+    stays = action == Action.COMPACTION.value and not _is_there(storage, undone_path(time))
+    return None if stays else time
 
 
 def refuse_restore(root: str, timeline: Timeline) -> None:

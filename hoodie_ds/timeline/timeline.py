@@ -15,7 +15,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.archive.archived_timeline import find_archived
+from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_completed
 from hoodie_ds.timeline.archive.lsm_timeline import archived_body
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
@@ -26,7 +26,7 @@ from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_summary
 
-__all__ = ["Timeline", "load_timeline", "read_commit", "save_timeline"]
+__all__ = ["Timeline", "is_archived", "load_timeline", "read_commit", "save_timeline"]
 
 _TABLES: Final = 8
 """Tables of which a process remembers the last timeline."""
@@ -231,7 +231,19 @@ def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetad
         body = archived_body(storage, instant)
         return None if body is None else CommitMetadata.from_bytes(body, path)
     with suppress(NotFoundError):
-        properties = TableProperties.parse(storage.read(PROPERTIES), f"{storage.root}/{PROPERTIES}")
-        entry = find_archived(storage, f"{V1.folder}/{properties.archive_folder}", instant)
+        entry = find_archived(storage, _archive_folder(storage), instant)
         return None if entry is None else entry.commit(path)
     return None
+
+
+def is_archived(storage: Storage, time: str) -> bool:
+    """Whether the archive of a timeline of layout 1 has a completed instant of a time.
+
+    Reads files of the archive, the newest first: for what is seldom asked.
+    """
+    return has_completed(storage, _archive_folder(storage), time)
+
+
+def _archive_folder(storage: Storage) -> str:
+    properties = TableProperties.parse(storage.read(PROPERTIES), f"{storage.root}/{PROPERTIES}")
+    return f"{V1.folder}/{properties.archive_folder}"

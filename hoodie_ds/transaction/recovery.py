@@ -23,7 +23,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import claim_path, instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
-from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
+from hoodie_ds.timeline.rollbacks import is_dead_compaction, is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
@@ -44,7 +44,7 @@ _PLANNED: Final = (Action.COMPACTION, Action.REPLACE_COMMIT)
 
 
 def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[str]]) -> Timeline:
-    """Return the timeline with the services that are decided, and without restores of ours.
+    """Return the timeline with the services that are decided, and no dead plan or own restore.
 
     A scheduler that was killed may leave a plan, or a restore, in the decision log alone. A restore
     that was killed is gone on with.
@@ -75,7 +75,9 @@ def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[s
     if not claimed and all(instant.action not in _PLANNED for instant in timeline.pending):
         return timeline
     _, timeline = apply_pending(table, clock)
-    return load_timeline(table.storage) if finish_own_restores(table, timeline, clock) else timeline
+    if finish_own_restores(table, timeline, clock):
+        timeline = load_timeline(table.storage)
+    return load_timeline(table.storage) if drop_dead_plans(table, timeline) else timeline
 
 
 def recover(
@@ -120,7 +122,6 @@ def recover(
     found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
     timeline = timeline.with_joined(joined)
     refuse_restore(table.storage.root, timeline)
-    dropped = _drop_dead_plans(table, timeline)
     pending = _unfinished(table, timeline)
     _refuse_living(table, pending, heartbeat_timeout_ms)
     for instant in pending:
@@ -129,7 +130,7 @@ def recover(
     for instant in pending:
         if instant.action in UNDONE_ACTIONS:
             _finish_or_undo(table, instant, clock, superseded)
-    if drop_resurrected(table, timeline) or pending or dropped:
+    if drop_resurrected(table, timeline) or pending:
         timeline = load_timeline(table.storage).with_joined(joined)
     sweep(table, timeline, found)
     return timeline
@@ -142,23 +143,34 @@ def _unfinished(table: Table, timeline: Timeline) -> list[Instant]:
     return [instant for instant in found if not _is_clustering(table, instant)]
 
 
-def _drop_dead_plans(table: Table, timeline: Timeline) -> bool:
-    """Take clusterings off the timeline that came there again after their end.
+def drop_dead_plans(table: Table, timeline: Timeline) -> bool:
+    """Take services off the timeline that came there again after their end.
 
     Who was stopped on the way to put a plan, or to begin on it, may do so after others have carried
     it out and archived it, or rolled it back.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+
+    Returns
+    -------
+    bool
+        Whether there was anything.
     """
-    dead = [
-        instant
-        for instant in timeline.pending
-        if instant.action is Action.REPLACE_COMMIT and _is_dead(table, timeline, instant)
-    ]
+    planned = (instant for instant in timeline.pending if instant.action in _PLANNED)
+    dead = [instant for instant in planned if _is_dead(table, timeline, instant)]
     for instant in dead:
         forget(table, instant)
     return bool(dead)
 
 
 def _is_dead(table: Table, timeline: Timeline, instant: Instant) -> bool:
+    if instant.action is Action.COMPACTION:
+        return is_dead_compaction(table.storage, timeline, instant)
     if not _is_clustering(table, instant):
         # Nothing but a clustering has an empty inflight file, whose plan is there before it.
         return instant.state is State.INFLIGHT and _is_alone_and_empty(table, instant)
@@ -254,8 +266,6 @@ def recover_lazily(
     found = left_over(table.storage)
     _, timeline = apply_pending(table, clock)
     refuse_restore(table.storage.root, timeline)
-    if _drop_dead_plans(table, timeline):
-        timeline = load_timeline(table.storage)
     unfinished = _unfinished(table, timeline)
     # Looked at after the timeline: a writer's heart beats before its instant is there.
     ages = ages_ms(table.storage) if unfinished or found else {}

@@ -31,7 +31,7 @@ from hoodie_ds.timeline.rollback_metadata import (
     plan_to_bytes,
     planned_files,
 )
-from hoodie_ds.timeline.rollbacks import target_of, undone_times
+from hoodie_ds.timeline.rollbacks import mark_undone, target_of, undone_times
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 from hoodie_ds.transaction.decision_log import Outcome, newest_decision
 from hoodie_ds.transaction.failed_write import (
@@ -108,6 +108,8 @@ def take_back(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None
         for rollback in begun:
             finish_rollback(table, rollback, clock)
     elif timeline.at(instant.time):
+        if instant.action is Action.COMPACTION:
+            mark_undone(table.storage, instant.time)  # a rollback of Hudi's would leave its plan
         rollback = _request(table, timeline, clock, plan, instant.time)
         found = planned_files(plan, instant_path(rollback))
         _execute(table, rollback, instant.at(State.COMPLETED), found, clock)

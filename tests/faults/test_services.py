@@ -32,7 +32,7 @@ BESIDE: dict[str, Callable[[], Beside]] = {
 }
 FEW = {
     "compaction": 23,
-    "clustering, merge-on-read": 61,
+    "clustering, merge-on-read": 47,
     "clean, commits, cow": 5,
     "archiving, mor, several": 11,
     "savepoint, mor": 11,

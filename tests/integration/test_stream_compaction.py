@@ -181,6 +181,26 @@ def test_tasks_share_the_work_and_a_task_without_rows_does_its_part() -> None:
     assert stream.place.rows() == _newest(2)
 
 
+def test_the_next_try_of_a_task_does_what_the_dead_one_had_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
+    stream.run(0, _rows(0))
+    stream.run(1, _rows(1))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    batch = stream.begin(_rows(2).schema)
+    with monkeypatch.context() as patched:
+        patched.setattr(CompactionExecutor, "execute", killed)
+        with pytest.raises(KeyboardInterrupt):
+            stream.task(batch, 2, 0, _rows(2))
+    assert stream.commit([stream.task(batch, 2, 0, _rows(2))]).failed_services == ()
+    assert batch.share is not None
+    assert _compactions(stream)[1] == [batch.share.time]
+
+
 def test_what_a_dead_task_had_taken_the_next_batch_does(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
     stream.run(0, _rows(0))

@@ -24,6 +24,7 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.compaction_plan import CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.rollbacks import is_dead_compaction
 from hoodie_ds.timeline.timeline import Timeline
 
 
@@ -133,6 +134,10 @@ class Compactor(PlannedService[CompactionPlan]):
     def new_files(self, plan: CompactionPlan) -> int:
         """Return about how many base files come of a plan."""
         return len(plan.operations)
+
+    def is_dead(self, timeline: Timeline, instant: Instant) -> bool:
+        """Whether an instant is on the timeline again that has ended."""
+        return is_dead_compaction(self.storage, timeline, instant)
 
     def encoded(self, plan: CompactionPlan) -> bytes:
         """Return the content of the requested file."""

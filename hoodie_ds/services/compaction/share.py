@@ -4,7 +4,7 @@ A batch finds the plan on the timeline that it has loaded anyway, and what is do
 files that its recovery has listed. It hands its tasks what is left, and the driver completes the
 compaction before it commits the batch. So no committed log file is named after a plan that is not
 complete, which hudi-rs would not read. A task takes an operation by a claim that holds the batch's
-attempt: no two tasks of a batch do the same, and what a dead task had claimed the next batch does.
+attempt: no two tasks of a batch do the same, and what a dead task had claimed its next try does.
 A task that has spent its time leaves the rest to the next batch too. What is done lies on storage,
 so nothing is lost with the process that did it.
 """
@@ -133,14 +133,15 @@ def do_share(
     attempt : str
         Of the batch; no other has it.
     number : int
-        Of the task, so that each begins with another operation.
+        Of the task, the same for each of its tries; each begins with another operation.
     """
     outcome, clock = ShareOutcome(), context.clock
     until_ms = clock.now_ms() + 1000 * context.options.compaction.max_seconds_per_batch
     executor = CompactionExecutor(context, table, share.time, timeline)
     start = number % len(share.operations) if share.operations else 0
     for one in (*share.operations[start:], *share.operations[:start]):
-        work: Callable[[], None] = partial(_do, outcome, executor, one, attempt)
+        claim = compaction_claim_path(share.time, attempt, one.partition_path, one.file_id)
+        work: Callable[[], None] = partial(_do, outcome, executor, one, claim, number)
         root = context.storage.root
         outcome.failure = attempted(Service.COMPACTION, root, share.time, work)
         if outcome.failure is not None or (outcome.done and clock.now_ms() >= until_ms):
@@ -149,16 +150,22 @@ def do_share(
 
 
 def _do(
-    outcome: ShareOutcome, executor: CompactionExecutor, one: CompactionOperation, attempt: str
+    outcome: ShareOutcome,
+    executor: CompactionExecutor,
+    one: CompactionOperation,
+    claim: str,
+    number: int,
 ) -> None:
     """Do an operation, unless another task of the batch has taken it."""
-    path = compaction_claim_path(executor.time, attempt, one.partition_path, one.file_id)
+    storage, own = executor.context.storage, str(number).encode()
     try:
-        executor.context.storage.put_if_absent(path, b"")
+        storage.put_if_absent(claim, own)
     except AlreadyExistsError:
-        return
+        if storage.read(claim) != own:
+            return
+        # An earlier try of this task has died, maybe over this operation.
     with suppress(AlreadyExistsError):
         inflight = Instant(executor.time, Action.COMPACTION, State.INFLIGHT)
-        executor.context.storage.put_if_absent(instant_path(inflight), b"")
+        storage.put_if_absent(instant_path(inflight), b"")
     executor.execute(one)
     outcome.done += 1

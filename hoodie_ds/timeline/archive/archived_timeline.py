@@ -110,12 +110,22 @@ def find_archived(storage: Storage, folder: str, instant: Instant) -> ArchivedEn
     The newest files are looked at first: who asks has seen the instant on the timeline not long
     ago.
     """
+    return next((found for found in _backwards(storage, folder) if found.instant == instant), None)
+
+
+def has_completed(storage: Storage, folder: str, time: str) -> bool:
+    """Whether the archive has a completed instant of a time."""
+    return any(
+        entry.instant.time == time and entry.instant.state is State.COMPLETED
+        for entry in _backwards(storage, folder)
+    )
+
+
+def _backwards(storage: Storage, folder: str) -> Iterator[ArchivedEntry]:
+    """Yield the entries of the newest file first."""
     for path in reversed(archive_files(storage, folder).values()):
         with suppress(NotFoundError):  # Hudi may merge small files of the archive
-            for entry in read_archive_file(storage, path):
-                if entry.instant == instant:
-                    return entry
-    return None
+            yield from read_archive_file(storage, path)
 
 
 def _encoded(entries: Iterable[ArchivedEntry], entries_per_block: int) -> bytes:

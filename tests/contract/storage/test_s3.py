@@ -205,7 +205,7 @@ def test_a_key_that_is_busy_or_gone_is_deleted(
         storage.put_if_absent(f"p/{name}", b"")
     busy = {"Key": "busy", "Code": "SlowDown", "Message": "reduce your request rate"}
     gone = {"Key": "gone", "Code": "NoSuchKey", "Message": "it is not there"}
-    asked = _answering(monkeypatch, [busy, gone])
+    asked = _answering(monkeypatch, [gone, busy])
     storage.delete_many(["p/a", "p/busy", "p/gone"])
     assert storage.list("p") == []
     assert len(asked) == 2

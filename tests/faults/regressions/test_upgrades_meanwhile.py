@@ -41,6 +41,7 @@ def _change(storage: Storage, old: str, new: str) -> None:
 
 def _raise_version(storage: Storage) -> None:
     _change(storage, "table.version=6", "table.version=8")
+    _change(storage, "timeline.layout.version=1", "timeline.layout.version=2")
 
 
 def test_a_commit_was_put_where_nobody_looks(place: Place) -> None:

@@ -205,6 +205,7 @@ def test_a_write_that_a_later_one_stands_on_stays_until_that_has_ended() -> None
         place.table.rollback()
     undone = place.table.rollback(pending.time)
     assert undone.losses == (Loss(pending.time, "deltacommit", False),)
+    assert str(undone.losses[0]) == f"{pending.time} deltacommit, pending"
     assert load_timeline(place.storage).pending == ()
     place.table.rollback()
     assert place.table.read().num_rows == 0

@@ -169,6 +169,16 @@ def test_a_savepoint_is_deleted_and_stays_so() -> None:
         table.delete_savepoint(first)
 
 
+def test_a_savepoint_that_was_only_begun_is_deleted_too() -> None:
+    storage = MemoryStorage()
+    table = _table(storage)
+    time = _three_commits(table)[1]
+    begun = instant_path(Instant(time, Action.SAVEPOINT, State.INFLIGHT))
+    storage.put_if_absent(begun, b"")
+    assert table.delete_savepoint(time).files == ()
+    assert begun not in storage.files
+
+
 @pytest.mark.parametrize("step", [State.COMPLETED, State.INFLIGHT])
 def test_a_decided_savepoint_is_put_by_whoever_comes_next(step: State) -> None:
     storage = MemoryStorage()

@@ -257,10 +257,9 @@ def test_a_pending_clustering_stays_and_so_do_its_files(
     assert [s.path for s in storage.list(f"{TEMP}/{CLUSTERING.time}", recursive=True)]
 
 
-@pytest.mark.parametrize("recovery", [recover, _lazily])
 @pytest.mark.parametrize("ended", ["archived", "rolled back", "begun after its end"])
 def test_a_clustering_that_comes_again_after_its_end_is_dropped(
-    recovery: Callable[[Table, FixedClock], Timeline], ended: str, storage: Storage
+    ended: str, storage: Storage
 ) -> None:
     table = _with_one_commit(storage)
     instant = CLUSTERING
@@ -279,7 +278,7 @@ def test_a_clustering_that_comes_again_after_its_end_is_dropped(
         roll_back(table, instant, _CLOCK)
         _plan_clustering(table, instant)
         put_file(table, late, marker=instant.time)
-    timeline = recovery(table, _CLOCK)
+    timeline = decided_timeline(table, _CLOCK, left_over(storage))
     assert timeline.pending == ()
     rollbacks = [i for i in timeline.rollbacks if i.state is State.COMPLETED]
     assert len(rollbacks) == (ended == "rolled back")

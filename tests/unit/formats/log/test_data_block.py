@@ -334,10 +334,14 @@ def test_data_blocks_of_hudi_decode_and_avro_ones_encode_to_the_same_bytes(
         for block in read_blocks(path.read_bytes(), path.name):
             if block.block_type not in (BlockType.AVRO_DATA, BlockType.PARQUET_DATA):
                 continue
+            if HeaderKey.IS_PARTIAL in block.header:  # whose rows have no meta columns
+                continue
             table = decode_data_block(block, path.name)
             table.validate(full=True)
             instant = block.header[HeaderKey.INSTANT_TIME]
-            assert set(table.column("_hoodie_commit_time").to_pylist()) == {instant}
+            virtual = any("virtual_keys" in part for part in path.parts)
+            times = set(table.column("_hoodie_commit_time").to_pylist())
+            assert times == {None if virtual else instant}
             if block.block_type is BlockType.AVRO_DATA:
                 again = encode_avro_block(table, block.header[HeaderKey.SCHEMA], instant)
                 assert only_block(again).content == block.content
