@@ -301,6 +301,8 @@ def test_an_overwrite_that_was_begun_is_no_clustering(storage: Storage) -> None:
     table = _with_one_commit(storage)
     storage.put_if_absent(instant_path(CLUSTERING), empty_plan())
     storage.put_if_absent(instant_path(CLUSTERING.at(State.INFLIGHT)), b"")
+    timeline = decided_timeline(table, _CLOCK, left_over(storage))
+    assert [instant.time for instant in timeline.pending] == [CLUSTERING.time]
     assert len(recover(table, _CLOCK).rollbacks) == 1
 
 
