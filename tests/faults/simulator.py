@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.errors import HoodieError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -120,12 +120,19 @@ class Simulation:
         self.passed.append((query, replace(self._step(number), operation="upsert", tasks=1)))
         self.visible = self.model = self.model.after(self.passed[-1][1])
         for name, step in (self.passed[-1], self.draw.choice(self.passed)):
-            coordinator = self._coordinator(step.operation, self._process(0))
-            work = self._attempt(
-                coordinator.begin(step.rows.schema, name), 0, step, step.rows, 0, 0, 0.0, name
-            )
-            coordinator.commit([work()])
+            while not self._passes(name, step):
+                self.recorder.note(f"{name}: once more")
             assert found(self.table) == self.model.plain(), f"{name}: not once"
+
+    def _passes(self, name: str, step: Step) -> bool:
+        """Write a batch; false if a clustering rewrote its file groups meanwhile."""
+        coordinator = self._coordinator(step.operation, self._process(0))
+        batch = coordinator.begin(step.rows.schema, name)
+        try:
+            coordinator.commit([self._attempt(batch, 0, step, step.rows, 0, 0, 0.0, name)()])
+        except WriteConflictError:
+            return False
+        return True
 
     def _until_committed(self, number: int, step: Step, model: Model) -> None:
         """Spark's loop: the same batch until a commit has returned, and at times once more."""
