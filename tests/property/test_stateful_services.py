@@ -175,6 +175,7 @@ def test_a_table_that_is_looked_after_in_a_few_states(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("index", ["BUCKET", "BLOOM"])
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
 def test_a_table_that_is_looked_after_in_its_states(kind: dict[str, str], index: str) -> None:
@@ -184,5 +185,6 @@ def test_a_table_that_is_looked_after_in_its_states(kind: dict[str, str], index:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_appends_that_are_looked_after_in_their_states() -> None:
     explore(KeptAppends, COW, "BLOOM", EXAMPLES, STEPS, derandomize="CI" in os.environ)
