@@ -18,6 +18,7 @@ from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.compaction.result import CompactionResult
 from hoodie_ds.sink import coordinator
+from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.testing import check_table
 from hoodie_ds.timeline.compaction_plan import CompactionOperation
@@ -37,6 +38,29 @@ KEYS = [str(key) for key in range(20)]
 def _stream(**options: str) -> MicroBatches:
     given = {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: str(GROUPS), ASYNC: "true", **options}
     return MicroBatches(Place(given))
+
+
+def _due(**options: str) -> MicroBatches:
+    """A stream with a plan, after two batches; of one file group unless the options say more."""
+    given = {"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1", **options}
+    stream = _stream(**given)
+    stream.run(0, _rows(0))
+    stream.run(1, _rows(1))
+    return stream
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _die_compacting(
+    stream: MicroBatches, batch: Batch, task: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let a task of batch 2 end once it has taken a file group."""
+    with monkeypatch.context() as patched:
+        patched.setattr(CompactionExecutor, "execute", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            stream.task(batch, 2, task, _rows(2))
 
 
 def _rows(number: int) -> pa.Table:
@@ -85,17 +109,11 @@ def test_hudi_rs_reads_every_row_after_every_batch(tmp_path: Path) -> None:
 def test_a_compaction_is_complete_before_the_commit_of_the_batch_that_did_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
+    stream = _due()
     batch = stream.begin(_rows(2).schema)
     message = stream.task(batch, 2, 0, _rows(2))
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(coordinator, "complete", killed)
+        patched.setattr(coordinator, "complete", _killed)
         with pytest.raises(KeyboardInterrupt):
             stream.commit([message])
     assert batch.share is not None
@@ -109,9 +127,7 @@ def test_a_task_that_has_spent_its_time_leaves_the_rest_to_the_next_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seconds = {"hoodie.py.compaction.max.seconds.per.batch": "2"}
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", **seconds})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
+    stream = _due(**{BUCKETS: str(GROUPS), **seconds})
     execute = CompactionExecutor.execute
 
     def slow(executor: CompactionExecutor, one: CompactionOperation) -> CompactionResult:
@@ -164,9 +180,7 @@ def test_a_batch_that_comes_again_is_known_where_a_compaction_is_the_newest_comm
 
 
 def test_tasks_share_the_work_and_a_task_without_rows_does_its_part() -> None:
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "4"})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
+    stream = _due(**{BUCKETS: str(GROUPS)})
     batch = stream.begin(_rows(2).schema)
     assert batch.share is not None
     assert len(batch.share.operations) == GROUPS
@@ -184,36 +198,18 @@ def test_tasks_share_the_work_and_a_task_without_rows_does_its_part() -> None:
 def test_the_next_try_of_a_task_does_what_the_dead_one_had_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
+    stream = _due()
     batch = stream.begin(_rows(2).schema)
-    with monkeypatch.context() as patched:
-        patched.setattr(CompactionExecutor, "execute", killed)
-        with pytest.raises(KeyboardInterrupt):
-            stream.task(batch, 2, 0, _rows(2))
+    _die_compacting(stream, batch, 0, monkeypatch)
     assert stream.commit([stream.task(batch, 2, 0, _rows(2))]).failed_services == ()
     assert batch.share is not None
     assert _compactions(stream)[1] == [batch.share.time]
 
 
 def test_what_a_dead_task_had_taken_the_next_batch_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
+    stream = _due()
     batch = stream.begin(_rows(2).schema)
-    with monkeypatch.context() as patched:
-        patched.setattr(CompactionExecutor, "execute", killed)
-        with pytest.raises(KeyboardInterrupt):
-            stream.task(batch, 2, 1, _rows(2))
+    _die_compacting(stream, batch, 1, monkeypatch)
     again = [stream.task(batch, 2, task, _rows(2)) for task in (0, 2)]
     assert [message.metrics.num_compacted for message in again] == [0, 0]
     assert stream.commit(again).failed_services == ()
@@ -227,9 +223,7 @@ def test_what_a_dead_task_had_taken_the_next_batch_does(monkeypatch: pytest.Monk
 def test_a_compaction_that_fails_is_counted_and_done_by_a_later_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
+    stream = _due()
 
     def fails(*_: object) -> None:
         raise CorruptFileError("a log file is damaged")
@@ -249,9 +243,7 @@ def test_a_compaction_that_fails_is_counted_and_done_by_a_later_batch(
 
 
 def test_a_driver_that_dies_before_it_completes_leaves_that_to_the_next() -> None:
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
+    stream = _due()
     batch = stream.begin(_rows(2).schema)
     stream.task(batch, 2, 1, _rows(2))
     after = stream.begin(_rows(2).schema)
@@ -263,9 +255,7 @@ def test_a_driver_that_dies_before_it_completes_leaves_that_to_the_next() -> Non
 
 
 def test_a_completion_that_fails_is_told_and_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = _stream(**{"hoodie.compact.inline.max.delta.commits": "1", BUCKETS: "1"})
-    stream.run(0, _rows(0))
-    stream.run(1, _rows(1))
+    stream = _due()
 
     def fails(*_: object) -> None:
         raise LockTimeoutError("others hold the lock")
