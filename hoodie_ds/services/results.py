@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar, overload
+from typing import Final, Generic, TypeVar, overload
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import TimelineError
@@ -17,6 +18,7 @@ from hoodie_ds.timeline.compaction_plan import CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import read_commit
 
+PlanT = TypeVar("PlanT")
 T_co = TypeVar("T_co", covariant=True)
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
@@ -78,66 +80,58 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Compaction:
-    """A compaction that was carried out, or would be.
+class _OfPlan(ABC, Generic[PlanT]):
+    """What was carried out by one plan, or would be.
 
     Parameters
     ----------
     instant_time : str or None
         Its instant; None if it is not planned yet.
-    plan : CompactionPlan
-        What it merges.
+    plan : plan
+        What is to be done.
     """
 
     instant_time: str | None
-    plan: CompactionPlan
+    plan: PlanT
 
     def __repr__(self) -> str:
+        time = self.instant_time or "not planned yet"
+        return f"<{type(self).__name__} {time}: {self._extent()}>"
+
+    @abstractmethod
+    def _extent(self) -> str:
+        """Return how much the plan is about."""
+
+
+class Compaction(_OfPlan[CompactionPlan]):
+    """A compaction that was carried out, or would be; its plan says what it merges."""
+
+    __slots__ = ()
+
+    def _extent(self) -> str:
         logs = sum(len(one.log_files) for one in self.plan.operations)
         groups = counted(len(self.plan.operations), "file group")
-        return f"<Compaction {_time(self)}: {groups}, {counted(logs, 'log file')}>"
+        return f"{groups}, {counted(logs, 'log file')}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Clustering:
-    """A clustering that was carried out, or would be.
+class Clustering(_OfPlan[ClusteringPlan]):
+    """A clustering that was carried out, or would be; its plan says what it rewrites."""
 
-    Parameters
-    ----------
-    instant_time : str or None
-        Its instant; None if it is not planned yet.
-    plan : ClusteringPlan
-        What it rewrites.
-    """
+    __slots__ = ()
 
-    instant_time: str | None
-    plan: ClusteringPlan
-
-    def __repr__(self) -> str:
+    def _extent(self) -> str:
         groups = sum(len(group.slices) for group in self.plan.groups)
-        together = counted(len(self.plan.groups), "group")
-        return f"<Clustering {_time(self)}: {counted(groups, 'file group')} in {together}>"
+        return f"{counted(groups, 'file group')} in {counted(len(self.plan.groups), 'group')}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Cleaning:
-    """A clean that was carried out, or would be.
+class Cleaning(_OfPlan[CleanerPlan]):
+    """A clean that was carried out, or would be; its plan says what it deletes."""
 
-    Parameters
-    ----------
-    instant_time : str or None
-        Its instant; None if it is not planned yet.
-    plan : CleanerPlan
-        What it deletes.
-    """
+    __slots__ = ()
 
-    instant_time: str | None
-    plan: CleanerPlan
-
-    def __repr__(self) -> str:
-        partitions = counted(len(self.plan.files), "partition")
+    def _extent(self) -> str:
         files = counted(len(self.plan.paths), "file")
-        return f"<Cleaning {_time(self)}: {files} in {partitions}, {self.plan.policy}>"
+        return f"{files} in {counted(len(self.plan.files), 'partition')}, {self.plan.policy}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -253,9 +247,5 @@ def counted(number: int, noun: str) -> str:
 def _instant_time(done: object) -> str | None:
     if isinstance(done, Instant):
         return done.time
-    assert isinstance(done, (Compaction, Clustering, Cleaning)), done
+    assert isinstance(done, _OfPlan), done
     return done.instant_time
-
-
-def _time(one: Compaction | Clustering | Cleaning) -> str:
-    return one.instant_time or "not planned yet"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -36,29 +36,12 @@ class HookMerger:
     """
 
     hook: HookCall
-
-    @property
-    def needs_complete_rows(self) -> bool:
-        """Whether merging needs more of a row than its key and ordering columns."""
-        return True
+    needs_complete_rows: ClassVar[bool] = True
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Combine records to one of each key: a row, a delete, or a row after a delete.
+        """Leave a row, a delete, or a row after a delete, in the order of each key's last record.
 
-        Parameters
-        ----------
-        records : RecordSet
-            In commit order; keys may repeat.
-
-        Returns
-        -------
-        RecordSet
-            One record per key, in the order of each key's last record; without ordering values.
-
-        Raises
-        ------
-        MergeHookError
-            The hook failed.
+        See `AnyMerger.combine`; what is left has no ordering values.
         """
         encoded = pc.dictionary_encode(one_chunk(records.rows.column(RECORD_KEY)))
         keys = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -220,7 +203,23 @@ class AnyMerger(Protocol):
         ...
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Combine records so that one is left of each key."""
+        """Combine records so that one is left of each key.
+
+        Parameters
+        ----------
+        records : RecordSet
+            In commit order; keys may repeat.
+
+        Returns
+        -------
+        RecordSet
+            One record per key.
+
+        Raises
+        ------
+        MergeHookError
+            The user's hook failed.
+        """
         ...
 
     def over(self, new: RecordSet) -> AnyMerge:

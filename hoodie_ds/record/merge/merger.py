@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -143,24 +144,12 @@ class Merger:
 
     mode: MergeMode
     applies_deletes: bool = False
-
-    @property
-    def needs_complete_rows(self) -> bool:
-        """Whether merging needs more of a row than its key and ordering columns."""
-        return False
+    needs_complete_rows: ClassVar[bool] = False
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Combine records so that one is left of each key: the winner, delete or not.
+        """Leave the winner of each key, delete or not, in the order of `records`.
 
-        Parameters
-        ----------
-        records : RecordSet
-            In commit order; keys may repeat.
-
-        Returns
-        -------
-        RecordSet
-            One record per key, in the order of `records`.
+        See `hoodie_ds.record.merge.hook_merger.AnyMerger.combine`.
         """
         encoded = pc.dictionary_encode(one_chunk(records.rows.column(RECORD_KEY)))
         keys = encoded.indices.to_numpy(zero_copy_only=False)

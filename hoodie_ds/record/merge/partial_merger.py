@@ -10,6 +10,7 @@ those has the column, of the first that was not.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,24 +34,12 @@ class PartialMerger:
     """
 
     merger: Merger
-
-    @property
-    def needs_complete_rows(self) -> bool:
-        """Whether merging needs more of a row than its key and ordering columns."""
-        return True
+    needs_complete_rows: ClassVar[bool] = True
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Combine records so that one is left of each key, filled from others of its key.
+        """Leave the winner of each key, filled from others; what none had is still lacking.
 
-        Parameters
-        ----------
-        records : RecordSet
-            In commit order; keys may repeat.
-
-        Returns
-        -------
-        RecordSet
-            One record per key, in the order of `records`; what none of a key had is still lacking.
+        See `hoodie_ds.record.merge.hook_merger.AnyMerger.combine`.
         """
         combined = self.merger.combine(records)
         if records.lacking is None or combined.lacking is None or combined is records:
