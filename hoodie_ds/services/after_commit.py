@@ -16,8 +16,7 @@ from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.services.archiving import archive_if_due
 from hoodie_ds.services.boundary import ServiceFailure, attempted
-from hoodie_ds.services.clean_planner import may_find_something, plan_clean
-from hoodie_ds.services.cleaning import clean, is_clean_due, pending_cleans
+from hoodie_ds.services.cleaning import clean_if_due
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.context import ServiceContext
@@ -40,9 +39,7 @@ class AfterCommit:
     table : Table
         The table.
     timeline : Timeline
-        As the batch saw it, with its commit.
-    compacted : str or None
-        Instant time of the compaction that was completed just before the commit.
+        As the batch saw it, with the compaction that it completed and with its commit.
     is_stream : bool
         Whether the batch is one of a stream.
     """
@@ -50,7 +47,6 @@ class AfterCommit:
     context: ServiceContext
     table: Table
     timeline: Timeline
-    compacted: str | None
     is_stream: bool
 
     @property
@@ -71,8 +67,7 @@ def _compact(after: AfterCommit) -> None:
 
 def _plan_compaction(after: AfterCommit) -> None:
     """Plan a compaction, if one is due and the last one is done."""
-    pending = (i.time for i in after.timeline.pending_compactions)
-    if not after.is_merge_on_read or any(time != after.compacted for time in pending):
+    if not after.is_merge_on_read or after.timeline.pending_compactions:
         return
     utc = after.table.properties.timeline_in_utc
     time = next_time(after.context.clock.now_ms(), utc, after.timeline.latest_time)
@@ -82,15 +77,7 @@ def _plan_compaction(after: AfterCommit) -> None:
 
 def _clean(after: AfterCommit) -> None:
     """Delete old files, if there may be any: so many of them that the next batch can wait."""
-    context, timeline, storage = after.context, after.timeline, after.table.storage
-    utc, now_ms = after.table.properties.timeline_in_utc, context.clock.now_ms()
-    rule = context.options.cleaning
-    if pending_cleans(timeline) or (
-        may_find_something(storage, timeline, rule, now_ms, utc)
-        and is_clean_due(context, timeline)
-        and plan_clean(after.table, timeline, rule, now_ms) is not None
-    ):
-        clean(context, most=_DELETED_AFTER_A_BATCH)
+    clean_if_due(after.context, after.table, after.timeline, most=_DELETED_AFTER_A_BATCH)
 
 
 def _archive(after: AfterCommit) -> None:

@@ -17,7 +17,7 @@ from itertools import chain
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
-from hoodie_ds.services.clean_planner import commits_since_last, plan_clean
+from hoodie_ds.services.clean_planner import commits_since_last, may_find_something, plan_clean
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import Cleaning, ServiceResult, Work, tell
 from hoodie_ds.storage.protocol import Storage
@@ -64,6 +64,41 @@ def clean(
     return ServiceResult(Service.CLEAN, tuple(one for one, _ in done), work, dry, took_ms)
 
 
+def clean_if_due(
+    context: ServiceContext, table: Table, timeline: Timeline, most: int | None = None
+) -> None:
+    """Delete old files after a commit, if there are any and a clean is due.
+
+    Nothing is claimed, and no partition listed, where there can be nothing.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    table : Table
+        The table.
+    timeline : Timeline
+        With the commit.
+    most : int, optional
+        See `clean`.
+
+    Raises
+    ------
+    HoodieError
+        As `clean`.
+    """
+    if pending_cleans(timeline):
+        _clean(context, table, most)
+        return
+    rule, now_ms = context.options.cleaning, context.clock.now_ms()
+    utc = table.properties.timeline_in_utc
+    may_be = may_find_something(table.storage, timeline, rule, now_ms, utc)
+    if may_be and is_clean_due(context, timeline):
+        draft = _plan(context, table, timeline)
+        if draft is not None:
+            _clean(context, table, most, (timeline, draft))
+
+
 def _would_clean(context: ServiceContext, table: Table) -> list[tuple[Cleaning, Work]]:
     timeline = load_timeline(table.storage)
     found = []
@@ -77,13 +112,24 @@ def _would_clean(context: ServiceContext, table: Table) -> list[tuple[Cleaning, 
     return found
 
 
-def _clean(context: ServiceContext, table: Table, most: int | None) -> list[tuple[Cleaning, Work]]:
-    done = finish_cleans(table, context.clock, most)
+def _clean(
+    context: ServiceContext,
+    table: Table,
+    most: int | None,
+    draft: tuple[Timeline, CleanerPlan] | None = None,
+) -> list[tuple[Cleaning, Work]]:
+    """Finish what is pending and carry out a plan: the draft, if its timeline is still the same."""
+    done = finish_cleans(table, context.clock, most) if draft is None else []
     planned: CleanerPlan | None = None
 
     def plan(timeline: Timeline, _: str) -> bytes | None:
         nonlocal planned
-        planned = None if pending_cleans(timeline) else _plan(context, table, timeline)
+        if pending_cleans(timeline):
+            planned = None
+        elif draft is not None and _shows_same(draft[0], timeline):
+            planned = draft[1]
+        else:
+            planned = _plan(context, table, timeline)
         return None if planned is None else planned.to_bytes(table.storage.root)
 
     context.schedule(context.action(table, Action.CLEAN, "CLEAN"), plan)
@@ -150,6 +196,16 @@ def finish_cleans(
 
 def _plan(context: ServiceContext, table: Table, timeline: Timeline) -> CleanerPlan | None:
     return plan_clean(table, timeline, context.options.cleaning, context.clock.now_ms())
+
+
+def _shows_same(one: Timeline, other: Timeline) -> bool:
+    """Whether two timelines have the same instants, without a look at each that is settled."""
+    return (
+        one.settled.digest == other.settled.digest
+        and one.recent == other.recent
+        and one.pending == other.pending
+        and one.savepoints == other.savepoints
+    )
 
 
 def _execute(

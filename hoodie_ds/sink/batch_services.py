@@ -198,7 +198,11 @@ class ServicesOfBatch:
         if not batch.services or self._is_open or not is_new:
             return replace(result, failed_services=failed)
         commit = Instant(str(result.instant_time), batch.plan.action, State.COMPLETED)
-        timeline = batch.timeline.with_joined(commit)
+        timeline = batch.timeline
+        if before.completed:
+            compaction = Instant(before.completed, Action.COMMIT, State.COMPLETED)
+            timeline = timeline.with_joined(compaction)
+        timeline = timeline.with_joined(commit)
         is_stream = message.batch_id not in (None, batch.given_id)
-        after = AfterCommit(self.context, batch.table, timeline, before.completed, is_stream)
+        after = AfterCommit(self.context, batch.table, timeline, is_stream)
         return replace(result, failed_services=(*failed, *follow_up(after, batch.services)))

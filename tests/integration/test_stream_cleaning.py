@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.services import after_commit
-from hoodie_ds.testing import FaultyStorage, check_table
-from hoodie_ds.testing.fault import Kind
+from hoodie_ds.testing import FaultyStorage, Kind, Operation, check_table
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.writers import MODE, SEVERAL, Place
@@ -118,21 +117,57 @@ def test_a_batch_deletes_no_more_than_its_part(monkeypatch: pytest.MonkeyPatch) 
     assert stream.place.rows() == _newest(8 * RETAINED - 1)
 
 
+def _services_of(stream: MicroBatches, number: int) -> list[Operation]:
+    """What a batch asks of the storage once it is committed."""
+    storage = FaultyStorage(stream.place.storage)
+    writer = stream.writer(storage)
+    batch = writer.begin(_rows(number).schema, is_stream=True)
+    result = writer.commit([stream.task(batch, number, 0, _rows(number))])
+    assert result.failed_services == ()
+    done = storage.recorder.operations
+    path = f".hoodie/{result.instant_time}.{batch.plan.action.value}"
+    return done[[(one.kind, one.path) for one in done].index((Kind.PUT, path)) :]
+
+
+def _listed(done: list[Operation]) -> list[str]:
+    """Partitions that were listed."""
+    listed = (one.path for one in done if one.kind is Kind.LIST)
+    return [path for path in listed if not path.startswith(".hoodie")]
+
+
 def test_a_stream_that_only_adds_rows_is_never_listed_for_a_clean() -> None:
     stream = _stream(**{KEY: "", BUCKETS: "", "hoodie.datasource.write.operation": "insert"})
     for number in range(2 * RETAINED):
         stream.run(number, _rows(number))
-    storage = FaultyStorage(stream.place.storage)
-    writer = stream.writer(storage)
-    number = 2 * RETAINED
-    batch = writer.begin(_rows(number).schema, is_stream=True)
-    message = stream.task(batch, number, 0, _rows(number))
-    before = len(storage.recorder.operations)
-    assert writer.commit([message]).failed_services == ()
-    done = storage.recorder.operations[before:]
-    listed = {one.path for one in done if one.kind is Kind.LIST}
-    assert all(path.startswith(".hoodie") for path in listed), listed
+    assert _listed(_services_of(stream, 2 * RETAINED)) == []
     assert _cleans(stream) == []
+
+
+def test_a_clean_is_planned_by_one_look_at_the_partitions() -> None:
+    stream = _stream()
+    for number in range(2 * RETAINED):
+        stream.run(number, _rows(number))
+    before = len(_cleans(stream))
+    assert _listed(_services_of(stream, 2 * RETAINED)) == ["x"]
+    assert len(_cleans(stream)) == before + 1
+
+
+def test_so_is_one_after_a_compaction_and_batches_without_a_clean_claim_nothing() -> None:
+    # Of versions of a merge-on-read table only compactions supersede any.
+    stream = _stream(**{TYPE: "MERGE_ON_READ"}, **COMPACT_OFTEN, **ASYNC)
+    for number in range(12):
+        stream.run(number, _rows(number))
+    seen = set()
+    for number in range(12, 18):
+        before = len(_cleans(stream))
+        done = _services_of(stream, number)
+        cleans = len(_cleans(stream)) - before
+        planned = len(load_timeline(stream.place.storage).pending_compactions)
+        claims = [one for one in done if one.kind is Kind.PUT and one.path.endswith("/claim")]
+        assert len(claims) == cleans + planned
+        assert _listed(done) == ["x"] * (cleans + planned)
+        seen.add((cleans, planned))
+    assert seen == {(0, 1), (1, 0)}
 
 
 def test_a_batch_write_cleans_where_it_is_asked_to() -> None:

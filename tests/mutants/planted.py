@@ -1497,6 +1497,12 @@ CLEANS = [
         "P1: files are deleted that are the newest again",
     ),
     Mutant(
+        "a clean is carried out by a look at the table as it was before",
+        always("cleaning._shows_same", True),
+        f"{_CLEANING}::test_what_comes_after_a_look_at_the_table_is_kept[savepoint-left0]",
+        "the table cannot be restored to a savepoint that was just made",
+    ),
+    Mutant(
         "a clean is recorded whose files are still there",
         Text("    storage.delete_many(now)\n", ""),
         f"{_CLEANING}::test_killed_at_any_operation_a_clean_is_finished_by_the_next",

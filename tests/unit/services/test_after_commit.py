@@ -22,7 +22,7 @@ TABLE = new_table(MemoryStorage())
 CONTEXT = ServiceContext(
     WriteOptions.parse({"path": "/t"}), TABLE.storage, SystemClock(), RandomIds()
 )
-AFTER = AfterCommit(CONTEXT, TABLE, TIMELINE, None, is_stream=True)
+AFTER = AfterCommit(CONTEXT, TABLE, TIMELINE, is_stream=True)
 
 
 def failing(error: BaseException) -> Callable[[AfterCommit], None]:

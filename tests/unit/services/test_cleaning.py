@@ -11,7 +11,7 @@ from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
 from hoodie_ds.errors import TimelineError
-from hoodie_ds.services.cleaning import clean, finish_cleans, is_clean_due
+from hoodie_ds.services.cleaning import clean, clean_if_due, finish_cleans, is_clean_due
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import Work
 from hoodie_ds.storage.protocol import Storage
@@ -157,6 +157,27 @@ def test_a_plan_that_another_process_brings_is_finished_in_place_of_ours() -> No
     assert done.instant_time == day(6)
     assert cleaned.left == {base(4), base(5)}
     assert [instant.time for instant in _cleans(inner)] == [day(6)]
+
+
+@pytest.mark.parametrize(("what", "left"), [("savepoint", {2, 4, 5}), ("write", {1, 2, 3, 4, 5})])
+def test_what_comes_after_a_look_at_the_table_is_kept(what: str, left: set[int]) -> None:
+    cleaned = _table()
+    ran: list[object] = []
+
+    def meanwhile(operation: object) -> None:
+        if not ran and "turns" in str(operation):
+            ran.append(operation)
+            if what == "savepoint":
+                cleaned.save(2, base(2))
+            else:  # by a writer that sees the table as it was on the second day
+                opened = Instant(f"{day(2)[:8]}120000000", Action.COMMIT, State.INFLIGHT)
+                cleaned.storage.put_if_absent(instant_path(opened), b"")
+
+    storage = FaultyStorage(cleaned.storage, before_each=meanwhile)
+    table, timeline = replace(cleaned.table, storage=storage), load_timeline(storage)
+    clean_if_due(_context(storage), table, timeline)
+    assert ran
+    assert cleaned.left == {base(number) for number in left}
 
 
 def test_what_is_left_of_an_archived_clean_goes() -> None:
