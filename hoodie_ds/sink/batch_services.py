@@ -18,7 +18,12 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.services.after_commit import AfterCommit, follow_up
 from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.compaction.compactor import Compactor
-from hoodie_ds.services.compaction.share import CompactionShare, do_share, share_of
+from hoodie_ds.services.compaction.share import (
+    CompactionShare,
+    do_share,
+    drop_claims,
+    share_of,
+)
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
 from hoodie_ds.sink.metrics import WriteMetrics
@@ -172,6 +177,8 @@ class ServicesOfBatch:
         def complete() -> None:
             if compactor.complete(instant, compactor.plan_of(instant)):
                 completed.append(share.time)
+            else:
+                drop_claims(batch.table.storage, share.time)
 
         with alive(batch.pending, time):
             failure = attempted(Service.COMPACTION, batch.table.storage.root, share.time, complete)

@@ -149,10 +149,15 @@ def compacted_path(time: str, partition_path: str, file_id: str) -> str:
     return f"{temp_folder(time)}/compacted/{partition}_{file_id}.json"
 
 
+def compaction_claims(time: str) -> str:
+    """Folder of the marks by which tasks take file groups of a compaction."""
+    return f"{temp_folder(time)}/taken"
+
+
 def compaction_claim_path(time: str, attempt: str, partition_path: str, file_id: str) -> str:
     """Path of the mark by which a task of a batch takes a file group of a compaction."""
     partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
-    return f"{temp_folder(time)}/taken/{attempt}_{partition}_{file_id}"
+    return f"{compaction_claims(time)}/{attempt}_{partition}_{file_id}"
 
 
 def clustered_path(time: str, number: int, digest: str) -> str:

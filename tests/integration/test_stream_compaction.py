@@ -7,6 +7,8 @@ A reader sees the same rows whatever is compacted, so the newest row of each key
 from __future__ import annotations
 
 import json
+import sys
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,9 +22,10 @@ from hoodie_ds.services.compaction.result import CompactionResult
 from hoodie_ds.sink import coordinator
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.metrics import METRICS_KEY
-from hoodie_ds.testing import check_table
+from hoodie_ds.testing import FaultyStorage, Operation, check_table
 from hoodie_ds.timeline.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.paths import compaction_claims
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.interop.hudi_rs import read_with_hudi_rs
@@ -240,6 +243,57 @@ def test_a_compaction_that_fails_is_counted_and_done_by_a_later_batch(
     assert _compactions(stream)[1] == []
     stream.run(3, _rows(3))
     assert len(_compactions(stream)[1]) == 1
+
+
+def test_claims_do_not_pile_up_while_a_file_group_cannot_be_compacted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = _due(**{BUCKETS: str(GROUPS)})
+
+    def fails(*_: object) -> None:
+        raise CorruptFileError("a log file is damaged")
+
+    monkeypatch.setattr(CompactionExecutor, "execute", fails)
+    for number in range(2, 6):
+        stream.run(number, _rows(number))
+        assert not stream.place.storage.list(compaction_claims(_compactions(stream)[0][0]))
+    assert stream.place.rows() == _newest(5)
+
+
+def test_what_others_complete_and_clean_is_no_failure_of_a_task() -> None:
+    assert _overtaken_at(1)
+    for number in count(2):
+        if not _overtaken_at(number):
+            break
+    assert number > 10  # it claims a file group, reads and writes
+
+
+def _overtaken_at(number: int) -> bool:
+    """Run an idle task, and before one of its operations a compaction and a clean to their ends."""
+    policy = {
+        "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",
+        "hoodie.clean.fileversions.retained": "1",
+    }
+    stream = _due(**policy)
+    place = stream.place
+    overtaken: list[Operation] = []
+
+    def before_each(operation: Operation) -> None:
+        if operation.number == start + number and not overtaken:
+            overtaken.append(operation)
+            place.clock.advance(10)
+            place.table.compact()
+            place.clock.advance(10)
+            place.table.clean()
+
+    storage = FaultyStorage(place.storage, before_each=before_each)
+    start = sys.maxsize
+    place.clock.advance(1000)
+    batch = stream.writer(storage).begin(_rows(2).schema, is_stream=True)
+    start = len(storage.recorder.operations)
+    message = stream.task(batch, 2, 1, _rows(2))
+    assert message.metrics.num_failed_services == 0
+    return bool(overtaken)
 
 
 def test_a_driver_that_dies_before_it_completes_leaves_that_to_the_next() -> None:

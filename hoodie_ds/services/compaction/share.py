@@ -17,7 +17,12 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from hoodie_ds.config.service_switches import Service
-from hoodie_ds.errors import AlreadyExistsError
+from hoodie_ds.errors import (
+    AlreadyExistsError,
+    CorruptFileError,
+    NotFoundError,
+    TimelineError,
+)
 from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.context import ServiceContext
@@ -25,8 +30,13 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import compacted_path, compaction_claim_path, instant_path
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.paths import (
+    compacted_path,
+    compaction_claim_path,
+    compaction_claims,
+    instant_path,
+)
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _PLANS_KEPT = 8
 
@@ -167,5 +177,27 @@ def _do(
     with suppress(AlreadyExistsError):
         inflight = Instant(executor.time, Action.COMPACTION, State.INFLIGHT)
         storage.put_if_absent(instant_path(inflight), b"")
-    executor.execute(one)
-    outcome.done += 1
+    try:
+        executor.execute(one)
+    except (CorruptFileError, NotFoundError, TimelineError):
+        # Others may have completed or cancelled the plan, and a clean have taken what it merged.
+        if load_timeline(storage).is_pending(executor.time):
+            raise
+    else:
+        outcome.done += 1
+
+
+def drop_claims(storage: Storage, time: str) -> None:
+    """Delete the claims of batches whose tasks have ended, so that they do not pile up.
+
+    Those of another writer's batch go too. Two of its tasks may then merge the same file group, of
+    which the first result counts.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    time : str
+        Instant time of a plan that is not complete.
+    """
+    storage.delete(compaction_claims(time))
