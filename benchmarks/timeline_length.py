@@ -145,7 +145,7 @@ def later(time: str, number: int) -> str:
 
 def grow(path: Path, storage: Storage, length: int) -> None:
     """Let a table with one commit look as if its file groups had been rewritten so often."""
-    (first,) = load_timeline(storage).commits
+    (first,) = load_timeline(storage, 1).commits
     commit = read_commit(storage, first)
     action = Action.DELTA_COMMIT if first.action is Action.DELTA_COMMIT else Action.COMMIT
     for number in range(1, length + 1):
@@ -179,7 +179,7 @@ def load(table_type: str, path: Path, length: int) -> dict[str, str]:
         grow(path, LocalStorage(str(path)), length - 2)
         local = LocalStorage(str(path))
         for _ in range(2 + length // AT_ONCE):  # as commits of this library leave a table
-            save_live_files(local, load_timeline(local))
+            save_live_files(local, load_timeline(local, 1))
         write(options, local, 1)
     return options
 

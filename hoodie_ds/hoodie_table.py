@@ -38,7 +38,7 @@ from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table_services import TableServices
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 
 class HoodieTable(TableServices):
@@ -259,7 +259,7 @@ class HoodieTable(TableServices):
         """The active timeline."""
         table = open_table(self._open_to_read())
         table.properties.check_version()
-        return load_timeline(table.storage, table.properties.layout_version)
+        return table.load_timeline()
 
     def _write(
         self,

@@ -11,8 +11,9 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.sink.commit.commit_record import ROWS_KEY
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +36,22 @@ class TimelineReport:
 
     def latest(self) -> str:
         """The time of the latest completed commit; ``none`` where there is none."""
-        commit = next(load_timeline(self.storage).commits_backwards(), None)
+        commit = next(self._timeline().commits_backwards(), None)
         return "none" if commit is None else commit.time
 
     def table(self) -> Table:
         """All instants of the active timeline: time, action, state and rows that came in."""
         shown = Table("time", "action", "state", title="Timeline", title_justify="left")
         shown.add_column("rows", justify="right")
-        timeline = load_timeline(self.storage)
+        timeline = self._timeline()
         for instant in sorted(timeline.instants):
             shown.add_row(
                 instant.time, instant.action.value, instant.state.value, self._rows(instant)
             )
         return shown
+
+    def _timeline(self) -> Timeline:
+        return open_table(self.storage).load_timeline()
 
     def _rows(self, instant: Instant) -> str:
         if instant.state is not State.COMPLETED or instant.action not in WRITE_ACTIONS:

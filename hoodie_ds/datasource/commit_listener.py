@@ -29,7 +29,8 @@ from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.timeline import read_commit
 
 _LOOK_BACK: Final = 20
 """Commits to look through: other writers' may lie after the batch's own."""
@@ -87,7 +88,8 @@ class CommitListener(StreamingQueryListener):
 
 def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | None:
     """Read the metrics of a micro-batch's commit; None if it was none, or is long past."""
-    for instant in islice(load_timeline(storage).commits_backwards(), _LOOK_BACK):
+    timeline = open_table(storage).load_timeline()
+    for instant in islice(timeline.commits_backwards(), _LOOK_BACK):
         extra = read_commit(storage, instant).extra
         if extra.get(BATCH_KEY) == batch.to_json():
             metrics = json.loads(extra.get(METRICS_KEY, "{}"))

@@ -25,7 +25,6 @@ from hoodie_ds.services.planned_service import ROUNDS
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import load_timeline
 
 _REASON: Final = StructType([StructField("reason", StringType(), nullable=False)])
 
@@ -103,9 +102,9 @@ def _context(options: WriteOptions) -> ServiceContext:
 def _compact(spark: SparkSession, context: ServiceContext, done: list[str]) -> None:
     """Carry out what is planned, and what is due to be planned."""
     compactor = Compactor(context)
-    if not load_timeline(context.storage).pending_compactions:
+    if not compactor.table.load_timeline().pending_compactions:
         compactor.schedule(only_if_due=True)
-    for instant, plan in compactor.planned(load_timeline(context.storage)):
+    for instant, plan in compactor.planned(compactor.table.load_timeline()):
         for _ in range(ROUNDS):
             _execute(spark, context.options, instant, plan)
             if compactor.complete(instant, plan):

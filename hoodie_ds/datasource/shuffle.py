@@ -39,7 +39,7 @@ from hoodie_ds.sink.write_checks import check_fields, resolve_operation
 from hoodie_ds.sink.write_plan import key_spec
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.table.table import Table, find_table
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 _TASKS_MAX_REMOTE = 8
 
@@ -85,7 +85,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     num_tasks = _num_tasks(df)
     spec = key_spec(properties, options)
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
-    view = load_timeline(table.storage) if table else Timeline()
+    view = table.load_timeline() if table else Timeline()
     index, layout = choose_index(properties, options, table, view)
     if layout is not None:
         return _by_bucket(df, layout, spec, num_tasks)

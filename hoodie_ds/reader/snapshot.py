@@ -26,7 +26,7 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import check_nothing_is_missing
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 _READ_THREADS: Final = 4
 _PREFIXED_SINCE: Final = 9
@@ -87,7 +87,7 @@ class Snapshot:
         """
         table = open_table(storage)
         table.properties.check_readable()
-        timeline = load_timeline(storage, table.properties.layout_version)
+        timeline = table.load_timeline()
         columns = table_schema(table, timeline) or pa.schema([])
         if table.properties.populate_meta_fields:
             columns = with_meta_columns(columns)

@@ -28,7 +28,7 @@ from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import HOODIE, instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.late_files import delete_late
 from hoodie_ds.transaction.sweep import left_over, sweep
@@ -91,7 +91,7 @@ def _archive_oldest(
         return (), Work()
     with excluding(pending, context.clock, context.pauses) as exclusion:
         found = left_over(storage)
-        timeline = exclusion.apply_pending(load_timeline(storage))
+        timeline = exclusion.apply_pending(table.load_timeline())
         refuse_restore(storage.root, timeline)
         check_unchanged(table)
         plan = plan_archive(storage, timeline, options)

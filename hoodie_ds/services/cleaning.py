@@ -26,7 +26,8 @@ from hoodie_ds.timeline.clean_metadata import CleanerPlan, read_plan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.completion import complete
 
 
 def clean(
@@ -100,7 +101,7 @@ def clean_if_due(
 
 
 def _would_clean(context: ServiceContext, table: Table) -> list[tuple[Cleaning, Work]]:
-    timeline = load_timeline(table.storage)
+    timeline = table.load_timeline()
     found = []
     for instant in pending_cleans(timeline):
         with suppress(NotFoundError):  # another process completed and archived it
@@ -184,7 +185,7 @@ def finish_cleans(
     CorruptFileError
         A plan cannot be read.
     """
-    timeline, done = load_timeline(table.storage), []
+    timeline, done = table.load_timeline(), []
     for instant in pending_cleans(timeline):
         refuse_restore(table.storage.root, timeline)
         executed = _execute(table, timeline, instant, clock, most, known)
@@ -242,7 +243,7 @@ def _execute(
     executed = Cleaning(instant.time, plan), _deleted(now, sizes)
     if len(now) == len(paths):  # else whoever comes next goes on
         taken_ms = max(0, clock.now_ms() - started_ms)
-        _put_again(storage, instant.at(State.COMPLETED), plan.done(instant.time, taken_ms))
+        complete(table, instant, plan.done(instant.time, taken_ms), clock)
     return executed
 
 

@@ -61,7 +61,7 @@ Decider = Callable[[Timeline], Decided | None]
 """Takes the timeline; returns what is decided, None if nothing is to be done."""
 
 
-def unless_changed(storage: Storage, work: Callable[[], T]) -> T:
+def unless_changed(table: Table, work: Callable[[], T]) -> T:
     """Do a part of a service, and again where others changed the table from under it.
 
     Another process may finish the same plan, and a clean take the old files away, while this one
@@ -70,8 +70,8 @@ def unless_changed(storage: Storage, work: Callable[[], T]) -> T:
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table.
     work : callable
         Begins with the timeline as it is then; may be done twice.
 
@@ -82,17 +82,17 @@ def unless_changed(storage: Storage, work: Callable[[], T]) -> T:
         for cannot be done.
     """
     for _ in range(_TRIES - 1):
-        before = load_timeline(storage)
+        before = table.load_timeline()
         try:
             return work()
         except (CorruptFileError, NotFoundError, TimelineError):
-            if load_timeline(storage) == before:
+            if table.load_timeline() == before:
                 raise
     return work()
 
 
-def _planned(plan: Planner, storage: Storage, time: str) -> bytes | None:
-    return plan(load_timeline(storage), time)
+def _planned(plan: Planner, table: Table, time: str) -> bytes | None:
+    return plan(table.load_timeline(), time)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class ServiceContext:
         concurrency = self.options.concurrency
         return PendingAction(
             table=table,
-            timeline=load_timeline(table.storage),
+            timeline=table.load_timeline(),
             action=action,
             operation_type=operation_type,
             proposed_time="",
@@ -198,16 +198,16 @@ class ServiceContext:
         storage, table = pending.storage, pending.table
         with excluding(pending, self.clock, self.pauses) as exclusion:
             while True:
-                timeline = exclusion.apply_pending(load_timeline(storage))
+                timeline = exclusion.apply_pending(table.load_timeline())
                 refuse_restore(storage.root, timeline)
                 check_unchanged(table)
                 time = self._claim_time(pending, timeline)
                 try:
-                    body = unless_changed(storage, partial(_planned, plan, storage, time))
+                    body = unless_changed(table, partial(_planned, plan, table, time))
                     if body is None:
                         return None
                     exclusion.pending = replace(pending, proposed_time=time, plan=body)
-                    instant = Instant(time, pending.action, State.REQUESTED)
+                    instant = table.instant(time, pending.action, State.REQUESTED)
                     if exclusion.schedule(instant):
                         return instant
                 finally:
@@ -228,7 +228,7 @@ class ServiceContext:
         """
         _, timeline = apply_pending(table, self.clock)
         refuse_restore(table.storage.root, timeline)
-        return load_timeline(table.storage) if drop_dead_plans(table, timeline) else timeline
+        return table.load_timeline() if drop_dead_plans(table, timeline) else timeline
 
     def decide(self, table: Table, action: Action, decide: Decider) -> Timeline:
         """Append a decision about instants that are there, and apply it.
@@ -259,7 +259,7 @@ class ServiceContext:
         pending = self.action(table, action, action.value.upper())
         with excluding(pending, self.clock, self.pauses) as exclusion:
             while True:
-                timeline = exclusion.apply_pending(load_timeline(table.storage))
+                timeline = exclusion.apply_pending(table.load_timeline())
                 refuse_restore(table.storage.root, timeline)
                 check_unchanged(table)
                 decided = decide(timeline)
@@ -283,9 +283,10 @@ class ServiceContext:
 
     def _claim_time(self, pending: PendingAction, timeline: Timeline) -> str:
         """Take an instant time later than all others, which no other action gets."""
-        storage, utc = pending.storage, pending.table.properties.timeline_in_utc
+        storage, layout = pending.storage, pending.table.layout
+        utc = pending.table.properties.timeline_in_utc
         time = next_time(self.clock.now_ms(), utc, timeline.latest_time)
         # A claim is let go once its instant is on the timeline, so look there after it.
-        while not claim(storage, time, pending.owner) or load_timeline(storage).at(time):
+        while not claim(storage, time, pending.owner) or load_timeline(storage, layout).at(time):
             time = following(time)
         return time

@@ -46,9 +46,8 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
-from hoodie_ds.transaction.decision_log import Outcome
-from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, finish, sum_up
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, sum_up
 
 PlanT = TypeVar("PlanT")
 T = TypeVar("T")
@@ -155,14 +154,14 @@ class PlannedService(ABC, Generic[PlanT]):
             What was done, or would be, by instant time; None for that of what is not planned yet.
         """
         # A plan that was decided is on the timeline once somebody has looked.
-        timeline = load_timeline(self.storage) if dry else self.context.look(self.table)
+        timeline = self.table.load_timeline() if dry else self.context.look(self.table)
         done: list[tuple[str | None, PlanT]] = []
         for instant, plan in self.planned(timeline):
             done.append((instant.time, plan))
             if not dry:
                 self.carry_out(instant, plan)
         if dry:
-            preview = unless_changed(self.storage, partial(self.preview_by, make))
+            preview = unless_changed(self.table, partial(self.preview_by, make))
             return done if preview is None else [*done, (None, preview)]
         scheduled = self.schedule_by(make)
         if scheduled is not None:
@@ -186,9 +185,8 @@ class PlannedService(ABC, Generic[PlanT]):
         started_ms = self.context.clock.now_ms()
         done = self.carry_out_all(make, dry)
         work = Work(sum(self.new_files(plan) for _, plan in done) if dry else 0)
-        action = Action.COMMIT if self.action is Action.COMPACTION else self.action
         for time, _ in () if dry else done:
-            work += work_of(self.storage, str(time), action)
+            work += work_of(self.table, str(time))
         took_ms = self.context.clock.now_ms() - started_ms
         told = tuple(tell_of(time, plan) for time, plan in done)
         return ServiceResult(self.service, told, work, dry, took_ms)
@@ -201,7 +199,7 @@ class PlannedService(ABC, Generic[PlanT]):
         make : callable
             See `schedule_by`.
         """
-        timeline = load_timeline(self.storage)
+        timeline = self.table.load_timeline()
         refuse_restore(self.storage.root, timeline)
         utc = self.table.properties.timeline_in_utc
         time = next_time(self.context.clock.now_ms(), utc, timeline.latest_time)
@@ -279,7 +277,7 @@ class PlannedService(ABC, Generic[PlanT]):
         HoodieError
             A file is missing or damaged, or the rows cannot be merged or sorted.
         """
-        unless_changed(self.storage, partial(self._execute, instant, plan))
+        unless_changed(self.table, partial(self._execute, instant, plan))
 
     def complete(self, instant: Instant, plan: PlanT) -> bool:
         """Complete an instant of which all results are there.
@@ -311,7 +309,7 @@ class PlannedService(ABC, Generic[PlanT]):
         pending = replace(action, proposed_time=instant.time)
         with excluding(pending, self.context.clock, self.context.pauses) as exclusion:
             step = partial(self._try_to_complete, instant.at(State.INFLIGHT), plan, exclusion)
-            while (done := unless_changed(self.storage, step)) is None:
+            while (done := unless_changed(self.table, step)) is None:
                 pass
         return done
 
@@ -321,7 +319,7 @@ class PlannedService(ABC, Generic[PlanT]):
             self.storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), b"")
 
     def _execute(self, instant: Instant, plan: PlanT) -> None:
-        timeline = load_timeline(self.storage)
+        timeline = self.table.load_timeline()
         if self.is_open(timeline, instant):  # else others have ended it: `complete` tells how
             self.rewrite(timeline, instant, plan)
 
@@ -333,7 +331,7 @@ class PlannedService(ABC, Generic[PlanT]):
         bool or None
             Whether it is complete; None if others decided something meanwhile: to be tried again.
         """
-        timeline = exclusion.apply_pending(load_timeline(self.storage))
+        timeline = exclusion.apply_pending(self.table.load_timeline())
         if timeline.is_committed(instant.time):
             return True
         refuse_restore(self.storage.root, timeline)
@@ -344,10 +342,9 @@ class PlannedService(ABC, Generic[PlanT]):
             return False
         self.begin(instant)
         manifest = self._put_manifest(timeline, instant, found)
-        if not exclusion.append(Outcome.COMPLETE, instant):
+        if exclusion.complete(instant, manifest) is None:
             return None
-        finish(self.storage, instant, manifest)
-        sum_up(self.storage, load_timeline(self.storage))
+        sum_up(self.storage, self.table.load_timeline())
         written = Work.of_files(status.stat for status in found.statuses)
         tell(self.storage.root, self.service, instant.time, written)
         return True

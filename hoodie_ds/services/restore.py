@@ -19,7 +19,7 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.restore_metadata import RestoreRequest
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.restore import finish_restore, request_of
 from hoodie_ds.transaction.rollback import finish_rollback
@@ -52,11 +52,11 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     """
     table = context.open_table()
     storage = table.storage
-    begun = load_timeline(storage).pending_restores
+    begun = table.load_timeline().pending_restores
     if dry and begun:
-        return _pending(storage, begun[0])
+        return _pending(table, begun[0])
     for restore in begun:
-        undoing = _pending(storage, restore)
+        undoing = _pending(table, restore)
         finish_restore(table, restore, context.clock)
         _log.info("%s: restored %s", storage.root, undoing)
         if undoing.target == to:
@@ -69,13 +69,15 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
         found[:] = [_checked(table, timeline, to)]
         if not found[0].losses:
             return None
-        restore = Instant(context.claim_time(table, timeline), Action.RESTORE, State.REQUESTED)
+        restore = table.instant(
+            context.claim_time(table, timeline), Action.RESTORE, State.REQUESTED
+        )
         instants = tuple((loss.time, loss.action) for loss in found[0].losses)
         plan = RestoreRequest(instants, found[0].target).to_bytes()
         carried = carried_at(storage, timeline, found[0].target)
         return Decided(Outcome.SCHEDULE, restore, plan, carried)
 
-    for rollback in load_timeline(storage).rollbacks:
+    for rollback in table.load_timeline().rollbacks:
         if rollback.state is not State.COMPLETED:
             finish_rollback(table, rollback, context.clock)
     timeline = context.decide(table, Action.RESTORE, decide)
@@ -85,10 +87,12 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     return found[0]
 
 
-def _pending(storage: Storage, restore: Instant) -> Undoing:
+def _pending(table: Table, restore: Instant) -> Undoing:
     """What a restore that was begun takes off the table, as far as that is still there."""
+    storage = table.storage
     request = request_of(storage, restore)
-    known = {i.time: i for i in load_timeline(storage).instants if i.action in WRITE_ACTIONS}
+    timeline = table.load_timeline()
+    known = {i.time: i for i in timeline.instants if i.action in WRITE_ACTIONS}
     losses = (Loss.of(storage, known[time]) for time in request.times if time in known)
     return Undoing(request.target, tuple(losses))
 

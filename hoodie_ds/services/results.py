@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, overload
 
 from hoodie_ds.config.service_switches import Service
-from hoodie_ds.errors import TimelineError
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.clustering_plan import ClusteringPlan
 from hoodie_ds.timeline.commit_metadata import WriteStat
 from hoodie_ds.timeline.compaction_plan import CompactionPlan
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.timeline import read_commit
 
 PlanT = TypeVar("PlanT")
@@ -191,27 +190,25 @@ class ServiceResult(Sequence[T_co]):
         return f"{what} {' '.join(times)}, {self.work}, {self.duration_ms} ms"
 
 
-def work_of(storage: Storage, time: str, action: Action) -> Work:
+def work_of(table: Table, time: str) -> Work:
     """Return what the completed instant of a service has written, whoever completed it.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table.
     time : str
         Its time.
-    action : Action
-        As what it is complete.
 
     Raises
     ------
     CorruptFileError
         Its completed file is damaged.
     """
-    try:
-        return Work.of_files(read_commit(storage, Instant(time, action, State.COMPLETED)).stats)
-    except TimelineError:  # a restore took it back since
+    completed = table.load_timeline().commit_at(time)
+    if completed is None:  # a restore took it back since
         return Work()
+    return Work.of_files(read_commit(table.storage, completed).stats)
 
 
 def tell(root: str, service: Service, time: str, work: Work) -> None:

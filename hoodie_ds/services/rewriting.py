@@ -15,7 +15,7 @@ from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.paths import temp_folder
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 _ROW_GROUP_SHARE: Final = 8
 """Part of a task's memory that one row group may take, as in writes."""
@@ -61,19 +61,20 @@ def rewrite_context(
     )
 
 
-def take_back_if_late(storage: Storage, time: str, paths: Iterable[str]) -> None:
+def take_back_if_late(table: Table, time: str, paths: Iterable[str]) -> None:
     """Delete files that came after the instant of a plan had ended: nothing else would find them.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table.
     time : str
         Instant time of the plan.
     paths : iterable of str
         What was written; those that the commit names stay.
     """
-    timeline = load_timeline(storage)
+    storage = table.storage
+    timeline = table.load_timeline()
     ended = timeline.commit_at(time)
     # Of one that was archived since, nothing tells by now which files it names.
     archived = ended is None and timeline.is_committed(time)

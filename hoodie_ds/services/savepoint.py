@@ -17,7 +17,7 @@ from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.paths import in_partition, instant_path
 from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes, savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
@@ -94,15 +94,16 @@ def make_savepoint(
 
     def decide(timeline: Timeline) -> Decided | None:
         found[:] = [plan(timeline)]
-        instant = Instant(found[0].time, Action.SAVEPOINT, State.COMPLETED)
-        if instant in timeline.savepoints:
+        made = (i.time for i in timeline.savepoints if i.state is State.COMPLETED)
+        if found[0].time in made:
             return None
+        instant = table.instant(found[0].time, Action.SAVEPOINT, State.INFLIGHT)
         names: dict[str, list[str]] = {}
         for path in found[0].files:
             partition, _, name = path.rpartition("/")
             names.setdefault(partition, []).append(name)
         body = savepoint_to_bytes(names, user, now_ms, comments)
-        return Decided(Outcome.SCHEDULE, instant.at(State.INFLIGHT), body)
+        return Decided(Outcome.SCHEDULE, instant, body)
 
     context.decide(table, Action.SAVEPOINT, decide)
     _log.info("%s: savepoint %s", storage.root, found[0])
@@ -142,7 +143,7 @@ def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -
     def decide(timeline: Timeline) -> Decided:
         found[:] = [_known(table.storage, timeline, time)]
         archive_left_behind(context, table, timeline, time)
-        return Decided(Outcome.ROLL_BACK, Instant(time, Action.SAVEPOINT, State.INFLIGHT))
+        return Decided(Outcome.ROLL_BACK, table.instant(time, Action.SAVEPOINT, State.INFLIGHT))
 
     context.decide(table, Action.SAVEPOINT, decide)
     _log.info("%s: savepoint deleted, %s", table.storage.root, found[0])

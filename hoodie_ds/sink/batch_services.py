@@ -29,6 +29,7 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.transaction.completion import find_completed
 from hoodie_ds.transaction.exclusive_commit import alive
 
 
@@ -172,7 +173,8 @@ class ServicesOfBatch:
         if share is None or self._is_open:
             return BeforeCommit()
         compactor, time = Compactor(self.context), str(self.messages[0].instant_time)
-        instant, completed = Instant(share.time, Action.COMPACTION, State.INFLIGHT), []
+        instant = batch.table.instant(share.time, Action.COMPACTION, State.INFLIGHT)
+        completed: list[str] = []
 
         def complete() -> None:
             if compactor.complete(instant, compactor.plan_of(instant)):
@@ -184,13 +186,17 @@ class ServicesOfBatch:
             failure = attempted(Service.COMPACTION, batch.table.storage.root, share.time, complete)
         return BeforeCommit(completed[0] if completed else None, failure)
 
-    def follow_up(self, result: WriteResult, before: BeforeCommit) -> WriteResult:
+    def follow_up(
+        self, result: WriteResult, commit: Instant | None, before: BeforeCommit
+    ) -> WriteResult:
         """Do what is due after a commit, unless its instant is open for further batches.
 
         Parameters
         ----------
         result : WriteResult
             Of the commit.
+        commit : Instant or None
+            The instant; None if the batch was part of the table before.
         before : BeforeCommit
             From `complete_compaction`.
 
@@ -200,15 +206,13 @@ class ServicesOfBatch:
             With the services that failed.
         """
         message, batch = self.messages[0], self.messages[0].batch
-        is_new = result.instant_time is not None and not result.already_committed
         failed = () if before.failure is None else (before.failure,)
-        if not batch.services or self._is_open or not is_new:
+        if not batch.services or self._is_open or commit is None:
             return replace(result, failed_services=failed)
-        commit = Instant(str(result.instant_time), batch.plan.action, State.COMPLETED)
         timeline = batch.timeline
         if before.completed:
-            compaction = Instant(before.completed, Action.COMMIT, State.COMPLETED)
-            timeline = timeline.with_joined(compaction)
+            planned = batch.table.instant(before.completed, Action.COMPACTION, State.INFLIGHT)
+            timeline = timeline.with_joined(find_completed(batch.table.storage, planned))
         timeline = timeline.with_joined(commit)
         is_stream = message.batch_id not in (None, batch.given_id)
         after = AfterCommit(self.context, batch.table, timeline, is_stream)

@@ -55,7 +55,7 @@ from hoodie_ds.table.table import (
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.manifest import find_joinable
 from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
@@ -281,7 +281,9 @@ class Coordinator:
 
     def _timeline(self, table: Table | None) -> Timeline:
         """Load the timeline as the next batch sees it, with what its instant holds already."""
-        return Timeline() if table is None else self._joined(table, load_timeline(self.storage))
+        if table is None:
+            return Timeline()
+        return self._joined(table, table.load_timeline())
 
     def _joined(self, table: Table, timeline: Timeline) -> Timeline:
         operation = resolve_operation(self.options, table.properties)
@@ -298,9 +300,10 @@ class Coordinator:
         context = ServiceContext(self.options, storage, self.clock, self.ids, self.pauses)
         services = ServicesOfBatch(context, messages)
         before = services.complete_compaction()
-        statuses = complete(messages, self.clock, self.pauses, self.ids)
+        done = complete(messages, self.clock, self.pauses, self.ids)
+        instant, statuses = done or (None, None)
         result = WriteResult.of(str(messages[0].instant_time), statuses)
-        return services.follow_up(result, before)
+        return services.follow_up(result, instant, before)
 
     def _commit_nothing_written(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         """Commit a batch of which no task opened the instant, if there is a reason to."""

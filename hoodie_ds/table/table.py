@@ -24,7 +24,9 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, PROPERTIES, PROPERTIES_BACKUP
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _METADATA_KEYS = (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)
 
@@ -35,6 +37,29 @@ class Table:
 
     storage: Storage
     properties: TableProperties
+
+    @property
+    def layout(self) -> int:
+        """Version of the layout of its timeline."""
+        return self.properties.layout_version
+
+    def load_timeline(self) -> Timeline:
+        """Load the active timeline; see `hoodie_ds.timeline.timeline.load_timeline`."""
+        return load_timeline(self.storage, self.layout)
+
+    def instant(self, time: str, action: Action, state: State) -> Instant:
+        """Return an instant as the table's timeline names it; of a completed one no end is known.
+
+        Parameters
+        ----------
+        time : str
+            Requested time.
+        action : Action
+            What it does.
+        state : State
+            How far it has come.
+        """
+        return Instant(time, action, state, layout=self.layout)
 
 
 def find_table(storage: Storage) -> Table | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -86,6 +86,16 @@ class Instant:
     def at(self, state: State) -> Instant:
         """Return the same instant in another state, of which no completion time is known."""
         return Instant(self.time, self.action, state, layout=self.layout)
+
+    def completed(self, completion_time: str) -> Instant:
+        """Return the same instant as it is completed.
+
+        Parameters
+        ----------
+        completion_time : str
+            When; empty in layouts whose names do not have it.
+        """
+        return replace(self.at(State.COMPLETED), completion_time=completion_time)
 
     def __str__(self) -> str:
         return f"{self.time} {self.action.value} {self.state.value}"

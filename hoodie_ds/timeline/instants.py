@@ -157,11 +157,12 @@ class Timeline:
 
     @property
     def latest_time(self) -> str | None:
-        """The greatest time of any instant, pending ones included."""
+        """The greatest time of any instant, pending ones included, or of the end of one."""
         last = [instants[-1] for instants in (self.recent, self.pending) if instants]
         if not self.recent and len(self.settled):
             last.append(self.completed[-1])
-        return max((i.time for i in last), key=padded, default=None)
+        ends = (i.completion_time for i in (*self.recent, *self.savepoints) if i.completion_time)
+        return max((*(i.time for i in last), *ends), key=padded, default=None)
 
     @property
     def pending_compactions(self) -> tuple[Instant, ...]:

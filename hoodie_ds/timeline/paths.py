@@ -61,6 +61,11 @@ def start_path(time: str, attempt: str) -> str:
     return f"{temp_folder(time)}/start_{attempt}"
 
 
+def completion_path(time: str) -> str:
+    """Path of the file by which those who end an instant agree on its completion time."""
+    return f"{temp_folder(time)}/completion"
+
+
 def manifest_path(time: str, num_batches: int = 1) -> str:
     """Path of a pending-commit manifest: the completed file's bytes, before they count.
 

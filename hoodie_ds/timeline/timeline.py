@@ -35,7 +35,7 @@ _UNSETTLED: Final = 150
 _SUMMARY: Final = "timeline"
 
 
-def load_timeline(storage: Storage, layout: int = 1) -> Timeline:
+def load_timeline(storage: Storage, layout: int) -> Timeline:
     """Read the active timeline: the files of its layout's folder.
 
     All names are listed each time, since another engine may complete, archive or take back an

@@ -26,6 +26,8 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import DECISIONS, number_in, numbered_path
 
 _KEPT: Final = 20
@@ -64,6 +66,8 @@ class Decision:
     plan : bytes
         Content of the requested file of a service that is scheduled, or of the rollback of what
         is taken back.
+    completion_time : str
+        Of an instant that is to be completed; empty where names of its layout do not have it.
     """
 
     number: int
@@ -72,16 +76,24 @@ class Decision:
     decided_by: str
     carried: Mapping[str, str] = field(default_factory=dict)
     plan: bytes = b""
+    completion_time: str = ""
+
+    @property
+    def completed(self) -> Instant:
+        """The instant as it is completed."""
+        return self.instant.completed(self.completion_time)
 
     def to_bytes(self) -> bytes:
         """Return the content of the entry's file."""
-        body = {
+        body: dict[str, object] = {
             "decision": self.outcome.value,
             "instant": self.instant.time,
             "action": self.instant.action.value,
             "by": self.decided_by,
             "carried": dict(self.carried),
         }
+        if self.instant.layout != V1.version:
+            body |= {"layout": self.instant.layout, "completion": self.completion_time}
         if self.plan:
             body["plan"] = b64encode(self.plan).decode()
         return json.dumps(body).encode()
@@ -97,11 +109,13 @@ class Decision:
         """
         try:
             found = json.loads(body)
-            instant = Instant(str(found["instant"]), Action(found["action"]), State.INFLIGHT)
+            layout, ended = int(found.get("layout", V1.version)), str(found.get("completion", ""))
+            named = str(found["instant"]), Action(found["action"]), State.INFLIGHT
+            instant = Instant(*named, layout=LAYOUTS[layout].version)
             carried = {str(key): str(text) for key, text in found["carried"].items()}
             plan = b64decode(found.get("plan", ""), validate=True)
             outcome = Outcome(found["decision"])
-            return cls(number, outcome, instant, str(found["by"]), carried, plan)
+            return cls(number, outcome, instant, str(found["by"]), carried, plan, ended)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(f"{path} is not a logged decision: {body[:100]!r}") from error
 

@@ -24,11 +24,12 @@ from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, save_timeline
 from hoodie_ds.transaction import heartbeat
+from hoodie_ds.transaction.completion import completion_time
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
 from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
 from hoodie_ds.transaction.lock import held
@@ -54,6 +55,7 @@ class Exclusion:
     pending: PendingAction
     clock: Clock
     _before: Decision | None = None
+    _timeline: Timeline | None = None
 
     @property
     def number(self) -> int:
@@ -66,8 +68,8 @@ class Exclusion:
         It may be the one given. Not beside other writers: those of other engines log no decisions.
         """
         known = None if self.pending.is_shared else timeline
-        self._before, timeline = apply_pending(self.pending.table, self.clock, known)
-        return timeline
+        self._before, self._timeline = apply_pending(self.pending.table, self.clock, known)
+        return self._timeline
 
     def append(
         self, outcome: Outcome, instant: Instant, carried: Mapping[str, str] | None = None
@@ -89,12 +91,53 @@ class Exclusion:
         bool
             False if others decided something since `apply_pending`.
         """
-        decision = next_decision(self._before, outcome, instant, self.pending.attempt)
+        return self._append(outcome, instant, carried) is not None
+
+    def complete(
+        self, instant: Instant, manifest: bytes, carried: Mapping[str, str] | None = None
+    ) -> Instant | None:
+        """Decide to complete the action's instant, and do so.
+
+        Parameters
+        ----------
+        instant : Instant
+            The action's, whose manifest is there.
+        manifest : bytes
+            The bytes of its completed file.
+        carried : mapping of str to str, optional
+            See `append`.
+
+        Returns
+        -------
+        Instant or None
+            The completed instant; None if others decided something since `apply_pending`.
+
+        Raises
+        ------
+        CommitOutcomeUnknownError, TimelineError
+            See `finish`.
+        """
+        decision = self._append(Outcome.COMPLETE, instant, carried)
+        if decision is None:
+            return None
+        finish(self.pending.storage, decision.completed, manifest)
+        return decision.completed
+
+    def _append(
+        self, outcome: Outcome, instant: Instant, carried: Mapping[str, str] | None
+    ) -> Decision | None:
+        """Append a decision; None if others decided something since `apply_pending`."""
+        pending = self.pending
+        decision = next_decision(self._before, outcome, instant, pending.attempt)
         if carried is not None:
             decision = replace(decision, carried=carried)
         if outcome in (Outcome.SCHEDULE, Outcome.TAKE_BACK):
-            decision = replace(decision, plan=self.pending.plan)
-        return append_decision(self.pending.storage, decision)
+            decision = replace(decision, plan=pending.plan)
+        if outcome is Outcome.COMPLETE or instant.action is Action.SAVEPOINT:
+            assert self._timeline is not None, "nothing is decided before `apply_pending`"
+            ended = completion_time(pending.table, self._timeline, self.clock)
+            decision = replace(decision, completion_time=ended)
+        return decision if append_decision(pending.storage, decision) else None
 
     def schedule(self, instant: Instant) -> bool:
         """Decide that the action's plan goes on the timeline, and put it there.
@@ -115,7 +158,7 @@ class Exclusion:
         if not append_decision(pending.storage, decision):
             return False
         # A writer that took the scheduler for dead has swept its claim, and may have the time now.
-        if load_timeline(pending.storage).has_other(instant):
+        if load_timeline(pending.storage, instant.layout).has_other(instant):
             return False
         put_requested(pending.storage, decision)
         return True
@@ -189,7 +232,7 @@ def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
     storage : Storage
         Rooted at the table's base path.
     instant : Instant
-        The instant.
+        The instant, completed.
     manifest : bytes
         The bytes of its completed file.
 
@@ -201,7 +244,7 @@ def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
         Another writer completed the instant with other files.
     """
     try:
-        _put_completed(storage, instant.at(State.COMPLETED), manifest)
+        _put_completed(storage, instant, manifest)
     except StorageError as error:
         raise CommitOutcomeUnknownError(
             f"{storage.root}: it is decided that instant {instant.time} is committed, but that "
@@ -211,7 +254,7 @@ def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
         # Listed anew: a late task looks for the completed file once its own is there.
         left = [s.path for s in storage.list(temp_folder(instant.time), recursive=True)]
         if not left and _is_gone(storage, instant):
-            storage.delete(instant_path(instant.at(State.COMPLETED)))
+            storage.delete(instant_path(instant))
             return
         lost = _lost_files(instant.time, manifest, left)
         delete_left(storage, instant.time, lost, is_complete=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
@@ -65,22 +66,29 @@ def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | N
     return number, body
 
 
-def complete_from_manifest(storage: Storage, instant: Instant) -> bool:
+def complete_from_manifest(storage: Storage, completed: Instant) -> bool:
     """Complete an instant whose manifest is there and whole; it is the completed file's bytes.
 
     The temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    completed : Instant
+        The instant as it is to be completed.
 
     Returns
     -------
     bool
         False if there is no such manifest.
     """
-    found = newest_manifest(storage, instant)
+    found = newest_manifest(storage, completed)
     if found is None:
         return False
     # Taken already: by another recovery, or by a first try whose answer was lost.
     with suppress(AlreadyExistsError):
-        storage.put_if_absent(instant_path(instant.at(State.COMPLETED)), found[1])
+        storage.put_if_absent(instant_path(completed), found[1])
     return True
 
 
@@ -118,5 +126,5 @@ def find_joinable(
             found = newest_manifest(table.storage, instant)
             fits = found is not None and found[0] < batches_per_commit
             if found is not None and fits and not superseded(table, timeline, instant):
-                return Instant(instant.time, action, State.INFLIGHT, found[0])
+                return replace(instant.at(State.INFLIGHT), num_batches=found[0])
     return None

@@ -86,10 +86,9 @@ def _not_past(pending: PendingAction, time: str) -> str:
     A late task may bring the time of its own batch, which others completed and another engine
     archived. Put on the timeline again, it would hide what the batch has committed.
     """
-    storage = pending.storage
     if not pending.is_shared and _holds_last_known(pending):
         return time
-    timeline = load_timeline(storage)
+    timeline = pending.table.load_timeline()
     if timeline.commit_at(time) is not None:  # all that archiving may have left of it by now
         return _next(pending, time)
     past = timeline.starts_after(time) and not timeline.is_pending(time)
@@ -150,7 +149,7 @@ def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
     """
     storage = pending.storage
     if pending.is_shared:
-        return load_timeline(storage).has_other(instant)
+        return load_timeline(storage, instant.layout).has_other(instant)
     usual = write_action(pending.table.properties)
     write = usual if pending.action is Action.REPLACE_COMMIT else Action.REPLACE_COMMIT
     for other in (write, *_BESIDE):
@@ -183,7 +182,7 @@ def _start_after_others(pending: PendingAction) -> str:
     All tasks have to choose the same: the first one to come writes its choice down for the rest.
     """
     storage, proposed = pending.storage, pending.proposed_time
-    timeline = load_timeline(storage)
+    timeline = pending.table.load_timeline()
     since = takewhile(lambda found: found.time >= proposed, timeline.commits_backwards())
     for instant in (*since, *timeline.pending):
         candidate = instant.time >= proposed and instant.action is pending.action

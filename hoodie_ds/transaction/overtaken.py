@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 from hoodie_ds.errors import (
     HoodieError,
-    NotFoundError,
     StorageError,
     TimelineError,
     UnsupportedTableError,
 )
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.paths import LATER_TIMELINE, instant_path, temp_folder
+from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.paths import instant_path, temp_folder
 from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.transaction.completion import find_completed
 from hoodie_ds.transaction.failed_write import marked_files
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
@@ -83,8 +85,8 @@ def no_late_files(pending: PendingAction, time: str, files: Collection[str]) -> 
 def check_not_overtaken(pending: PendingAction, instant: Instant) -> None:
     """Refuse to commit to a table that was changed; of an upgraded one, take the files back.
 
-    The timeline of later table versions lies elsewhere. What is put into the old place nobody
-    sees, and nobody undoes: neither this library, which refuses the table, nor the other engine.
+    An upgrade or a downgrade moves the timeline. What is put into the old place nobody sees, and
+    nobody undoes: neither this library nor the other engine.
 
     Parameters
     ----------
@@ -120,9 +122,7 @@ def _ended(pending: PendingAction, time: str) -> HoodieError | None:
         except HoodieError as error:
             return error
         return pending.undone(time)
-    try:
-        storage.read(instant_path(instant.at(State.COMPLETED)))
-    except NotFoundError:
+    if find_completed(storage, instant) is None:
         return None
     return TimelineError(
         f"{storage.root}: instant {time} was completed while files of this batch were written "
@@ -138,10 +138,12 @@ def _delete(pending: PendingAction, files: Collection[str]) -> None:
 def _take_back(table: Table, instant: Instant) -> None:
     """Delete what an instant left, unless the upgrade has taken the instant along."""
     storage = table.storage
-    moved = (status.path.rpartition("/")[2] for status in storage.list(LATER_TIMELINE))
+    elsewhere = [layout.folder for layout in LAYOUTS.values() if layout.version != instant.layout]
+    listed = chain.from_iterable(map(storage.list, elsewhere))
+    moved = (status.path.rpartition("/")[2] for status in listed)
     if any(name.startswith(instant.time) for name in moved):
         return
-    if load_timeline(storage).commit_at(instant.time) is not None:
+    if load_timeline(storage, instant.layout).commit_at(instant.time) is not None:
         return
     for path in sorted(marked_files(table, instant.time)):
         storage.delete(path)

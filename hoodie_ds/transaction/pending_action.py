@@ -76,7 +76,7 @@ class PendingAction:
 
     def inflight(self, time: str) -> Instant:
         """Return the action's instant at a time, as it stands on the timeline while it is open."""
-        return Instant(time, self.action, State.INFLIGHT)
+        return self.table.instant(time, self.action, State.INFLIGHT)
 
     def undone(self, time: str) -> TimelineError:
         """Return the error of an action whose instant another writer has rolled back."""

@@ -24,7 +24,7 @@ from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import claim_path, instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
 from hoodie_ds.timeline.rollbacks import is_dead_compaction, is_undone, refuse_restore, target_of
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
 from hoodie_ds.transaction.manifest import Judge, never
@@ -68,16 +68,16 @@ def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[s
     TimelineError
         Something is decided, and another engine's restore is pending.
     """
-    timeline = load_timeline(table.storage)
+    timeline = table.load_timeline()
     if finish_own_restores(table, timeline, clock):
-        timeline = load_timeline(table.storage)
+        timeline = table.load_timeline()
     claimed = any(paths == {claim_path(time)} for time, paths in found.items())
     if not claimed and all(instant.action not in _PLANNED for instant in timeline.pending):
         return timeline
     _, timeline = apply_pending(table, clock)
     if finish_own_restores(table, timeline, clock):
-        timeline = load_timeline(table.storage)
-    return load_timeline(table.storage) if drop_dead_plans(table, timeline) else timeline
+        timeline = table.load_timeline()
+    return table.load_timeline() if drop_dead_plans(table, timeline) else timeline
 
 
 def recover(
@@ -119,7 +119,7 @@ def recover(
     WriteConflictError
         A pending write is that of one of several writers, and its heart beats.
     """
-    found, timeline = looked or (left_over(table.storage), load_timeline(table.storage))
+    found, timeline = looked or (left_over(table.storage), table.load_timeline())
     timeline = timeline.with_joined(joined)
     refuse_restore(table.storage.root, timeline)
     pending = _unfinished(table, timeline)
@@ -131,7 +131,7 @@ def recover(
         if instant.action in UNDONE_ACTIONS:
             _finish_or_undo(table, instant, clock, superseded)
     if drop_resurrected(table, timeline) or pending:
-        timeline = load_timeline(table.storage).with_joined(joined)
+        timeline = table.load_timeline().with_joined(joined)
     sweep(table, timeline, found)
     return timeline
 
@@ -272,11 +272,11 @@ def recover_lazily(
     alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}
     dead = [instant for instant in unfinished if _written_by(table, instant) not in alive]
     if drop_resurrected(table, timeline):
-        timeline = load_timeline(table.storage)
+        timeline = table.load_timeline()
     if dead:
         with lock():
             _undo_dead(table, dead, clock)
-        timeline = load_timeline(table.storage)
+        timeline = table.load_timeline()
     # Tasks that are about to open an instant have files there before it is on the timeline.
     young = format_time(clock.now_ms() - timeout_ms, utc=table.properties.timeline_in_utc)
     old = {t for t in found.keys() - alive if timeline.commit_at(t) or t < young}
@@ -294,7 +294,7 @@ def _written_by(table: Table, instant: Instant) -> str | None:
 
 def _undo_dead(table: Table, dead: Sequence[Instant], clock: Clock) -> None:
     """Finish the rollbacks among instants, then roll the others back."""
-    still = load_timeline(table.storage).pending
+    still = table.load_timeline().pending
     for instant in dead:
         if instant.action is Action.ROLLBACK and instant in still:
             finish_rollback(table, instant, clock)

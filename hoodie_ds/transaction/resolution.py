@@ -20,8 +20,9 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction import heartbeat
+from hoodie_ds.transaction.completion import completion_time, find_completed
 from hoodie_ds.transaction.decision_log import (
     Decision,
     Outcome,
@@ -65,12 +66,12 @@ def apply_pending(
     newest = newest_decision(table.storage)
     if known is not None and (newest is None or _is_applied(known, newest)):
         return newest, known
-    timeline = load_timeline(table.storage)
+    timeline = table.load_timeline()
     if newest is None or not _is_due(timeline, newest):
         return newest, timeline
     refuse_restore(table.storage.root, timeline)
     _apply(table, newest, clock)
-    return newest, load_timeline(table.storage)
+    return newest, table.load_timeline()
 
 
 def _is_applied(timeline: Timeline, newest: Decision) -> bool:
@@ -88,7 +89,8 @@ def _is_applied(timeline: Timeline, newest: Decision) -> bool:
 def _is_due(timeline: Timeline, newest: Decision) -> bool:
     """Whether what was decided is still to be done, as the newest timeline shows."""
     if newest.instant.action is Action.SAVEPOINT:
-        made = newest.instant.at(State.COMPLETED) in timeline.savepoints
+        there = (i for i in timeline.savepoints if i.time == newest.instant.time)
+        made = any(i.state is State.COMPLETED for i in there)
         left = any(i.time == newest.instant.time for i in timeline.savepoints)
         return not made if newest.outcome is Outcome.SCHEDULE else left
     match newest.outcome:
@@ -127,7 +129,8 @@ def resolve_instant(
         newest = next_decision(before, Outcome.ROLL_BACK, instant, _RECOVERY)
         is_free = not is_undone(table.storage, timeline, instant.time)
         if is_free and may_complete(table, timeline, instant):
-            newest = _completing(table, newest, timeline)
+            ended = completion_time(table, timeline, clock)
+            newest = _completing(table, replace(newest, completion_time=ended), timeline)
         if append_decision(table.storage, newest):
             _apply(table, newest, clock)
             return
@@ -142,9 +145,9 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     if newest.outcome is Outcome.SCHEDULE:
         put_requested(table.storage, newest)
     elif newest.outcome is Outcome.COMPLETE:
-        completed = complete_from_manifest(table.storage, newest.instant)
+        completed = complete_from_manifest(table.storage, newest.completed)
         # Else its writer completed it, and threw the manifest away, since the timeline was loaded.
-        if not completed and load_timeline(table.storage).is_pending(time):
+        if not completed and table.load_timeline().is_pending(time):
             raise CorruptFileError(
                 f"{table.storage.root}: decision {newest.number} completes instant {time}, but "
                 f"{temp_folder(time)} holds no whole manifest of it; restore the folder"
@@ -161,14 +164,15 @@ def _apply_savepoint(storage: Storage, newest: Decision) -> None:
 
     One that is put late, after it was deleted, keeps files for longer, and can be deleted again.
     """
-    inflight, completed = newest.instant, newest.instant.at(State.COMPLETED)
+    inflight = newest.instant
     if newest.outcome is Outcome.SCHEDULE:
-        for step, body in ((inflight, b""), (completed, newest.plan)):
+        for step, body in ((inflight, b""), (newest.completed, newest.plan)):
             with suppress(AlreadyExistsError):
                 storage.put_if_absent(instant_path(step), body)
-    else:
-        storage.delete(instant_path(completed))
-        storage.delete(instant_path(inflight))
+        return
+    while (made := find_completed(storage, inflight)) is not None:
+        storage.delete(instant_path(made))
+    storage.delete(instant_path(inflight))
 
 
 def put_requested(storage: Storage, scheduled: Decision) -> None:
@@ -209,7 +213,7 @@ def _foreign_later(table: Table, timeline: Timeline, instant: Instant) -> bool:
 
 def _undo(table: Table, instant: Instant, clock: Clock) -> None:
     """Roll an instant back, going on with a rollback of it that was killed."""
-    for pending in load_timeline(table.storage).pending:
+    for pending in table.load_timeline().pending:
         if pending.action is Action.ROLLBACK and target_of(table.storage, pending) == instant.time:
             finish_rollback(table, pending, clock)
             return

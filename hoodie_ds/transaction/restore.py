@@ -19,7 +19,8 @@ from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import PINNED_TIMELINES, instant_path, temp_folder
 from hoodie_ds.timeline.restore_metadata import RestoreRequest, restore_to_bytes
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes, planned_files
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.completion import complete
 from hoodie_ds.transaction.decision_log import was_scheduled
 from hoodie_ds.transaction.failed_write import (
     files_of,
@@ -77,14 +78,13 @@ def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
         storage.put_if_absent(instant_path(restore.at(State.INFLIGHT)), b"")
     storage.delete(PINNED_TIMELINES)
     done = {
-        Instant(time, Action(action), State.COMPLETED): _take_off(table, restore, time)
+        table.instant(time, Action(action), State.COMPLETED): _take_off(table, restore, time)
         for time, action in request.instants
     }
     _delete_late_files(table, request)
     taken_ms = max(0, clock.now_ms() - started_ms)
     body = restore_to_bytes(storage.root, restore.time, request, done, taken_ms)
-    with suppress(AlreadyExistsError):
-        storage.put_if_absent(instant_path(restore.at(State.COMPLETED)), body)
+    complete(table, restore, body, clock)
     storage.delete(temp_folder(restore.time))
 
 
@@ -115,7 +115,7 @@ def _take_off(table: Table, restore: Instant, time: str) -> dict[str, PartitionR
     """Take one write off the table; returns what went with it."""
     storage = table.storage
     kept = f"{temp_folder(restore.time)}/{time}.plan"
-    timeline = load_timeline(storage)
+    timeline = table.load_timeline()
     known = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
     if known is None:  # an earlier try came to its end
         return _planned(storage, kept) or {}
@@ -126,9 +126,10 @@ def _take_off(table: Table, restore: Instant, time: str) -> dict[str, PartitionR
         with suppress(AlreadyExistsError):
             storage.put_if_absent(kept, plan_to_bytes(storage.root, known, found))
     ours = is_ours(table, known)
-    storage.delete(instant_path(known.at(State.COMPLETED)))
+    completed = timeline.commit_at(time) or known.at(State.COMPLETED)
+    storage.delete(instant_path(completed))
     done = take_away(table, restore.time, known, found)
-    leave_timeline(table, known.at(State.COMPLETED), ours)
+    leave_timeline(table, completed, ours)
     return done
 
 
@@ -143,7 +144,7 @@ def _delete_late_files(table: Table, request: RestoreRequest) -> None:
 
     All of it is named after instants that are gone, so that nobody else takes such a name.
     """
-    view = FileSystemView(table.storage, load_timeline(table.storage))
+    view = FileSystemView(table.storage, table.load_timeline())
     for status in view.data_files():
         if any(is_named_after(status.path, time) for time in request.times):
             table.storage.delete(status.path)

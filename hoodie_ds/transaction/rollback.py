@@ -32,7 +32,8 @@ from hoodie_ds.timeline.rollback_metadata import (
     planned_files,
 )
 from hoodie_ds.timeline.rollbacks import mark_undone, target_of, undone_times
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.completion import complete
 from hoodie_ds.transaction.decision_log import Outcome, newest_decision
 from hoodie_ds.transaction.failed_write import (
     delete_left,
@@ -70,7 +71,7 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     clock : Clock
         For the time of the rollback's own instant.
     """
-    timeline = load_timeline(table.storage)
+    timeline = table.load_timeline()
     if not timeline.is_pending(instant.time):
         return
     if is_ours(table, instant) and was_committed(table, timeline, instant.time):
@@ -79,7 +80,7 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     found = files_of(table, timeline, instant)
     body = plan_to_bytes(table.storage.root, instant, found)
     rollback = _request(table, timeline, clock, body, instant.time)
-    if load_timeline(table.storage).commit_at(instant.time) is not None:
+    if table.load_timeline().commit_at(instant.time) is not None:
         # Its writer was not dead and came first; what is committed stays.
         table.storage.delete(instant_path(rollback))
         return
@@ -102,7 +103,7 @@ def take_back(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None
     clock : Clock
         For the time of the rollback's own instant.
     """
-    timeline = load_timeline(table.storage)
+    timeline = table.load_timeline()
     begun = [i for i in timeline.pending if i.action is Action.ROLLBACK]
     if instant.time in {target_of(table.storage, rollback) for rollback in begun}:
         for rollback in begun:
@@ -112,7 +113,7 @@ def take_back(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None
             mark_undone(table.storage, instant.time)  # a rollback of Hudi's would leave its plan
         rollback = _request(table, timeline, clock, plan, instant.time)
         found = planned_files(plan, instant_path(rollback))
-        _execute(table, rollback, instant.at(State.COMPLETED), found, clock)
+        _execute(table, rollback, _as_completed(timeline, instant), found, clock)
 
 
 def drop_resurrected(table: Table, timeline: Timeline) -> bool:
@@ -178,13 +179,13 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
         table.storage.delete(instant_path(rollback.at(State.INFLIGHT)))
         table.storage.delete(instant_path(rollback.at(State.REQUESTED)))
         return
-    timeline = load_timeline(table.storage)
+    timeline = table.load_timeline()
     known = timeline.at(time)
     instant = known[0] if known else _gone(table, time)
     if _was_decided(table, time):
         path = instant_path(rollback.at(State.REQUESTED))
         found = planned_files(table.storage.read(path), path)
-        _execute(table, rollback, instant.at(State.COMPLETED), found, clock)
+        _execute(table, rollback, _as_completed(timeline, instant), found, clock)
         return
     if instant.state is State.COMPLETED or instant.action not in UNDONE_ACTIONS:
         raise TimelineError(
@@ -193,6 +194,11 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
         )
     found = files_of(table, timeline, instant) if known else {}
     _execute(table, rollback, instant, found, clock)
+
+
+def _as_completed(timeline: Timeline, instant: Instant) -> Instant:
+    """Return an instant as what is undone by hand: its completed file goes, if it is there yet."""
+    return timeline.commit_at(instant.time) or instant.at(State.COMPLETED)
 
 
 def _was_decided(table: Table, time: str) -> bool:
@@ -206,17 +212,17 @@ def _was_decided(table: Table, time: str) -> bool:
 def _gone(table: Table, time: str) -> Instant:
     """The instant of a rollback that had come to its last step before it was killed."""
     cow = table.properties.table_type is TableType.COPY_ON_WRITE
-    return Instant(time, Action.COMMIT if cow else Action.DELTA_COMMIT, State.INFLIGHT)
+    return table.instant(time, Action.COMMIT if cow else Action.DELTA_COMMIT, State.INFLIGHT)
 
 
 def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target: str) -> Instant:
     time = next_time(clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time)
     while True:
-        rollback = Instant(time, Action.ROLLBACK, State.REQUESTED)
+        rollback = table.instant(time, Action.ROLLBACK, State.REQUESTED)
         with suppress(AlreadyExistsError):
             # A claim is let go once its instant is on the timeline, so look there after it.
             taken = claim(table.storage, time, f"rollback of {target}")
-            if taken and not load_timeline(table.storage).has_other(rollback):
+            if taken and not table.load_timeline().has_other(rollback):
                 table.storage.put_if_absent(instant_path(rollback), plan)
                 return rollback
         time = following(time)
@@ -238,7 +244,7 @@ def _execute(
     done = take_away(table, rollback.time, instant, found)
     taken_ms = max(0, clock.now_ms() - started_ms)
     body = metadata_to_bytes(storage.root, rollback.time, instant, done, taken_ms)
-    _put_again(table, rollback.at(State.COMPLETED), body)
+    complete(table, rollback, body, clock)
     leave_timeline(table, instant, ours)
     storage.delete(temp_folder(rollback.time))
 

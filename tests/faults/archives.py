@@ -28,7 +28,7 @@ _STEPS = (Step(ONE), Step(TWO), Step(ELSEWHERE), Step(TWO), Step(ELSEWHERE))
 
 def _known(storage: MemoryStorage) -> set[Instant]:
     """The completed instants of which the timeline or the archive tells."""
-    done = load_timeline(storage).completed
+    done = load_timeline(storage, 1).completed
     return {*done, *archived_instants(storage, ".hoodie/archived")}
 
 
@@ -49,14 +49,14 @@ class KilledArchiving(KilledService):
             self.write(left, number, step, 90)
             model = model.after(step)
         self.serve(left, "third")
-        assert load_timeline(left).num_completed <= 3
+        assert load_timeline(left, 1).num_completed <= 3
         assert _known(left) > self.known
         assert found(left) == model.plain()
         assert_well(left, self.opts, settled=True)
 
     def _check_all_is_known(self, left: MemoryStorage) -> None:
         assert _known(left) == self.known
-        assert not load_timeline(left).pending
+        assert not load_timeline(left, 1).pending
         assert self.is_unchanged(left)
         assert_well(left, self.opts)
 

@@ -44,7 +44,7 @@ class KilledClean(KilledService):
         for attempt in ("third", "fourth"):
             self.serve(left, attempt)
             assert _data(left) == self.kept
-            instants = load_timeline(left).instants
+            instants = load_timeline(left, 1).instants
             assert [i.counts for i in instants if i.action is Action.CLEAN] == [True]
         self._check_rows(left)
         self.write(left, self.last, Step(TWO), 99)

@@ -111,7 +111,7 @@ def plan_clustering(storage: Storage, time: str, slices: Iterable[FileSlice]) ->
 
 def slices(storage: Storage, partition_path: str) -> list[FileSlice]:
     """The latest slices of a partition, as they are now."""
-    return FileSystemView(storage, load_timeline(storage)).latest_slices(partition_path)
+    return FileSystemView(storage, load_timeline(storage, 1)).latest_slices(partition_path)
 
 
 def complete_compaction(storage: Storage, time: str, planned: Iterable[FileSlice]) -> None:
@@ -170,7 +170,7 @@ def upgrade(storage: Storage) -> None:
         name = status.path.rpartition("/")[2]
         if not name[0].isdigit():
             continue
-        if V1.parse(name) in load_timeline(storage).completed:
+        if V1.parse(name) in load_timeline(storage, 1).completed:
             storage.put_if_absent(f".hoodie/timeline/{name}", storage.read(status.path))
         storage.delete(status.path)
     storage.put_if_absent(".hoodie/timeline/history/_version_", b"")

@@ -56,7 +56,7 @@ def _locked(storage: FaultyStorage, wait: Wait):  # type: ignore[no-untyped-def]
 
 
 def _next(storage: FaultyStorage) -> str:
-    latest = load_timeline(storage).latest_time
+    latest = load_timeline(storage, 1).latest_time
     assert latest is not None
     return following(latest)
 
@@ -140,10 +140,10 @@ def _restore(storage: FaultyStorage, wait: Wait) -> None:
     """Take back all commits after the first, and whatever of them is pending."""
     with _locked(storage, wait):
         time = _next(storage)
-        kept = load_timeline(storage).commits[0]
+        kept = load_timeline(storage, 1).commits[0]
         storage.put_if_absent(f".hoodie/{time}.restore.requested", b"")
     storage.put_if_absent(f".hoodie/{time}.restore.inflight", b"")
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     later = [i.time for i in (*timeline.commits, *timeline.pending) if i.time > kept.time]
     gone = [gone for gone in later if gone != time]
     for status in storage.list("", recursive=True):

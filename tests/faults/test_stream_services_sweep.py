@@ -59,7 +59,7 @@ def test_a_batch_with_its_services_killed_anywhere(batches: int, kind: str) -> N
             assert again.run(number, _rows(number)).failed_services == ()
             last = float(number)
             assert again.place.rows() == [("0", "x", number, last)]
-        assert len(load_timeline(left).pending_compactions) <= 1
+        assert len(load_timeline(left, 1).pending_compactions) <= 1
 
     tried = sweep(start, scenario, check)
     assert tried > 100

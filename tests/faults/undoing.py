@@ -61,7 +61,7 @@ class KilledUndoing:
         for number, rows in enumerate(BATCHES):
             self.table(self.start).upsert(rows, numbered(number))
             self.states.append(found(self.table(self.start)))
-        self.times = [i.time for i in load_timeline(self.start).commits]
+        self.times = [i.time for i in load_timeline(self.start, 1).commits]
         self.table(self.start).savepoint(self.times[0])
 
     def table(self, storage: object, seed: str = "") -> HoodieTable:
@@ -79,7 +79,7 @@ class KilledUndoing:
         assert_well(left, self.opts)
         self.table(left, "next").upsert(BATCHES[0], numbered(0))
         assert found(self.table(left)) in (self.states[last], self.states[-1])
-        assert load_timeline(left).pending == ()
+        assert load_timeline(left, 1).pending == ()
         for number, rows in enumerate(BATCHES):
             self.table(left, f"again {number}").upsert(rows, numbered(number))
         assert found(self.table(left)) == self.states[-1]
@@ -160,7 +160,7 @@ class BesideWriter(_BesideUndoing):
         self.clock.advance(DEAD_MS)
         self.place.table(left, "next").upsert(BATCHES[0], numbered(0))
         assert found(self.place.table(left)) in map(sorted, allowed)
-        assert load_timeline(left).pending == ()
+        assert load_timeline(left, 1).pending == ()
 
 
 class BesideReader(_BesideUndoing):

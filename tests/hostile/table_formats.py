@@ -156,7 +156,7 @@ def hashing_config(seed: Seed, data: bytes) -> None:
 @lru_cache
 def views() -> list[Seed]:
     storage = MemoryStorage(s.ROOT, s.table_files("bloom"))
-    pin_timeline(storage, BatchId("q", 3), lambda: load_timeline(storage))
+    pin_timeline(storage, BatchId("q", 3), lambda: load_timeline(storage, 1))
     (path,) = (path for path in storage.files if "/views/" in path)
     return [Seed(storage.files[path], path)]
 

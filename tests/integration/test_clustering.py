@@ -283,7 +283,7 @@ def test_columns_that_rows_cannot_be_sorted_by_are_refused_first() -> None:
     before = dict(place.storage.files)
     with pytest.raises(SchemaError, match="field 'distance' does not exist"):
         place.table.cluster({f"{PLAN}sort.columns": "distance"})
-    assert load_timeline(place.storage).pending == ()
+    assert load_timeline(place.storage, 1).pending == ()
     assert {p for p in place.storage.files if "/.temp/" not in p} == set(before)
 
 
@@ -325,4 +325,4 @@ def test_a_clustering_whose_disk_fails_leaves_no_file_and_is_done_again(target: 
     assert {path for path in place.storage.files if path.endswith(".parquet")} == files
     place.table.cluster()
     assert _rows(place.table) == before
-    assert load_timeline(place.storage).pending == ()
+    assert load_timeline(place.storage, 1).pending == ()

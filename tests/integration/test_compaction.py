@@ -83,7 +83,7 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing() -> None:
 
 def test_a_dry_run_names_what_is_planned_already() -> None:
     place = _place()
-    time = following(str(load_timeline(place.storage).latest_time))
+    time = following(str(load_timeline(place.storage, 1).latest_time))
     foreign.plan_compaction(place.storage, time, foreign.slices(place.storage, "x"))
     assert [would.instant_time for would in place.table.compact(dry=True)] == [time]
 
@@ -106,7 +106,7 @@ def test_a_commit_says_what_hudis_says() -> None:
     (old,) = foreign.slices(place.storage, "x")
     assert old.base is not None
     (done,) = place.table.compact()
-    instant = load_timeline(place.storage).commit_at(str(done.instant_time))
+    instant = load_timeline(place.storage, 1).commit_at(str(done.instant_time))
     assert instant is not None
     assert instant.action is Action.COMMIT
     commit = read_commit(place.storage, instant)

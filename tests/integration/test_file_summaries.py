@@ -68,7 +68,7 @@ def test_a_commit_that_was_taken_back_does_not_count() -> None:
     table = summed_up("COPY_ON_WRITE", 20)
     for number in range(19, 15, -1):
         assert table.reread() == [number] * 3
-        newest = load_timeline(table.storage).commits[-1]
+        newest = load_timeline(table.storage, 1).commits[-1]
         for path in table.storage.files:
             if newest.time in path and not path.startswith(".hoodie"):
                 table.storage.delete(path)
@@ -78,7 +78,7 @@ def test_a_commit_that_was_taken_back_does_not_count() -> None:
 
 def test_an_older_summary_is_taken_where_the_newest_is_not_true_any_more() -> None:
     table = summed_up("COPY_ON_WRITE", 40)
-    newest = load_timeline(table.storage).commits[-1]
+    newest = load_timeline(table.storage, 1).commits[-1]
     for path in table.storage.files:
         if newest.time in path and not path.startswith(f"{SUMMARIES}/"):
             table.storage.delete(path)
@@ -93,7 +93,7 @@ def test_a_new_process_knows_what_was_replaced() -> None:
     table.options["hoodie.datasource.write.operation"] = "insert_overwrite_table"
     for _ in range(25):
         table.write()
-    timeline = load_timeline(table.storage)
+    timeline = load_timeline(table.storage, 1)
     expected = replaced_ids(table.storage.copy(), timeline)
     assert sum(map(len, expected.values())) == 25 * 2
     bare = table.storage.copy()
@@ -151,7 +151,7 @@ def test_a_damaged_summary_is_read_past() -> None:
 def test_log_files_of_archived_commits_are_read(is_new: bool) -> None:
     table = summed_up("MERGE_ON_READ", 30)
     assert table.read() == [29] * 3
-    for instant in load_timeline(table.storage).commits[:20]:
+    for instant in load_timeline(table.storage, 1).commits[:20]:
         for state in State:
             table.storage.delete(instant_path(instant.at(state)))
     assert (table.reread() if is_new else table.read()) == [29] * 3
@@ -193,7 +193,7 @@ def test_a_process_may_end_or_fail_while_it_sums_up(kind: str) -> None:
 def test_a_child_of_a_fork_does_not_wait_for_a_thread_of_its_parent() -> None:
     """Which held a lock while it read commits."""
     table = summed_up("MERGE_ON_READ")
-    sixth = instant_path(load_timeline(table.storage).commits[5])
+    sixth = instant_path(load_timeline(table.storage, 1).commits[5])
     reading, forked = Event(), Event()
     begun = table.storage.copy()
     begun.delete(SUMMARIES)  # so that there are commits to read

@@ -59,7 +59,7 @@ def _archived(stream: Stream) -> None:
 
 
 def _cancelled(stream: Stream) -> None:
-    (pending,) = load_timeline(stream.storage).pending_compactions
+    (pending,) = load_timeline(stream.storage, 1).pending_compactions
     stream.place.clock.advance(1000)
     stream.place.table.rollback(pending.time)
 
@@ -71,7 +71,7 @@ def test_a_compaction_that_has_ended_does_not_come_back(
 ) -> None:
     stream = Stream()
     stream.go_on(2)
-    (pending,) = load_timeline(stream.storage).pending_compactions
+    (pending,) = load_timeline(stream.storage, 1).pending_compactions
     late = {instant_path(pending.at(step)): b""}
     if step is State.REQUESTED:
         late = {path: stream.storage.read(path) for path in late}
@@ -82,7 +82,7 @@ def test_a_compaction_that_has_ended_does_not_come_back(
     stream.go_on()
     assert not [path for path in late if path in stream.storage.files]
     stream.go_on(6)
-    completed = load_timeline(stream.storage).commits
+    completed = load_timeline(stream.storage, 1).commits
     assert Action.COMMIT in {instant.action for instant in completed}  # it goes on to compact
 
 
@@ -92,7 +92,7 @@ def test_a_compaction_that_a_restore_took_back_does_not_come_back(step: State) -
     stream.go_on()
     savepoint = stream.place.table.savepoint()
     stream.go_on()
-    (pending,) = load_timeline(stream.storage).pending_compactions
+    (pending,) = load_timeline(stream.storage, 1).pending_compactions
     path = instant_path(pending.at(step))
     body = stream.storage.read(path) if step is State.REQUESTED else b""
     stream.place.clock.advance(1000)
@@ -109,7 +109,7 @@ def test_a_compaction_that_a_restore_took_back_does_not_come_back(step: State) -
 def test_compacting_by_hand_takes_a_late_plan_away() -> None:
     stream = Stream()
     stream.go_on(2)
-    (pending,) = load_timeline(stream.storage).pending_compactions
+    (pending,) = load_timeline(stream.storage, 1).pending_compactions
     _archived(stream)
     path = instant_path(pending.at(State.INFLIGHT))
     stream.storage.put_if_absent(path, b"")
@@ -123,7 +123,7 @@ def test_a_compaction_that_hudi_has_rolled_back_is_carried_out_again() -> None:
     """Hudi rolls back what a failed compaction has left; its plan stays, under the same time."""
     stream = Stream()
     stream.go_on(2)
-    (pending,) = load_timeline(stream.storage).pending_compactions
+    (pending,) = load_timeline(stream.storage, 1).pending_compactions
     rollback = Instant(f"{int(pending.time) + 1}", Action.ROLLBACK, State.COMPLETED)
     root, inflight = stream.storage.root, pending.at(State.INFLIGHT)
     bodies = {
@@ -134,7 +134,7 @@ def test_a_compaction_that_hudi_has_rolled_back_is_carried_out_again() -> None:
     for state, body in bodies.items():
         stream.storage.put_if_absent(instant_path(rollback.at(state)), body)
     stream.go_on()
-    assert load_timeline(stream.storage).is_committed(pending.time)
-    assert not load_timeline(stream.storage).is_pending(pending.time)
+    assert load_timeline(stream.storage, 1).is_committed(pending.time)
+    assert not load_timeline(stream.storage, 1).is_pending(pending.time)
     stream.go_on(8)  # the compaction is archived, and its rollback
-    assert load_timeline(stream.storage).starts_after(rollback.time)
+    assert load_timeline(stream.storage, 1).starts_after(rollback.time)

@@ -43,7 +43,7 @@ def _upsert(place: Place, rows: pa.Table) -> None:
 
 
 def _plan(place: Place, partition: str = "x") -> tuple[str, list[FileSlice]]:
-    time = following(str(load_timeline(place.storage).latest_time))
+    time = following(str(load_timeline(place.storage, 1).latest_time))
     planned = foreign.slices(place.storage, partition)
     foreign.plan_compaction(place.storage, time, planned)
     place.clock.advance(10)
@@ -59,7 +59,7 @@ def _logs(place: Place, partition: str) -> list[tuple[str, int]]:
 def test_log_files_after_a_plan_are_named_after_it() -> None:
     place = _place()
     _upsert(place, SECOND)
-    first = load_timeline(place.storage).commits[0].time
+    first = load_timeline(place.storage, 1).commits[0].time
     time, _ = _plan(place)
     _upsert(place, THIRD)
     _upsert(place, FOURTH)
@@ -73,7 +73,7 @@ def test_what_a_commit_says_of_such_a_log_file_is_what_hudi_says() -> None:
     _upsert(place, SECOND)
     time, _ = _plan(place)
     _upsert(place, THIRD)
-    commit = read_commit(place.storage, load_timeline(place.storage).commits[-1])
+    commit = read_commit(place.storage, load_timeline(place.storage, 1).commits[-1])
     planned, other = commit.stats
     assert planned.log is not None
     assert (planned.prev_commit, planned.log.base_file) == (time, "")
@@ -147,7 +147,7 @@ def test_an_overwrite_hides_a_planned_group_and_what_becomes_of_it() -> None:
 
 def test_an_unreadable_plan_lets_no_write_guess() -> None:
     place = _place()
-    time = following(str(load_timeline(place.storage).latest_time))
+    time = following(str(load_timeline(place.storage, 1).latest_time))
     place.storage.put_if_absent(f".hoodie/{time}.compaction.inflight", b"")
     place.clock.advance(10)
     with pytest.raises(CorruptFileError, match=rf"{time}\.compaction\.requested is missing"):

@@ -102,7 +102,7 @@ def test_rows_appear_with_the_last_batch(tmp_path: Path, kind: str, index: str, 
     assert_same_rows(read_with_hudi_rs(tmp_path), table.read())
     storage = open_storage(str(tmp_path))
     named = set()
-    for instant in load_timeline(storage).commits:
+    for instant in load_timeline(storage, 1).commits:
         commit = read_commit(storage, instant)
         assert commit.extra[ROWS_KEY] == "90"
         for path, checksum in eval(commit.extra[CHECKSUMS_KEY]).items():
@@ -125,7 +125,7 @@ def test_a_batch_counts_its_changes_from_before_the_instant(tmp_path: Path, kind
     stream(writer(str(tmp_path), opts), 0, trips(("a", "x", 1, 1.0)))
     stream(writer(str(tmp_path), opts), 1, trips(("a", "x", 2, 1.0), ("b", "x", 1, 1.0)))
     storage = open_storage(str(tmp_path))
-    (instant,) = load_timeline(storage).commits
+    (instant,) = load_timeline(storage, 1).commits
     stats = read_commit(storage, instant).stats
     bases = [stat for stat in stats if stat.log is None]
     assert {stat.prev_commit for stat in bases} == {"null"}

@@ -182,7 +182,7 @@ def test_the_living_are_left_alone_and_the_dead_undone(town: Town) -> None:
     dead = Written(town.writer(), trips(("a", "x", 3, 3.0)))
     town.clock.advance(DEAD_MS)
     town.put(trips(("b", "y", 3, 3.0)))
-    timeline = load_timeline(town.storage)
+    timeline = load_timeline(town.storage, 1)
     assert not timeline.pending
     assert any(i.action is Action.ROLLBACK for i in timeline.completed)
     left = [path for path in town.storage.files if dead.time in path and "rollback" not in path]
@@ -206,7 +206,7 @@ def test_a_commit_that_was_decided_is_carried_out_by_others(town: Town) -> None:
     town.clock.advance(300_001)  # the dead writer's lock
     town.put(trips(("b", "y", 2, 2.0)))
     assert town.rows() == [("a", "x", 2, 2.0), ("b", "y", 2, 2.0)]
-    assert ReplayGuard.load(town.storage, load_timeline(town.storage)).holds(BatchId("q", 0))
+    assert ReplayGuard.load(town.storage, load_timeline(town.storage, 1)).holds(BatchId("q", 0))
 
 
 def test_a_conflict_with_a_decided_commit_is_seen(town: Town) -> None:
@@ -300,7 +300,7 @@ def test_an_instant_is_later_than_those_opened_since_its_batch_began(town: Town)
     assert len(times) == 1
     assert all(time is not None and time > other.time for time in times)
     early.commit(tasks)
-    guard = ReplayGuard.load(town.storage, load_timeline(town.storage))
+    guard = ReplayGuard.load(town.storage, load_timeline(town.storage, 1))
     assert guard.holds(BatchId("early", 0))
     assert guard.holds(BatchId("other", 0))
 
@@ -328,7 +328,7 @@ def test_a_batch_that_was_given_up_is_undone_at_once(town: Town) -> None:
     one = Written(town.writer(), trips(("a", "x", 2, 2.0)))
     one.writer.abort([one.message])
     town.put(trips(("b", "y", 2, 2.0)))
-    assert not load_timeline(town.storage).pending
+    assert not load_timeline(town.storage, 1).pending
     assert town.rows() == [("a", "x", 1, 1.0), ("b", "y", 2, 2.0)]
 
 
@@ -483,7 +483,7 @@ def test_a_time_that_a_rollback_takes_meanwhile_is_left_to_it(town: Town) -> Non
     message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)
     assert message.instant_time is not None
     assert message.instant_time > dead.time
-    timeline = load_timeline(town.storage)
+    timeline = load_timeline(town.storage, 1)
     times = [instant.time for instant in (*timeline.completed, *timeline.pending)]
     assert len(rolled_back) == 1
     names = [path for path in town.storage.files if f"/{message.instant_time}." in path]
@@ -538,7 +538,7 @@ def test_a_manifest_whose_batch_was_committed_since_is_not_completed(kind: str) 
     new.commit()
     Written(place.writer(), trips(("l", "x", 1, 1.0)), BatchId("q", 1)).commit()
     assert [row[0] for row in place.rows()] == ["a", "b", "k", "l"]
-    assert not load_timeline(place.storage).pending
+    assert not load_timeline(place.storage, 1).pending
 
 
 def test_a_whole_manifest_that_recovery_completes_is_carried_on(town: Town) -> None:
@@ -570,7 +570,7 @@ def test_a_manifest_whose_keys_were_not_compared_commits_nothing() -> None:
     place.clock.advance(DEAD_MS)
     place.writer(hoodie__write__concurrency__mode="SINGLE_WRITER").begin(FIRST.schema)
     assert [row[0] for row in place.rows()] == ["a", "b", "k"]
-    assert not load_timeline(place.storage).pending
+    assert not load_timeline(place.storage, 1).pending
 
 
 def test_a_commit_that_could_not_know_of_an_earlier_instant_is_a_conflict_for_it(
@@ -627,7 +627,7 @@ def test_tasks_that_open_an_instant_together_take_the_time_of_the_first(town: To
     writer = town.writer(FaultyStorage(town.storage, before_each=others))
     batch = writer.begin(FIRST.schema)
     slower = write_task(batch, TaskId(1, 1, 1), None, rows[1].to_batches())
-    between = load_timeline(town.storage).commits[-1]
+    between = load_timeline(town.storage, 1).commits[-1]
     assert slower.instant_time is not None
     assert slower.instant_time > between.time > batch.proposed_time
     writer.commit([*faster, slower])

@@ -34,7 +34,7 @@ def rows(first: int, count: int, ts: int = 1) -> pa.Table:
 
 def slices(path: Path) -> list[FileSlice]:
     storage = coordinator(path).storage
-    return FileSystemView(storage, load_timeline(storage)).latest_slices("x")
+    return FileSystemView(storage, load_timeline(storage, 1)).latest_slices("x")
 
 
 def num_rows(path: Path) -> list[int]:

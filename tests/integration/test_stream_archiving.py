@@ -52,7 +52,7 @@ def test_neither_the_timeline_nor_the_table_grows(options: dict[str, str]) -> No
         assert stream.run(number, _rows(number)).failed_services == ()
         assert stream.place.rows() == _newest(number)
         files = stream.place.storage.files
-        instants.append(len(load_timeline(stream.place.storage).commits))
+        instants.append(len(load_timeline(stream.place.storage, 1).commits))
         data.append(sum(not path.startswith(".hoodie/") for path in files))
         below.append(sum("/." not in path for path in files if path.startswith(".hoodie/")))
     assert max(instants) <= MOST + 2  # a commit, and a compaction that it completes
@@ -81,14 +81,14 @@ def test_a_batch_archives_no_more_than_its_part(monkeypatch: pytest.MonkeyPatch)
     stream = _stream(**{"hoodie.archive.automatic": "false"})
     for number in range(2 * MOST):
         stream.run(number, _rows(number))
-    assert len(load_timeline(stream.place.storage).commits) == 2 * MOST
+    assert len(load_timeline(stream.place.storage, 1).commits) == 2 * MOST
     monkeypatch.setattr(after_commit, "_ARCHIVED_AFTER_A_BATCH", 2)
     stream.place.opts["hoodie.archive.automatic"] = "true"
     counts = []
     for number in range(2 * MOST, 4 * MOST):
         assert stream.run(number, _rows(number)).failed_services == ()
-        counts.append(len(load_timeline(stream.place.storage).instants))
+        counts.append(len(load_timeline(stream.place.storage, 1).instants))
     assert stream.place.rows() == _newest(4 * MOST - 1)
     lost = [before + 2 - after for before, after in pairwise(counts)]
     assert max(lost) <= 2  # after a commit and a clean
-    assert len(load_timeline(stream.place.storage).commits) < 2 * MOST
+    assert len(load_timeline(stream.place.storage, 1).commits) < 2 * MOST

@@ -45,7 +45,7 @@ def _data_files(stream: MicroBatches) -> list[str]:
 
 
 def _cleans(stream: MicroBatches) -> list[State]:
-    known = load_timeline(stream.place.storage).instants
+    known = load_timeline(stream.place.storage, 1).instants
     return [i.state for i in known if i.action is Action.CLEAN]
 
 

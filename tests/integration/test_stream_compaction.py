@@ -76,7 +76,7 @@ def _newest(number: int) -> list[tuple[str, str, int, float]]:
 
 def _compactions(stream: MicroBatches) -> tuple[list[str], list[str]]:
     """Times of the pending compactions, and of those that are complete."""
-    timeline = load_timeline(stream.place.storage)
+    timeline = load_timeline(stream.place.storage, 1)
     done = [i.time for i in timeline.commits if i.action is Action.COMMIT]
     return [i.time for i in timeline.pending_compactions], done
 
@@ -156,7 +156,7 @@ def test_a_compaction_changes_no_commit_time_and_its_statistics_say_that_it_is_o
         stream.run(number, _rows(number))
     place = stream.place
     (time,) = _compactions(stream)[1]
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     completed = timeline.commit_at(time)
     assert completed is not None
     commit = read_commit(place.storage, completed)
@@ -174,11 +174,11 @@ def test_a_batch_that_comes_again_is_known_where_a_compaction_is_the_newest_comm
     place = stream.place
     place.clock.advance(1000)
     place.table.compact()
-    commits = load_timeline(place.storage).commits
+    commits = load_timeline(place.storage, 1).commits
     assert commits[-1].action is Action.COMMIT
     for number in (last, last - 1, 0):
         assert stream.run(number, _rows(number)).already_committed, number
-    assert load_timeline(place.storage).commits == commits
+    assert load_timeline(place.storage, 1).commits == commits
     assert place.rows() == _newest(last)
 
 
@@ -192,7 +192,7 @@ def test_tasks_share_the_work_and_a_task_without_rows_does_its_part() -> None:
     busy = stream.task(batch, 2, 0, _rows(2))
     assert busy.metrics.num_compacted == 0  # all was taken
     stream.commit([busy, idle])
-    commits = load_timeline(stream.place.storage).commits
+    commits = load_timeline(stream.place.storage, 1).commits
     total = json.loads(read_commit(stream.place.storage, commits[-1]).extra[METRICS_KEY])
     assert total["num_compacted"] == GROUPS
     assert stream.place.rows() == _newest(2)
@@ -235,7 +235,7 @@ def test_a_compaction_that_fails_is_counted_and_done_by_a_later_batch(
         patched.setattr(CompactionExecutor, "execute", fails)
         result = stream.run(2, _rows(2))
     assert result.instant_time is not None
-    commit = load_timeline(stream.place.storage).commit_at(result.instant_time)
+    commit = load_timeline(stream.place.storage, 1).commit_at(result.instant_time)
     assert commit is not None
     metrics = json.loads(read_commit(stream.place.storage, commit).extra[METRICS_KEY])
     assert (metrics["num_compacted"], metrics["num_failed_services"]) == (0, 1)

@@ -107,7 +107,7 @@ def test_copy_on_write_has_one_new_base_file_per_group(tmp_path: Path) -> None:
     write_tasks(tmp_path, FIRST, 1)
     write_tasks(tmp_path, SECOND, 3)
     storage = coordinator(tmp_path).storage
-    stats = read_commit(storage, load_timeline(storage).commits[-1]).stats
+    stats = read_commit(storage, load_timeline(storage, 1).commits[-1]).stats
     groups = [(stat.partition_path, stat.file_id) for stat in stats]
     assert len(groups) == len(set(groups)) == 4
     assert sum(s.num_inserts for s in stats) == 6
@@ -166,7 +166,7 @@ def test_a_null_key_in_a_later_chunk_fails_the_batch_and_leaves_no_row(
 def test_a_bucket_with_two_live_groups_is_refused_with_both_names(tmp_path: Path) -> None:
     write_tasks(tmp_path, FIRST, 1)
     storage = coordinator(tmp_path).storage
-    first = load_timeline(storage).commits[-1]
+    first = load_timeline(storage, 1).commits[-1]
     # A second group of a bucket, as a writer with ids of its own would have made it.
     later = Instant("29991231235959000", Action.COMMIT, State.COMPLETED)
     stat = next(s for s in read_commit(storage, first).stats if s.file_id == file_id(0))
@@ -262,7 +262,7 @@ def test_a_full_log_file_is_followed_by_the_next_version(tmp_path: Path) -> None
     sizes = {"write__task__max__size": "2k", "hoodie__logfile__max__size": "1b"}
     write_tasks(tmp_path, SECOND, 1, {**options, **sizes}, chunk=10, limits=LITTLE)
     storage = coordinator(tmp_path).storage
-    slices = FileSystemView(storage, load_timeline(storage)).latest_slices("c0")
+    slices = FileSystemView(storage, load_timeline(storage, 1)).latest_slices("c0")
     versions = [[log.name.version for log in slice_.logs] for slice_ in slices]
     assert max(map(len, versions)) > 1
     assert versions == [list(range(1, len(found) + 1)) for found in versions]

@@ -66,7 +66,7 @@ class History:
         """Carry out what is planned, and more; then maybe clean."""
         before = self._stored()
         worker = compactor(self.place)
-        for instant in load_timeline(self.place.storage).pending_compactions:
+        for instant in load_timeline(self.place.storage, 1).pending_compactions:
             worker.run(instant)
         if self.draw.random() < 0.5:
             self.place.table.compact()

@@ -62,7 +62,7 @@ def test_what_is_committed_on_a_foreign_timeline(entries: list[Entry | None]) ->
     for time, entry in zip(T, entries, strict=True):
         for name in entry.names(time) if entry else ():
             storage.put_if_absent(f".hoodie/{name}", b"")
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     assert [timeline.is_committed(t) for t in T] == [hudi_says(entries, t) for t in T]
 
 

@@ -56,7 +56,7 @@ class Kept(Stream):
     def savepoint(self, data: Any, fault: Fault | None) -> None:
         """Made, or taken away again."""
         self.states = self.decided()
-        kept = [savepoint.time for savepoint in load_timeline(self.table).savepoints]
+        kept = [savepoint.time for savepoint in load_timeline(self.table, 1).savepoints]
         if kept and data.draw(st.booleans()):
             time = data.draw(st.sampled_from(kept))
             self.by_hand("delete_savepoint", fault, lambda table: table.delete_savepoint(time))
@@ -118,7 +118,7 @@ class Kept(Stream):
 
     def look(self) -> None:
         super().look()
-        newest = next(load_timeline(self.table).commits_backwards(), None)
+        newest = next(load_timeline(self.table, 1).commits_backwards(), None)
         if newest is not None and self.open is None and len(self.states) == 1:
             self.history[newest.time] = self.states[0][0]
 

@@ -74,7 +74,7 @@ def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, in
     assert found(table) == folded(made)
     assert_same_rows(read_with_hudi_rs(tmp_path / "t"), table.read())
     storage = coordinator(tmp_path / "t").storage
-    view = FileSystemView(storage, load_timeline(storage))
+    view = FileSystemView(storage, load_timeline(storage, 1))
     # Two tasks, each of which goes on filling its own file group of a partition.
     if kind == "COPY_ON_WRITE":
         assert {len(view.latest_slices(f"c{city}")) for city in range(3)} <= {1, 2}

@@ -23,7 +23,7 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.clustering_plan import CLUSTER, ClusteringPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import clustered_path, instant_path
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 _BUCKETS: Final = "ConsistentBucket"
 
@@ -70,7 +70,7 @@ class Clusterer(PlannedService[ClusteringPlan]):
             One that is planned.
         """
         assert clustering.instant_time is not None
-        instant = Instant(clustering.instant_time, self.action, State.INFLIGHT)
+        instant = self.table.instant(clustering.instant_time, self.action, State.INFLIGHT)
         self.carry_out(instant, clustering.plan)
 
     def carry_out(self, instant: Instant, plan: ClusteringPlan) -> None:
@@ -95,7 +95,8 @@ class Clusterer(PlannedService[ClusteringPlan]):
                 f"{self.storage.root}: clustering {instant.time} splits or merges buckets "
                 f"({plan.strategy_class}); let the engine that planned it carry it out"
             )
-        check_no_buckets(self.table, self.context.options, load_timeline(self.storage))
+        timeline = self.table.load_timeline()
+        check_no_buckets(self.table, self.context.options, timeline)
         super().carry_out(instant, plan)
 
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, ClusteringPlan]]:

@@ -88,7 +88,7 @@ class ClusteringExecutor:
         except AlreadyExistsError:
             first = read_result(storage, path)
             _delete(storage, {s.stat.path for s in statuses} - first.file_paths if first else ())
-        take_back_if_late(storage, self.time, [status.stat.path for status in statuses])
+        take_back_if_late(self.table, self.time, [status.stat.path for status in statuses])
 
     def _rewritten(
         self, context: WriteContext, partition: str, given: GroupInput

@@ -82,7 +82,7 @@ class CompactionExecutor:
                 for path in _paths(result):
                     storage.delete(path)
                 return first
-        take_back_if_late(storage, self.time, _paths(result))
+        take_back_if_late(self.table, self.time, _paths(result))
         return result
 
     def _result(self, operation: CompactionOperation) -> CompactionResult:

@@ -26,7 +26,7 @@ from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.table.planned_services import compacting, planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
@@ -143,7 +143,7 @@ class CompactionPlanner:
         times = (_last_compaction(timeline), *(i.time for i in timeline.pending_compactions))
         last = max(times, key=padded)
         if last:
-            path = instant_path(Instant(last, Action.COMPACTION, State.REQUESTED))
+            path = instant_path(self.table.instant(last, Action.COMPACTION, State.REQUESTED))
             with suppress(NotFoundError):
                 plan = CompactionPlan.from_bytes(self.table.storage.read(path), path)
                 return plan.missing_partitions

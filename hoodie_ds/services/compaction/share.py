@@ -105,16 +105,16 @@ def share_of(
     time, done = pending.time, found.get(pending.time, frozenset())
     left = (
         one
-        for one in _plan(storage, time).operations
+        for one in _plan(storage, pending.at(State.REQUESTED)).operations
         if compacted_path(time, one.partition_path, one.file_id) not in done
     )
     return CompactionShare(time, tuple(left))
 
 
 @lru_cache(maxsize=_PLANS_KEPT)
-def _plan(storage: Storage, time: str) -> CompactionPlan:
+def _plan(storage: Storage, requested: Instant) -> CompactionPlan:
     """Read a plan, which never changes."""
-    path = instant_path(Instant(time, Action.COMPACTION, State.REQUESTED))
+    path = instant_path(requested)
     return CompactionPlan.from_bytes(storage.read(path), path)
 
 
@@ -175,7 +175,7 @@ def _do(
             return
         # An earlier try of this task has died, maybe over this operation.
     with suppress(AlreadyExistsError):
-        inflight = Instant(executor.time, Action.COMPACTION, State.INFLIGHT)
+        inflight = executor.table.instant(executor.time, Action.COMPACTION, State.INFLIGHT)
         storage.put_if_absent(instant_path(inflight), b"")
     try:
         executor.execute(one)

@@ -18,7 +18,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from hoodie_ds.environment import Clock, IdSource, Pauses
 from hoodie_ds.errors import (
@@ -49,7 +49,7 @@ from hoodie_ds.sink.replay.superseded import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
 from hoodie_ds.timeline.paths import (
     aborted_path,
     commit_path,
@@ -64,7 +64,6 @@ from hoodie_ds.transaction.exclusive_commit import (
     check_not_undone,
     delete_own_lost,
     excluding,
-    finish,
     sum_up,
 )
 from hoodie_ds.transaction.overtaken import check_not_overtaken, told_if_undone
@@ -75,7 +74,7 @@ _log = logging.getLogger("hoodie_ds")
 
 def complete(
     messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses, ids: IdSource
-) -> list[WriteStatus] | None:
+) -> tuple[Instant, list[WriteStatus]] | None:
     """Commit what tasks wrote.
 
     Parameters
@@ -91,8 +90,8 @@ def complete(
 
     Returns
     -------
-    list of WriteStatus or None
-        The files; None if they were part of the table before.
+    tuple of Instant and list of WriteStatus, or None
+        The instant as it is now, and the files; None if they were part of the table before.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def complete(
     batch, time = _agreed(messages)
     pending, storage = batch.pending, batch.table.storage
     instant = pending.inflight(time)
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, instant.layout)
     check_not_overtaken(pending, instant)  # after the timeline, which an upgrade moves away
     if _check_done(messages, timeline):
         return None
@@ -111,11 +110,12 @@ def complete(
         tried = _first_try(messages[0])
         statuses = _statuses(tried) if tried else _all_files(batch, time, messages, ids)
         with excluding(pending, clock, pauses) as exclusion:
-            while not _try_to_commit(messages, instant, statuses, tried, timeline, exclusion):
+            step = partial(_try_to_commit, messages, instant, statuses, tried, timeline, exclusion)
+            while (committed := step()) is None:
                 pass
     if pending.is_shared:
         heartbeat.stop(storage, time)
-    return statuses
+    return committed, statuses
 
 
 def _all_files(
@@ -172,13 +172,14 @@ def _try_to_commit(
     tried: bytes | None,
     timeline: Timeline,
     exclusion: Exclusion,
-) -> bool:
+) -> Instant | None:
     """Check for conflicts, put the manifest, decide and complete.
 
     Returns
     -------
-    bool
-        False if other writers decided something meanwhile: to be done again.
+    Instant or None
+        The instant as it is now; None if other writers decided something meanwhile: to be done
+        again.
     """
     batch, pending = messages[0].batch, exclusion.pending
     known, timeline = timeline, exclusion.apply_pending(timeline)
@@ -186,7 +187,7 @@ def _try_to_commit(
         check_not_overtaken(pending, instant)  # it took a while to come here
     if timeline is not known:
         if _check_done(messages, timeline):
-            return True
+            return timeline.commit_at(instant.time) or instant
         check_not_undone(pending, timeline, instant)
     batch_id = messages[0].batch_id
     if batch_id is not None and not pending.is_shared:
@@ -198,7 +199,7 @@ def _try_to_commit(
             if not batch.options.clustering.gives_way:
                 raise
             _cancel_clustering(batch, conflict, timeline, exclusion)
-            return False
+            return None
         body = record.to_bytes()
         _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
     else:
@@ -212,12 +213,11 @@ def _try_to_commit(
         with_manifest = replace(instant, num_batches=1)
         check_new_keys(batch.plan, with_manifest, timeline)
     if waits:
-        return exclusion.append(Outcome.KEEP_OPEN, instant)
-    if not exclusion.append(Outcome.COMPLETE, instant, record.guard_entries):
-        return False
-    finish(pending.storage, instant, body)
-    sum_up(pending.storage, timeline.with_joined(instant.at(State.COMPLETED)))
-    return True
+        return instant if exclusion.append(Outcome.KEEP_OPEN, instant) else None
+    completed = exclusion.complete(instant, body, record.guard_entries)
+    if completed is not None:
+        sum_up(pending.storage, timeline.with_joined(completed))
+    return completed
 
 
 def _cancel_clustering(
@@ -301,7 +301,7 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
 def is_complete(message: TaskCommitMessage) -> bool:
     """Whether the instant of a message is a completed one."""
     assert message.instant_time is not None
-    timeline = load_timeline(message.batch.table.storage)
+    timeline = message.batch.table.load_timeline()
     return timeline.commit_at(message.instant_time) is not None
 
 

@@ -98,7 +98,7 @@ def test_a_clustering_gives_way_by_option(mode: str, state: State) -> None:
     place.storage.put_if_absent(late, b"of the clustering")
     place.table.upsert(UPDATE)
     assert place.rows() == [("0", "x", 1, 1.0), ("0", "y", 0, 0.0)]
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     assert timeline.pending == ()
     assert [i.state for i in timeline.rollbacks] == [State.COMPLETED]
     assert late not in place.storage.files
@@ -116,7 +116,7 @@ def test_a_batch_that_overwrites_beside_a_begun_clustering_opens_an_instant_of_i
     begun.writer.commit([begun.write()])
     assert place.rows() == [("0", "x", 0, 0.0), ("9", "y", 9, 9.0)]
     pending = Instant(time, Action.REPLACE_COMMIT, State.INFLIGHT)
-    assert load_timeline(place.storage).pending == (pending,)
+    assert load_timeline(place.storage, 1).pending == (pending,)
 
 
 def test_updates_are_allowed_only_with_the_rollback() -> None:

@@ -57,7 +57,7 @@ class Table:
 
     def grow(self, count: int) -> None:
         """Put commits without files on the timeline, as another engine could."""
-        newest = load_timeline(self.storage).commits[-1]
+        newest = load_timeline(self.storage, 1).commits[-1]
         body = replace(read_commit(self.storage, newest), stats=()).to_bytes()
         time = newest.time
         for number in range(count):
@@ -69,7 +69,7 @@ class Table:
 
     def is_behind_in_summaries(self) -> bool:
         """Whether there are commits that the newest summary of the files lacks."""
-        newest = load_timeline(self.storage).commits[-1].time
+        newest = load_timeline(self.storage, 1).commits[-1].time
         return newest_summary(self.storage, "files").up_to < newest
 
     def reread(self) -> list[int]:

@@ -135,7 +135,7 @@ def test_of_two_instants_with_the_same_batch_recovery_keeps_one() -> None:
         manifests = [path for path in drivers.storage.files if path.endswith("manifest_1.json")]
         assert len(manifests) == 2
         drivers.write(1, rows(1))
-    assert len(load_timeline(cast(Storage, drivers.storage)).commits) == 1
+    assert len(load_timeline(cast(Storage, drivers.storage), 1).commits) == 1
     assert found(drivers.storage) == expected(2)
 
 
@@ -177,7 +177,7 @@ def test_a_batch_that_one_commit_holds_was_completed_from_a_manifest_too() -> No
         fast.commit([at_once.task(other, 0, rows(0))])
         at_once.write(1, rows(1))
     assert killed
-    assert len(load_timeline(cast(Storage, waiting.storage)).commits) == 2
+    assert len(load_timeline(cast(Storage, waiting.storage), 1).commits) == 2
     assert found(waiting.storage) == expected(2)
 
 
@@ -266,7 +266,7 @@ def test_a_task_took_the_time_of_a_rollback() -> None:
         drivers.write(0, rows(0))
         drivers.task(drivers.driver().begin(rows(1).schema, "q"), 1, rows(1))
         begun = drivers.driver().begin(rows(1).schema, "q")
-        rolled_back = load_timeline(cast(Storage, drivers.storage)).rollbacks[-1].time
+        rolled_back = load_timeline(cast(Storage, drivers.storage), 1).rollbacks[-1].time
         late = replace(begun, proposed_time=rolled_back)  # which it would be without the rollback
         assert drivers.task(late, 1, rows(1)).instant_time != rolled_back
 
@@ -284,7 +284,7 @@ def test_a_late_task_opened_an_archived_instant_again(kind: str, first: int) -> 
         drivers.driver().commit([message])
         for number in range(first + 1, first + 4):
             drivers.write(number, rows(number))
-        for instant in load_timeline(cast(Storage, drivers.storage)).commits[: first + 2]:
+        for instant in load_timeline(cast(Storage, drivers.storage), 1).commits[: first + 2]:
             drivers.archive(instant.time)
         before = found(drivers.storage)
         assert before == expected(first + 4)
@@ -310,7 +310,7 @@ def test_a_rollback_of_an_archived_instant_hid_its_rows(kind: str) -> None:
         drivers.driver().commit([message])
         for number in (2, 3):
             drivers.write(number, rows(number))
-        for instant in load_timeline(cast(Storage, drivers.storage)).commits[:2]:
+        for instant in load_timeline(cast(Storage, drivers.storage), 1).commits[:2]:
             drivers.archive(instant.time)
         time = str(message.instant_time)
         for path, data in opened.items():
@@ -320,7 +320,7 @@ def test_a_rollback_of_an_archived_instant_hid_its_rows(kind: str) -> None:
         assert late.instant_time == time
         table = begun.table
         recover(table, drivers.clock)
-        assert not load_timeline(table.storage).pending
+        assert not load_timeline(table.storage, 1).pending
         left = {status.stat.path for status in late.statuses} & drivers.storage.files.keys()
     assert not left
     assert found(drivers.storage) == expected(4)
@@ -333,6 +333,6 @@ def test_a_first_instant_that_others_overtook_is_rolled_back_as_ever() -> None:
         begun = drivers.driver().begin(rows(0).schema, "q")
         message = drivers.task(begun, 0, rows(0))
         drivers.write(0, rows(0))
-    timeline = load_timeline(cast(Storage, drivers.storage))
+    timeline = load_timeline(cast(Storage, drivers.storage), 1)
     assert [rollback.time > str(message.instant_time) for rollback in timeline.rollbacks] == [True]
     assert found(drivers.storage) == plain(rows(0).to_pylist())

@@ -242,7 +242,7 @@ def test_a_sweep_leaves_log_files_whose_name_another_engine_may_take(
     storage.put_if_absent(mine, data_block(FAILED))
     storage.put_if_absent(marker_path(FAILED, mine, "APPEND"), b"an attempt")
     found = left_over(storage)
-    sweep(table, load_timeline(storage), found)
+    sweep(table, load_timeline(storage, 1), found)
     assert data_files(storage) == [PURE_LOG]
 
 
@@ -284,7 +284,7 @@ def test_a_read_of_a_slice_that_began_before_the_timeline(cleaned: bool) -> None
     storage = MemoryStorage()
     HoodieTable("/t", MOR, storage=storage).upsert(OLD)
     HoodieTable("/t", MOR, storage=storage).upsert(trips(("c", "y", 1, 1.0)))
-    first = load_timeline(storage).commits[0]
+    first = load_timeline(storage, 1).commits[0]
     for state in State:
         storage.delete(instant_path(first.at(state)))
     written(storage, MINE, SimClock())
@@ -344,7 +344,7 @@ def test_a_log_file_of_an_old_slice_is_read_again_if_it_was_torn(ends: str) -> N
     table = MemoryStorage()
     HoodieTable("/t", MOR, storage=table).upsert(OLD)
     HoodieTable("/t", MOR, storage=table).upsert(trips(("c", "y", 1, 1.0)))
-    first = load_timeline(table).commits[0]
+    first = load_timeline(table, 1).commits[0]
     for state in State:
         table.delete(instant_path(first.at(state)))
     written(table, MINE, SimClock())

@@ -89,7 +89,7 @@ class Place:
     @property
     def newest(self) -> Any:
         storage = cast(Storage, self.storage)
-        return read_commit(storage, load_timeline(storage).commits[-1])
+        return read_commit(storage, load_timeline(storage, 1).commits[-1])
 
 
 def row(key: str, fare: float = 0.0) -> pa.Table:
@@ -146,7 +146,7 @@ def test_digests_of_earlier_releases_are_compared_on_the_keys_that_they_cover() 
     place = Place("old digests")
     place.stream(BatchId("q", 0), row("a", 1.0))
     storage = cast(Storage, place.storage)
-    instant = load_timeline(storage).commits[-1]
+    instant = load_timeline(storage, 1).commits[-1]
     keys = InputDigest.of(pa.table({"id": ["a"]}))
     text = json.dumps({"q": {"0": f"1-{keys.checksum:016x}"}})
     storage.replace(commit_path(instant), place.newest.with_extra({INPUTS_KEY: text}).to_bytes())

@@ -53,7 +53,7 @@ def test_what_lies_between_savepoints_is_committed_where_all_commits_have_one() 
 def test_a_savepoint_that_is_being_made_hides_no_commit() -> None:
     storage, table, times = _table("COPY_ON_WRITE")
     storage.put_if_absent(f".hoodie/{times[-1]}.savepoint.inflight", b"")
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     assert timeline.commit_at(times[-1]) is not None
     assert not timeline.is_pending(times[-1])
     table.upsert(trips(("b", "x", 1, 1.0)))
@@ -64,7 +64,7 @@ def test_files_of_a_pinned_view_with_savepoints_are_those_of_its_timeline() -> N
     storage, _, times = _table("COPY_ON_WRITE")
     savepoint(storage, times[0])
     seen = [
-        pin_timeline(storage, BatchId("q", 0), lambda: load_timeline(storage)) for _ in range(2)
+        pin_timeline(storage, BatchId("q", 0), lambda: load_timeline(storage, 1)) for _ in range(2)
     ]
     assert seen[0] == seen[1]
     assert seen[1].is_committed(following(times[0]))

@@ -81,7 +81,7 @@ def test_a_clustering_planned_while_a_batch_began_is_a_conflict_too(mode: str) -
     time = following(batch.batch.proposed_time)
     foreign.plan_clustering(place.storage, time, foreign.slices(place.storage, "x"))
     begun = batch.batch
-    plan = replace(begun.plan, timeline=load_timeline(place.storage))
+    plan = replace(begun.plan, timeline=load_timeline(place.storage, 1))
     batch.batch = replace(begun, plan=plan)
     message = batch.write()
     with pytest.raises(WriteConflictError, match="planned for file group x/"):
@@ -185,7 +185,7 @@ def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None
     foreign.plan_clustering(place.storage, time, slices)
     foreign.complete_clustering(place.storage, time, slices)
     recover(open_table(place.storage), place.clock)
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     assert not timeline.pending
     # Else it would count as committed, and its rows be in a file group that was replaced.
     assert timeline.commit_at(str(message.instant_time)) is None
@@ -227,7 +227,7 @@ def test_nothing_is_undone_under_a_pending_restore(
     foreign.begin_restore(place.storage, _later(place))
     with pytest.raises(TimelineError, match="restore"):
         recovery(open_table(place.storage), place.clock)
-    assert load_timeline(place.storage).pending[0].action is Action.COMMIT
+    assert load_timeline(place.storage, 1).pending[0].action is Action.COMMIT
 
 
 def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:

@@ -114,7 +114,7 @@ def test_a_block_of_an_instant_that_is_not_committed_does_not_count(
     table: HoodieTable, storage: Storage
 ) -> None:
     data = storage.read(log_path(storage))
-    newest = load_timeline(storage).commits[-1].time
+    newest = load_timeline(storage, 1).commits[-1].time
     (other,) = {newest[:-3] + digits for digits in ("998",)} - {newest}
     next_log(storage, data.replace(newest.encode(), other.encode()))
     assert found(table) == MERGED
@@ -149,7 +149,7 @@ def test_deletes_of_one_field_are_refused_where_several_order(
 
 
 def test_a_rolled_back_block_does_not_count(table: HoodieTable, storage: Storage) -> None:
-    newest = load_timeline(storage).commits[-1].time
+    newest = load_timeline(storage, 1).commits[-1].time
     command: dict[int, str] = {
         HeaderKey.INSTANT_TIME: "29990101000000000",
         HeaderKey.TARGET_INSTANT_TIME: newest,
@@ -166,7 +166,7 @@ def _committed_log(storage: Storage, block_type: BlockType, header: dict[int, st
 
 
 def test_a_kind_of_block_that_is_not_read_is_named(table: HoodieTable, storage: Storage) -> None:
-    newest = load_timeline(storage).commits[-1].time
+    newest = load_timeline(storage, 1).commits[-1].time
     _committed_log(storage, BlockType.HFILE_DATA, {HeaderKey.INSTANT_TIME: newest})
     with pytest.raises(UnsupportedTableError, match=r"\.log\.1_.*compact the table"):
         table.read()

@@ -98,7 +98,7 @@ class Cleaned:
     ) -> CleanerPlan | None:
         """Plan a clean that keeps so many commits, hours or versions."""
         options = CleaningOptions(policy=policy, commits=kept, hours=kept, versions=kept)
-        return plan_clean(self.table, load_timeline(self.storage), options, now_ms)
+        return plan_clean(self.table, load_timeline(self.storage, 1), options, now_ms)
 
     def going(
         self, kept: int = 1, policy: CleaningPolicy = BY_COMMITS, now_ms: int = 0

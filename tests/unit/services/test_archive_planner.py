@@ -33,7 +33,7 @@ def _time(number: int) -> str:
 
 def _archived(storage: MemoryStorage, options: ArchivingOptions = _FEW) -> list[int]:
     """Numbers of what is to be archived."""
-    plan = plan_archive(storage, load_timeline(storage), options)
+    plan = plan_archive(storage, load_timeline(storage, 1), options)
     return [int(instant.time[8:]) for instant in plan.instants]
 
 
@@ -106,7 +106,7 @@ def test_after_each_write_the_same_is_archived_as_by_hudi(name: str, tmp_path: P
             storage.put_if_absent(path, files[path])
         if following in cleans:  # Hudi archives after the clean that follows a commit
             continue
-        plan = plan_archive(storage, load_timeline(storage), options)
+        plan = plan_archive(storage, load_timeline(storage, 1), options)
         found += [list(plan.instants)] if plan.instants else []
         gone = {instant.time for instant in plan.instants}
         for path, step in steps.items():
@@ -122,8 +122,8 @@ def test_after_each_write_the_same_is_archived_as_by_hudi(name: str, tmp_path: P
 def test_nothing_is_archived_before_there_are_too_many() -> None:
     assert _archived(_commits(3)) == []
     assert _archived(_commits(4)) == [1, 2]
-    assert not is_archiving_due(load_timeline(_commits(3)), _FEW)
-    assert is_archiving_due(load_timeline(_commits(4)), _FEW)
+    assert not is_archiving_due(load_timeline(_commits(3), 1), _FEW)
+    assert is_archiving_due(load_timeline(_commits(4), 1), _FEW)
 
 
 @pytest.mark.parametrize("action", [Action.CLEAN, Action.ROLLBACK])

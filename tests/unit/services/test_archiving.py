@@ -118,14 +118,14 @@ def test_where_nothing_is_due_nothing_is_written() -> None:
     storage, table = _table(commits=4)
     before = dict(storage.files)
     assert not table.archive()
-    archive_if_due(_context(storage), load_timeline(storage))
+    archive_if_due(_context(storage), load_timeline(storage, 1))
     assert dict(storage.files) == before
 
 
 def test_after_a_commit_it_is_archived_if_it_is_due() -> None:
     storage, _ = _table()
-    archive_if_due(_context(storage), load_timeline(storage))
-    assert load_timeline(storage).num_completed == 2
+    archive_if_due(_context(storage), load_timeline(storage, 1))
+    assert load_timeline(storage, 1).num_completed == 2
 
 
 def test_a_table_without_the_property_has_its_archive_where_hudi_looks() -> None:
@@ -163,7 +163,7 @@ def test_killed_anywhere_it_goes_on(kind: str, after: bool) -> None:
         archived = set(archived_instants(storage, _ARCHIVE))
         left = _steps(storage)
         assert {step for step in left if step.state is State.COMPLETED} | archived == done
-        assert load_timeline(storage).pending == ()
+        assert load_timeline(storage, 1).pending == ()
         assert found(table) == rows
         table.archive()
         for fare in range(3 if number % 4 == 0 else 1):
@@ -171,8 +171,8 @@ def test_killed_anywhere_it_goes_on(kind: str, after: bool) -> None:
         table.archive()
         assert found(table) == sorted([*rows, ("z", "x", fare, 1.0)])
         assert set(archived_instants(storage, _ARCHIVE)) >= {i for i in done if i in archived}
-        assert load_timeline(storage).num_completed <= 4
-        assert load_timeline(storage).pending == ()
+        assert load_timeline(storage, 1).num_completed <= 4
+        assert load_timeline(storage, 1).pending == ()
     assert number > 20
 
 
@@ -187,8 +187,8 @@ def test_a_second_archiver_at_the_same_time_does_no_harm() -> None:
         archive(_context(other))
         archived = set(archived_instants(storage, _ARCHIVE))
         assert archived | _steps(storage) >= steps
-        assert load_timeline(storage).pending == ()
-        assert load_timeline(storage).num_completed == 2
+        assert load_timeline(storage, 1).pending == ()
+        assert load_timeline(storage, 1).num_completed == 2
         assert found(table) == rows
 
 
@@ -213,7 +213,7 @@ def test_beside_other_writers_it_holds_the_lock() -> None:
     other = _Interrupted(storage, 25, lambda: locked.extend(storage.list(".hoodie/.locks/leases")))
     archive(_context(other, **shared))
     assert locked
-    assert load_timeline(storage).num_completed == 2
+    assert load_timeline(storage, 1).num_completed == 2
 
 
 def test_what_a_late_task_left_is_deleted_before_its_commit_is_archived() -> None:
@@ -351,7 +351,7 @@ def test_who_has_begun_to_read_goes_on(kind: str) -> None:
     fresh = storage.copy()
     snapshot = Snapshot.latest(fresh)
     HoodieTable("/t", _KEEP, storage=fresh).archive()
-    assert load_timeline(fresh).num_completed == 2
+    assert load_timeline(fresh, 1).num_completed == 2
     read = snapshot.read(["id", "city", "ts", "fare"]).to_pylist()
     assert sorted(tuple(row.values()) for row in read) == rows
 

@@ -71,7 +71,7 @@ def test_hudi_has_made_the_same_plan(
     theirs = CleanerPlan.from_bytes(after[path], path)
     cleaned_at = dt.datetime.strptime(path.split("/")[1][:14], "%Y%m%d%H%M%S")
     now_ms = int(cleaned_at.timestamp() * 1000)  # in the zone of the timeline, the machine's
-    ours = plan_clean(open_table(storage), load_timeline(storage), options, now_ms)
+    ours = plan_clean(open_table(storage), load_timeline(storage, 1), options, now_ms)
     assert ours is not None
     assert (ours.policy, ours.earliest) == (theirs.policy, theirs.earliest)
     assert (ours.last_completed, ours.extra) == (theirs.last_completed, theirs.extra)
@@ -86,11 +86,11 @@ def test_what_hudi_has_cleaned_needs_no_clean(tmp_path: Path) -> None:
     storage = MemoryStorage(files=files)
     # Hudi's recipe kept one commit, and its last clean came after the last commit.
     table, options = open_table(storage), CleaningOptions(commits=1)
-    assert plan_clean(table, load_timeline(storage), options, 0) is None
+    assert plan_clean(table, load_timeline(storage, 1), options, 0) is None
     for file in files:
         if ".clean" in file:
             storage.delete(file)  # so that nothing spares looking at every partition
-    assert plan_clean(table, load_timeline(storage), options, 0) is None
+    assert plan_clean(table, load_timeline(storage, 1), options, 0) is None
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_table_without_commits_needs_no_clean() -> None:
 def _listed(cleaned: Cleaned) -> set[str]:
     """Folders that the plan of a clean lists, the empty path for the whole table."""
     storage = FaultyStorage(cleaned.storage)
-    timeline = load_timeline(cleaned.storage)
+    timeline = load_timeline(cleaned.storage, 1)
     table = open_table(cleaned.storage)
     plan_clean(type(table)(storage, table.properties), timeline, CleaningOptions(commits=1), 0)
     listed = (op.path for op in storage.recorder.operations if op.kind.value == "list")
@@ -281,11 +281,11 @@ def test_all_partitions_are_listed_where_no_clean_tells(why: str) -> None:
 
 def test_commits_are_counted_since_the_last_clean() -> None:
     cleaned = _five()
-    assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage)) == 5
+    assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage, 1)) == 5
     cleaned.clean(6)
-    assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage)) == 0
+    assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage, 1)) == 0
     cleaned.commit(7).commit(8)
-    assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage)) == 2
+    assert commits_since_last(cleaned.storage, load_timeline(cleaned.storage, 1)) == 2
 
 
 @pytest.mark.parametrize(("policy", "kept"), [(BY_COMMITS, 1), (BY_VERSIONS, 3)])
@@ -295,5 +295,5 @@ def test_a_look_at_a_few_commits_says_whether_a_plan_may_find_something(
     options = CleaningOptions(policy=policy, commits=kept, versions=kept)
     added = Cleaned().commit(1, base(1), first=True).commit(2, base(2, "b"), first=True).commit(3)
     for cleaned, expected in ((added, False), (_five(), True)):
-        timeline = load_timeline(cleaned.storage)
+        timeline = load_timeline(cleaned.storage, 1)
         assert may_find_something(cleaned.storage, timeline, options, 0, False) is expected

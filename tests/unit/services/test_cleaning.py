@@ -40,7 +40,7 @@ def _context(storage: Storage) -> ServiceContext:
 
 
 def _cleans(storage: Storage, state: State = State.COMPLETED) -> list[Instant]:
-    known = load_timeline(storage).instants
+    known = load_timeline(storage, 1).instants
     return [i for i in known if i.action is Action.CLEAN and i.state is state]
 
 
@@ -98,7 +98,7 @@ def test_killed_at_any_operation_a_clean_is_finished_by_the_next(after: bool) ->
         clean(_context(storage))
         assert cleaned.left == {base(4), base(5)}
         assert len(_cleans(storage)) == 1
-        assert not load_timeline(storage).pending
+        assert not load_timeline(storage, 1).pending
 
 
 def test_a_pending_clean_is_finished_before_the_next_is_planned() -> None:
@@ -184,7 +184,7 @@ def test_what_is_left_of_an_archived_clean_goes() -> None:
     cleaned = _table().put(6, Action.CLEAN, State.INFLIGHT)
     assert [one.instant_time for one in clean(_context(cleaned.storage), dry=True)] == [None]
     finish_cleans(cleaned.table, _CLOCK)
-    assert not load_timeline(cleaned.storage).pending
+    assert not load_timeline(cleaned.storage, 1).pending
     assert _cleans(cleaned.storage) == []
 
 
@@ -200,15 +200,15 @@ def test_a_plan_from_before_a_restore_is_not_executed() -> None:
     cleaned.put(7, Action.RESTORE, State.COMPLETED)
     finish_cleans(cleaned.table, _CLOCK)
     assert cleaned.left == before
-    assert not load_timeline(cleaned.storage).pending
+    assert not load_timeline(cleaned.storage, 1).pending
 
 
 def test_a_clean_is_due_after_so_many_commits() -> None:
     cleaned = _table()
     options = replace(_OPTIONS, cleaning=CleaningOptions(commits=1, max_commits=2))
     context = replace(_context(cleaned.storage), options=options)
-    assert is_clean_due(context, load_timeline(cleaned.storage))
+    assert is_clean_due(context, load_timeline(cleaned.storage, 1))
     cleaned.clean(6).commit(7)
-    assert not is_clean_due(context, load_timeline(cleaned.storage))
+    assert not is_clean_due(context, load_timeline(cleaned.storage, 1))
     cleaned.commit(8)
-    assert is_clean_due(context, load_timeline(cleaned.storage))
+    assert is_clean_due(context, load_timeline(cleaned.storage, 1))

@@ -53,7 +53,7 @@ def test_a_plan_is_requested_later_than_all_else_and_leaves_nothing_behind() -> 
     instant = _schedule(storage)
     assert instant is not None
     assert instant.time > DONE
-    assert load_timeline(storage).pending == (instant,)
+    assert load_timeline(storage, 1).pending == (instant,)
     assert storage.read(instant_path(instant)) == _PLAN
     assert not storage.list(TEMP, recursive=True)
 
@@ -93,7 +93,7 @@ def test_a_plan_is_made_anew_where_others_decided_meanwhile() -> None:
     instant = context.schedule(pending, plan)
     assert instant is not None
     assert storage.read(instant_path(instant)) == b"second"
-    assert load_timeline(storage).pending == (instant,)
+    assert load_timeline(storage, 1).pending == (instant,)
 
 
 def test_a_time_that_a_writer_takes_meanwhile_is_not_taken_twice() -> None:
@@ -115,7 +115,7 @@ def test_a_time_that_a_writer_takes_meanwhile_is_not_taken_twice() -> None:
     assert instant is not None
     assert times == [times[0], instant.time]
     assert instant.time > times[0]
-    assert [i.action for i in load_timeline(storage).at(times[0])] == [Action.DELTA_COMMIT]
+    assert [i.action for i in load_timeline(storage, 1).at(times[0])] == [Action.DELTA_COMMIT]
 
 
 @pytest.mark.parametrize("outcome", ["requested", "nothing"])
@@ -174,8 +174,8 @@ def test_what_is_missing_is_lost_only_if_the_timeline_stays_the_same(changes: in
         raise CorruptFileError("missing")
 
     if changes == 1:
-        assert unless_changed(storage, work) == 1
+        assert unless_changed(table, work) == 1
     else:
         with pytest.raises(CorruptFileError):
-            unless_changed(storage, work)
+            unless_changed(table, work)
         assert len(tries) == (1 if changes == 0 else 5)

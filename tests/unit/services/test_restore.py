@@ -49,7 +49,7 @@ def _written(kind: str = "MERGE_ON_READ", **options: str) -> tuple[Place, list[l
 
 
 def _times(place: Place) -> list[str]:
-    return [instant.time for instant in load_timeline(place.storage).commits]
+    return [instant.time for instant in load_timeline(place.storage, 1).commits]
 
 
 def _data(storage: MemoryStorage) -> set[str]:
@@ -68,21 +68,21 @@ def test_the_rows_are_as_of_the_target_and_the_batches_come_again(kind: str, bac
     assert lost.rows == sum(rows.num_rows for rows in BATCHES[back_to + 1 :])
     assert place.rows() == states[back_to]
     assert _times(place) == times[: back_to + 1]
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     assert (timeline.pending, timeline.rollbacks) == ((), ())
     assert not place.storage.list(TEMP, recursive=True)
     for number, rows in enumerate(BATCHES):
         again = place.table.upsert(rows, numbered(number)).already_committed
         assert again == (number <= back_to)
     assert place.rows() == states[-1]
-    assert [i.time for i in load_timeline(place.storage).savepoints] == [times[back_to]]
+    assert [i.time for i in load_timeline(place.storage, 1).savepoints] == [times[back_to]]
 
 
 def test_what_is_written_down_is_what_hudi_writes() -> None:
     place, _ = _written()
     times = _times(place)
     place.table.restore(times[1])
-    (restore,) = load_timeline(place.storage).restores
+    (restore,) = load_timeline(place.storage, 1).restores
     plan = read_record(place.storage.read(instant_path(restore.at(State.REQUESTED))), "plan")
     expected = [{"commitTime": time, "action": "deltacommit"} for time in times[:1:-1]]
     assert plan["instantsToRollback"] == expected
@@ -177,7 +177,7 @@ def test_a_wrong_time_leaves_no_restore_that_was_killed() -> None:
     with pytest.raises(TimelineError, match="is the time of no completed write"):
         place.table.restore("29991231000000000")
     assert place.rows() == states[1]
-    assert load_timeline(place.storage).pending == ()
+    assert load_timeline(place.storage, 1).pending == ()
 
 
 def test_a_later_savepoint_is_in_the_way() -> None:
@@ -208,7 +208,7 @@ def test_pending_writes_and_plans_go_too() -> None:
     message = begun.write()
     lost = place.table.restore(times[1])
     assert [loss.completed for loss in lost.losses] == [False, False, True, True]
-    assert load_timeline(place.storage).pending == ()
+    assert load_timeline(place.storage, 1).pending == ()
     with pytest.raises(TimelineError, match="rolled back by another writer"):
         begun.writer.commit([message])
     assert place.rows() == states[1]
@@ -226,7 +226,7 @@ def test_a_writer_that_began_before_does_not_commit(mode: dict[str, str]) -> Non
     assert place.rows() == states[1]
     place.clock.advance(10_000_000)
     place.table.upsert(BATCHES[0])
-    assert load_timeline(place.storage).pending == ()
+    assert load_timeline(place.storage, 1).pending == ()
 
 
 def test_a_file_that_a_task_brings_late_is_swept() -> None:
@@ -244,7 +244,7 @@ def test_a_file_that_a_task_brings_late_is_swept() -> None:
 
 
 def _restore(place: Place) -> Instant:
-    (restore,) = load_timeline(place.storage).restores
+    (restore,) = load_timeline(place.storage, 1).restores
     return restore
 
 
@@ -277,7 +277,7 @@ def test_a_restore_that_was_killed_is_gone_on_with(kind: str, end: str, by: str)
             place.opts[MODE] = SEVERAL
             place.table.upsert(BATCHES[0], numbered(0))
             assert place.rows() == states[1]
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     assert timeline.pending == ()
     assert len(timeline.restores) == 1
     place.clock.advance(10_000_000)  # one of several leaves to others what is young
@@ -302,7 +302,7 @@ def test_a_rollback_before_stays_as_it_is() -> None:
     place.table.rollback()
     place.table.restore(_times(place)[0])
     assert place.rows() == states[0]
-    assert len(load_timeline(place.storage).rollbacks) == 1
+    assert len(load_timeline(place.storage, 1).rollbacks) == 1
 
 
 def test_a_file_that_came_late_goes_with_its_write() -> None:
@@ -320,7 +320,7 @@ def test_a_rollback_that_was_killed_is_finished_first() -> None:
     times = _times(place)
     begun = place.begin(BATCHES[0])
     begun.write()
-    (pending,) = load_timeline(place.storage).pending
+    (pending,) = load_timeline(place.storage, 1).pending
     puts = frozenset({Kind.PUT})
     fault = Fault(Effect.CRASH_AFTER, kinds=puts, path="*.rollback.inflight")
     table = place.table
@@ -328,7 +328,7 @@ def test_a_rollback_that_was_killed_is_finished_first() -> None:
     with pytest.raises(SimulatedCrash):
         table.rollback(pending.time)
     assert [loss.time for loss in place.table.restore(times[2]).losses] == [times[3]]
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     assert (timeline.pending, len(timeline.rollbacks)) == ((), 1)
     assert place.rows() == states[2]
 
@@ -345,7 +345,7 @@ def test_a_restore_that_another_engine_left_is_completed_by_hand_alone() -> None
     assert place.table.restore(times[0], dry=True).target == times[1]
     assert [loss.time for loss in place.table.restore(times[0]).losses] == [times[1]]
     assert place.rows() == states[0]
-    assert len(load_timeline(place.storage).restores) == 2
+    assert len(load_timeline(place.storage, 1).restores) == 2
 
 
 @pytest.mark.parametrize("plan", ["gone", "empty", "whole"])
@@ -359,7 +359,7 @@ def test_which_instants_a_restore_took_its_plan_tells(plan: str) -> None:
     if plan == "empty":
         place.storage.put_if_absent(path, b"")
     storage = place.storage.copy()
-    undone = [time for time in times if is_undone(storage, load_timeline(storage), time)]
+    undone = [time for time in times if is_undone(storage, load_timeline(storage, 1), time)]
     assert undone == (times[2:] if plan == "whole" else [])
 
 
@@ -413,7 +413,7 @@ def test_what_an_archived_restore_took_back_stays_undone() -> None:
     place, _ = _written()
     times = _times(place)
     place.table.restore(times[1])
-    (restore,) = load_timeline(place.storage).restores
+    (restore,) = load_timeline(place.storage, 1).restores
     remember_undone(place.storage, [restore])
     marks = {path.rpartition("/")[2] for path in place.storage.files if "/undone/" in path}
     assert marks == set(times[2:])
@@ -425,7 +425,7 @@ def test_files_of_groups_whose_replacement_is_archived_are_not_missed() -> None:
     table = place.table
     table.upsert(BATCHES[0])
     table.overwrite(BATCHES[1])
-    assert load_timeline(place.storage).replace_commits
+    assert load_timeline(place.storage, 1).replace_commits
     table.upsert(BATCHES[2])
     savepoint = table.savepoint()
     rows = place.rows()
@@ -433,7 +433,7 @@ def test_files_of_groups_whose_replacement_is_archived_are_not_missed() -> None:
     retained = {"hoodie.clean.commits.retained": "1"}
     assert table.clean(retained).work.files_deleted
     table.archive({**retained, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"})
-    assert not load_timeline(place.storage).replace_commits
+    assert not load_timeline(place.storage, 1).replace_commits
     lost = table.rollback()
     assert place.rows() == rows
     table.upsert(BATCHES[3])

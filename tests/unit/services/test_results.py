@@ -9,6 +9,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.services.results import ServiceResult, Work, size_text, work_of
+from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.instant import Action, Instant, State
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
@@ -155,4 +156,4 @@ def test_sizes_are_told_as_people_write_them(size: int, text: str) -> None:
 
 def test_what_was_taken_back_since_has_written_nothing() -> None:
     storage, _ = _table()
-    assert work_of(storage, "20200101000000000", Action.COMMIT) == Work()
+    assert work_of(open_table(storage), "20200101000000000") == Work()

@@ -37,7 +37,7 @@ def _data(storage: MemoryStorage) -> set[str]:
 
 
 def _times(place: Place) -> list[str]:
-    return [instant.time for instant in load_timeline(place.storage).commits]
+    return [instant.time for instant in load_timeline(place.storage, 1).commits]
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -47,14 +47,14 @@ def test_the_rows_are_as_before_the_write(kind: str) -> None:
     before, files = place.rows(), _data(place.storage)
     place.table.upsert(TWO)
     first, second = _times(place)
-    commit = read_commit(place.storage, load_timeline(place.storage).commits[-1])
+    commit = read_commit(place.storage, load_timeline(place.storage, 1).commits[-1])
     undone = place.table.rollback()
     size = sum(stat.file_size_bytes for stat in commit.stats)
     assert undone == Undoing(first, (Loss(second, _action(kind), True, 2, 3, 0, size),))
     assert (undone.files, undone.rows, undone.bytes) == (2, 3, size)
     assert place.rows() == before
     assert _times(place) == [first]
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     assert timeline.pending == ()
     assert not [path for path in place.storage.files if path.startswith(f".hoodie/{second}")]
     # What is left beyond the files of the first write hides the blocks of the second.
@@ -77,7 +77,7 @@ def test_the_blocks_of_the_write_are_hidden_by_a_command_as_hudi_does() -> None:
     first, second = _times(place)
     (log,) = [path for path in _data(place.storage) if ".log." in path]
     place.table.rollback(second)
-    (rollback,) = load_timeline(place.storage).rollbacks
+    (rollback,) = load_timeline(place.storage, 1).rollbacks
     path = instant_path(rollback)
     done = read_record(place.storage.read(path), path)
     (part,) = done["partitionMetadata"].values()
@@ -167,7 +167,7 @@ def test_what_is_no_write_is_refused(time: str | None) -> None:
     if time == "a rollback":
         place.table.upsert(TWO)
         place.table.rollback()
-        time = load_timeline(place.storage).rollbacks[0].time
+        time = load_timeline(place.storage, 1).rollbacks[0].time
     (first,) = _times(place)
     with pytest.raises(TimelineError, match=f"newest completed one, {first}, .* pending: .none."):
         place.table.rollback(time)
@@ -200,13 +200,13 @@ def test_a_write_that_a_later_one_stands_on_stays_until_that_has_ended() -> None
     place.table.upsert(ONE)
     begun = place.begin(TWO)
     begun.write()
-    (pending,) = load_timeline(place.storage).pending
+    (pending,) = load_timeline(place.storage, 1).pending
     with pytest.raises(TimelineError, match=f"{pending.time} .* comes after it"):
         place.table.rollback()
     undone = place.table.rollback(pending.time)
     assert undone.losses == (Loss(pending.time, "deltacommit", False),)
     assert str(undone.losses[0]) == f"{pending.time} deltacommit, pending"
-    assert load_timeline(place.storage).pending == ()
+    assert load_timeline(place.storage, 1).pending == ()
     place.table.rollback()
     assert place.table.read().num_rows == 0
 
@@ -228,7 +228,7 @@ def test_a_write_is_not_undone_while_its_writer_lives() -> None:
     place.table.upsert(ONE)
     begun = place.begin(TWO)
     message = begun.write()
-    (pending,) = load_timeline(place.storage).pending
+    (pending,) = load_timeline(place.storage, 1).pending
     assert place.storage.list(HEARTBEATS)
     with pytest.raises(TimelineError, match=f"a writer is at work on instant {pending.time}"):
         place.table.rollback(pending.time)
@@ -241,25 +241,25 @@ def test_a_late_put_of_what_was_undone_is_taken_back_again() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE, numbered(0))
     place.table.upsert(TWO, numbered(1))
-    newest = load_timeline(place.storage).commits[-1]
+    newest = load_timeline(place.storage, 1).commits[-1]
     body = place.storage.read(instant_path(newest))
     place.table.rollback()
     place.storage.put_if_absent(instant_path(newest), body)
     assert not place.table.upsert(TWO, numbered(1)).already_committed
-    assert load_timeline(place.storage).commit_at(newest.time) is None
+    assert load_timeline(place.storage, 1).commit_at(newest.time) is None
     assert len(place.rows()) == 4
 
 
 def test_a_late_put_is_taken_back_by_one_of_several_writers_too() -> None:
     place = _place("COPY_ON_WRITE", **{MODE: SEVERAL})
     place.table.upsert(ONE)
-    newest = load_timeline(place.storage).commits[-1]
+    newest = load_timeline(place.storage, 1).commits[-1]
     body = place.storage.read(instant_path(newest))
     place.table.rollback()
     place.table.upsert(TWO)  # and its decision follows that to undo
     place.storage.put_if_absent(instant_path(newest), body)
     place.table.upsert(THREE)
-    assert load_timeline(place.storage).commit_at(newest.time) is None
+    assert load_timeline(place.storage, 1).commit_at(newest.time) is None
     assert place.rows() == [("a", "x", 3, 3.0), ("c", "x", 2, 2.0), ("d", "z", 2, 2.0)]
 
 
@@ -267,31 +267,31 @@ def test_a_writer_that_puts_late_takes_back_itself_what_was_undone() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE)
     place.table.upsert(TWO)
-    newest = load_timeline(place.storage).commits[-1]
+    newest = load_timeline(place.storage, 1).commits[-1]
     body = place.storage.read(instant_path(newest))
     place.table.rollback()
     finish(place.storage, newest.at(State.INFLIGHT), body)
-    assert load_timeline(place.storage).commit_at(newest.time) is None
+    assert load_timeline(place.storage, 1).commit_at(newest.time) is None
 
 
 def test_a_writer_that_puts_late_leaves_what_others_completed() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE)
-    (commit,) = load_timeline(place.storage).commits
+    (commit,) = load_timeline(place.storage, 1).commits
     finish(place.storage, commit.at(State.INFLIGHT), place.storage.read(instant_path(commit)))
-    assert load_timeline(place.storage).commits == (commit,)
+    assert load_timeline(place.storage, 1).commits == (commit,)
 
 
 def test_what_another_engine_has_under_the_time_stays() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE)
-    newest = load_timeline(place.storage).commits[-1]
+    newest = load_timeline(place.storage, 1).commits[-1]
     place.table.rollback()
     place.storage = place.storage.copy()
     place.storage.put_if_absent(instant_path(newest), CommitMetadata().to_bytes())
     table = open_table(place.storage)
-    assert not drop_resurrected(table, load_timeline(place.storage))
-    assert load_timeline(place.storage).commit_at(newest.time) is not None
+    assert not drop_resurrected(table, load_timeline(place.storage, 1))
+    assert load_timeline(place.storage, 1).commit_at(newest.time) is not None
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -304,7 +304,7 @@ def test_a_rollback_that_was_killed_is_finished_by_the_next_write(
     place.table.upsert(ONE)
     before = place.rows()
     place.table.upsert(TWO)
-    newest = load_timeline(place.storage).commits[-1]
+    newest = load_timeline(place.storage, 1).commits[-1]
     ends_at = instant_path(newest) if ends_at == "*commit" else ends_at
     kinds = frozenset({Kind.PUT, Kind.DELETE})
     dying = FaultyStorage(place.storage, [Fault(Effect.CRASH_AFTER, kinds=kinds, path=ends_at)])
@@ -315,7 +315,7 @@ def test_a_rollback_that_was_killed_is_finished_by_the_next_write(
     place.clock.advance(10_000_000)  # until its lock is free
     place.table.upsert(ONE)
     assert place.rows() == before
-    timeline = load_timeline(place.storage)
+    timeline = load_timeline(place.storage, 1)
     assert timeline.pending == ()
     assert timeline.commit_at(newest.time) is None
     place.clock.advance(10_000_000)  # one of several leaves to others what is young
@@ -327,7 +327,7 @@ def test_who_applies_the_decision_when_all_is_done_does_nothing() -> None:
     place = _place()
     place.table.upsert(ONE)
     place.table.upsert(TWO)
-    newest = load_timeline(place.storage).commits[-1]
+    newest = load_timeline(place.storage, 1).commits[-1]
     place.table.rollback()
     before = place.storage.files
     take_back(open_table(place.storage), newest, b"", place.clock)
@@ -381,10 +381,10 @@ def test_the_plan_of_a_compaction_is_cancelled() -> None:
     merged = f"x/00000000-other_0-1-2_{instant.time}.parquet"
     place.storage.put_if_absent(merged, b"")
     place.table.rollback(instant.time)
-    assert load_timeline(place.storage).pending == ()
+    assert load_timeline(place.storage, 1).pending == ()
     assert merged not in place.storage.files
     place.table.upsert(THREE)
-    assert load_timeline(place.storage).pending_compactions == ()
+    assert load_timeline(place.storage, 1).pending_compactions == ()
     assert place.rows() == [("a", "x", 3, 3.0), ("b", "y", 1, 1.0)]
 
 
@@ -396,7 +396,7 @@ def test_a_compaction_that_rows_were_written_on_top_of_stays() -> None:
     place.storage.put_if_absent(log, b"")
     with pytest.raises(TimelineError, match=f"written on top of it .{log}.; let it be executed"):
         place.table.rollback(instant.time)
-    assert load_timeline(place.storage).pending == (instant,)
+    assert load_timeline(place.storage, 1).pending == (instant,)
 
 
 def test_a_writer_does_not_commit_beside_a_compaction_that_was_cancelled() -> None:
@@ -415,7 +415,7 @@ def test_a_command_is_left_out_where_its_slice_is_gone() -> None:
     place = _place()
     place.table.upsert(ONE)
     place.table.upsert(THREE)
-    newest = load_timeline(place.storage).commits[-1]
+    newest = load_timeline(place.storage, 1).commits[-1]
     found = files_of_completed(open_table(place.storage), newest)
     for path in _data(place.storage):
         place.storage.delete(path)

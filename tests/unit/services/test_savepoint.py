@@ -99,7 +99,7 @@ def test_a_savepoint_names_the_files_of_the_slices_at_its_commit(kind: str) -> N
     first, second, third = _three_commits(table)
     kept = table.savepoint(second, user="me", comments="why")
     assert kept.time == second
-    (savepoint,) = load_timeline(storage).savepoints
+    (savepoint,) = load_timeline(storage, 1).savepoints
     assert savepoint == Instant(second, Action.SAVEPOINT, State.COMPLETED)
     body = storage.read(instant_path(savepoint))
     assert savepointed_files(body, "x") == frozenset(kept.files)
@@ -113,7 +113,7 @@ def test_a_savepoint_names_the_files_of_the_slices_at_its_commit(kind: str) -> N
         expected = [name for name in names if f"_{first}" in name]
         assert any(".log." in name for name in expected)
     assert sorted(path.rpartition("/")[2] for path in kept.files) == sorted(expected)
-    assert third not in {savepoint.time for savepoint in load_timeline(storage).savepoints}
+    assert third not in {savepoint.time for savepoint in load_timeline(storage, 1).savepoints}
 
 
 def test_a_savepoint_keeps_what_hudis_does(tmp_path: Path) -> None:
@@ -159,11 +159,11 @@ def test_a_savepoint_is_deleted_and_stays_so() -> None:
     assert table.delete_savepoint(first, dry=True) == kept
     assert dict(storage.files) == before
     assert table.delete_savepoint(first) == kept
-    assert load_timeline(storage).savepoints == ()
+    assert load_timeline(storage, 1).savepoints == ()
     with pytest.raises(TimelineError, match=f"no savepoint at {first}"):
         table.delete_savepoint(first, dry=True)
     table.upsert(trips(("c", "x", 1, 1.0)))
-    assert load_timeline(storage).savepoints == ()
+    assert load_timeline(storage, 1).savepoints == ()
     assert table.read().num_rows == 3
     with pytest.raises(TimelineError, match=f"no savepoint at {first}; its savepoints are none"):
         table.delete_savepoint(first)
@@ -192,7 +192,7 @@ def test_a_decided_savepoint_is_put_by_whoever_comes_next(step: State) -> None:
         storage.delete(instant_path(savepoint.at(step)))
     table.upsert(trips(("c", "x", 1, 1.0)))
     assert storage.read(instant_path(savepoint)) == body
-    assert load_timeline(storage).savepoints == (savepoint,)
+    assert load_timeline(storage, 1).savepoints == (savepoint,)
 
 
 def test_a_decided_deletion_is_done_by_whoever_comes_next() -> None:
@@ -205,7 +205,7 @@ def test_a_decided_deletion_is_done_by_whoever_comes_next() -> None:
     for path, body in files.items():
         storage.put_if_absent(path, body)  # as if the process had ended after its decision
     table.upsert(trips(("c", "x", 1, 1.0)))
-    assert load_timeline(storage).savepoints == ()
+    assert load_timeline(storage, 1).savepoints == ()
 
 
 def test_a_time_that_is_no_commit_is_refused() -> None:
@@ -324,4 +324,4 @@ def test_a_savepoint_is_planned_anew_where_others_decided_meanwhile() -> None:
     taken: list[str] = []
     assert HoodieTable("memory://table", TRIPS, storage=Racing()).savepoint(first).time == first
     assert len(taken) == 1
-    assert [i.time for i in load_timeline(storage).savepoints] == [first]
+    assert [i.time for i in load_timeline(storage, 1).savepoints] == [first]

@@ -28,7 +28,7 @@ def commit(storage: Storage, time: str, **extra: str) -> None:
 
 
 def load(storage: Storage) -> ReplayGuard:
-    return ReplayGuard.load(storage, load_timeline(storage))
+    return ReplayGuard.load(storage, load_timeline(storage, 1))
 
 
 def test_a_batch_is_held_up_to_the_highest_of_its_query() -> None:

@@ -65,7 +65,7 @@ class Timeline:
         return self.view().latest_slices(partition)
 
     def view(self) -> FileSystemView:
-        return FileSystemView(self.storage, load_timeline(self.storage))
+        return FileSystemView(self.storage, load_timeline(self.storage, 1))
 
     def _stat(self, path: str) -> WriteStat:
         partition, _, name = path.rpartition("/")

@@ -137,7 +137,7 @@ def test_replaced_groups_are_known_again_where_a_table_was_upgraded(table: Table
     """What a process knows of the table as it was before says nothing of its later instants."""
     body = CommitMetadata(replaced={"p": ("g",)}).to_bytes()
     table.storage.put_if_absent(f".hoodie/{T[1]}.replacecommit", body)
-    before = load_timeline(table.storage)
+    before = load_timeline(table.storage, 1)
     assert replaced_ids(table.storage, before) == {"p": frozenset({"g"})}
     newest_files(table.storage, before)
     table.storage.delete(f".hoodie/{T[1]}.replacecommit")

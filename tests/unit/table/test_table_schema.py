@@ -32,10 +32,10 @@ def test_a_schema_that_cannot_be_read_is_named_by_its_commit_and_column() -> Non
     body = CommitMetadata((), extra={SCHEMA_KEY: AVRO}).to_bytes()
     broken.storage.put_if_absent(instant_path(COMMIT), body)
     with pytest.raises(SchemaError, match=rf"^\.hoodie/{COMMIT.time}\.commit: .*'at'"):
-        table_schema(broken, load_timeline(broken.storage))
+        table_schema(broken, load_timeline(broken.storage, 1))
 
 
 def test_a_schema_of_the_properties_that_cannot_be_read_is_named_by_them() -> None:
     broken = table(**{CREATE_SCHEMA: AVRO})
     with pytest.raises(SchemaError, match=r"^\.hoodie/hoodie\.properties: .*'at'"):
-        table_schema(broken, load_timeline(broken.storage))
+        table_schema(broken, load_timeline(broken.storage, 1))

@@ -18,7 +18,7 @@ PLAN = plan_to_bytes("/t", FAILED, {})
 
 
 def undone(storage: MemoryStorage, time: str) -> bool:
-    return is_undone(storage, load_timeline(storage), time)
+    return is_undone(storage, load_timeline(storage, 1), time)
 
 
 @pytest.mark.parametrize("state", State)

@@ -52,13 +52,13 @@ def grown() -> MemoryStorage:
 def known() -> MemoryStorage:
     """A storage whose timeline has been loaded, and is settled in part."""
     storage = grown()
-    assert len(load_timeline(storage).settled) > LONG // 2
+    assert len(load_timeline(storage, 1).settled) > LONG // 2
     return storage
 
 
 def truth(storage: MemoryStorage) -> Timeline:
     files = {p: data for p, data in storage.files.items() if not p.startswith(SUMMARIES)}
-    return load_timeline(MemoryStorage(files=files))
+    return load_timeline(MemoryStorage(files=files), 1)
 
 
 def archive(storage: MemoryStorage, count: int) -> None:
@@ -115,12 +115,12 @@ def test_times_of_old_tables_and_prepared_instants_are_not_settled() -> None:
     storage = MemoryStorage()
     for number in range(LONG):
         put(storage, time_of(number)[:14], Action.COMMIT)
-    assert len(load_timeline(storage).settled) == 0
-    assert load_timeline(storage).num_completed == LONG
+    assert len(load_timeline(storage, 1).settled) == 0
+    assert load_timeline(storage, 1).num_completed == LONG
 
 
 def test_a_settled_timeline_answers_as_one_that_is_not() -> None:
-    settled = load_timeline(grown())
+    settled = load_timeline(grown(), 1)
     plain = Timeline.of(settled.instants)
     assert len(settled.settled) >= LONG // 2
     assert len(plain.settled) == 0
@@ -150,7 +150,7 @@ def test_nothing_is_settled_that_is_younger_than_a_pending_instant() -> None:
     storage.delete(instant_path(Instant(time_of(10), Action.COMMIT, State.COMPLETED)))
     storage.delete(instant_path(Instant(time_of(10), Action.COMMIT, State.INFLIGHT)))
     storage.delete(instant_path(Instant(time_of(10), Action.COMMIT, State.REQUESTED)))
-    assert len(load_timeline(storage).settled) == 10
+    assert len(load_timeline(storage, 1).settled) == 10
 
 
 def add_commits(storage: MemoryStorage) -> None:
@@ -160,7 +160,7 @@ def add_commits(storage: MemoryStorage) -> None:
 
 def roll_back_pending(storage: MemoryStorage) -> None:
     put(storage, time_of(LONG), Action.COMMIT, State.REQUESTED, State.INFLIGHT)
-    load_timeline(storage)
+    load_timeline(storage, 1)
     storage.delete(instant_path(Instant(time_of(LONG), Action.COMMIT, State.REQUESTED)))
     storage.delete(instant_path(Instant(time_of(LONG), Action.COMMIT, State.INFLIGHT)))
     put(storage, time_of(LONG + 1), Action.ROLLBACK)
@@ -219,9 +219,9 @@ def test_what_others_do_is_seen_wherever_it_is(
     change(storage)
     if is_new:
         storage = renewed(storage)
-    assert load_timeline(storage) == truth(storage)
+    assert load_timeline(storage, 1) == truth(storage)
     add_commits(storage)
-    assert load_timeline(storage) == truth(storage)
+    assert load_timeline(storage, 1) == truth(storage)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -237,7 +237,7 @@ def test_a_table_that_lives_looks_the_same_whoever_asks(seed: int) -> None:
             save_timeline(storage)
         if draw.random() < 0.3:
             storage = renewed(storage)
-        assert load_timeline(storage) == truth(storage)
+        assert load_timeline(storage, 1) == truth(storage)
     assert archived
 
 
@@ -245,7 +245,7 @@ def test_a_new_process_takes_the_settled_instants_from_the_summary() -> None:
     storage = known()
     save_timeline(storage)
     new = renewed(storage)
-    assert len(load_timeline(new).settled) == len(load_timeline(storage).settled)
+    assert len(load_timeline(new, 1).settled) == len(load_timeline(storage, 1).settled)
     save_timeline(new)  # there is nothing to add
     assert new.files == storage.files
 
@@ -253,13 +253,13 @@ def test_a_new_process_takes_the_settled_instants_from_the_summary() -> None:
 def test_what_another_process_has_summed_up_is_not_written_again() -> None:
     one = known()
     another = renewed(one)
-    load_timeline(another)
+    load_timeline(another, 1)
     save_timeline(one)
     for path, data in one.files.items():
         another.replace(path, data)
     save_timeline(another)
     assert another.files == one.files
-    assert repr(load_timeline(another)).startswith(f"<Timeline: {LONG} completed, 0 pending")
+    assert repr(load_timeline(another, 1)).startswith(f"<Timeline: {LONG} completed, 0 pending")
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "other", "no object", "no fields"])
@@ -281,7 +281,7 @@ def test_a_summary_that_cannot_be_read_is_left_alone(damage: str) -> None:
         "no fields": signed({"version": 1, "up_to": "20260101000000", "settled": "!"}),
     }
     storage.replace(path, damaged[damage])
-    assert load_timeline(renewed(storage)) == truth(storage)
+    assert load_timeline(renewed(storage), 1) == truth(storage)
 
 
 def test_of_the_summaries_two_are_kept() -> None:
@@ -290,6 +290,6 @@ def test_of_the_summaries_two_are_kept() -> None:
     for number in range(LONG, LONG + 1000):
         put(storage, time_of(number), Action.COMMIT)
         if number % 100 == 0:
-            load_timeline(storage)
+            load_timeline(storage, 1)
             save_timeline(storage)
     assert len([path for path in storage.files if path.startswith(SUMMARIES)]) == 2

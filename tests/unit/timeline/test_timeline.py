@@ -29,7 +29,7 @@ def storage(tmp_path: Path) -> Storage:
 def put(storage: Storage, *names: str) -> Timeline:
     for name in names:
         storage.put_if_absent(f".hoodie/{name}", b"{}")
-    return load_timeline(storage)
+    return load_timeline(storage, 1)
 
 
 def test_the_furthest_state_of_each_instant_counts(storage: Storage) -> None:
@@ -110,8 +110,8 @@ def test_what_changes_is_taken_in_as_if_all_were_loaded_anew(seed: int) -> None:
             else:
                 storage.replace(path, b"")
         storage.replace(f".hoodie/{draw.randint(0, 9)}.other", b"")
-        found = load_timeline(storage)
-        assert found == load_timeline(storage.copy())
+        found = load_timeline(storage, 1)
+        assert found == load_timeline(storage.copy(), 1)
         again = pickle.loads(pickle.dumps(found))
         assert again == found
         assert again.digest == found.digest
@@ -120,9 +120,9 @@ def test_what_changes_is_taken_in_as_if_all_were_loaded_anew(seed: int) -> None:
 def test_a_timeline_that_has_not_changed_is_the_same_object() -> None:
     storage = MemoryStorage()
     storage.replace(".hoodie/20260101000000000.commit", b"")
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     storage.replace(".hoodie/hoodie.properties", b"")
-    assert load_timeline(storage) is timeline
+    assert load_timeline(storage, 1) is timeline
 
 
 def test_a_timeline_with_a_prepared_instant_travels_whole() -> None:

@@ -67,7 +67,7 @@ def _undone(storage: Storage) -> Table:
 
 
 def _delete_late(table: Table, start: str) -> None:
-    delete_late(table, load_timeline(table.storage), start)
+    delete_late(table, load_timeline(table.storage, 1), start)
 
 
 def _drop(table: Table, time: str) -> None:

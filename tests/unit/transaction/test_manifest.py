@@ -26,13 +26,13 @@ def test_what_others_have_pending_takes_no_batch(storage: Storage) -> None:
     for time, action in [(_BEFORE, Action.COMPACTION), (FAILED, Action.COMMIT)]:
         begin(table, time, action, ours=False)
         storage.put_if_absent(manifest_path(time), commit_body(NEW_BASE))
-    assert find_joinable(table, load_timeline(storage), Action.COMMIT, 3) is None
+    assert find_joinable(table, load_timeline(storage, 1), Action.COMMIT, 3) is None
 
 
 def test_an_instant_takes_batches_until_it_is_full(storage: Storage) -> None:
     table = new_table(storage)
     begin(table, FAILED)
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     assert find_joinable(table, timeline, Action.COMMIT, 2) is None  # the first never finished
     storage.put_if_absent(manifest_path(FAILED), commit_body(NEW_BASE))
     open_ = Instant(FAILED, Action.COMMIT, State.INFLIGHT, 1)

@@ -45,7 +45,7 @@ def _with_one_that_died(storage: Storage) -> tuple[Table, Instant]:
 
 
 def _rollbacks(storage: Storage) -> list[Instant]:
-    return list(load_timeline(storage).rollbacks)
+    return list(load_timeline(storage, 1).rollbacks)
 
 
 def test_a_decided_commit_whose_manifest_is_lost_is_an_error_that_says_so(storage: Storage) -> None:

@@ -43,7 +43,7 @@ _CLOCK = FixedClock()
 
 
 def _rollbacks(table: Table) -> list[Instant]:
-    return [i for i in load_timeline(table.storage).completed if i.action is Action.ROLLBACK]
+    return [i for i in load_timeline(table.storage, 1).completed if i.action is Action.ROLLBACK]
 
 
 def _metadata(table: Table) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def test_what_the_markers_of_our_instant_announce_is_deleted(storage: Storage) -
 
     assert data_files(storage) == [OLD_BASE]
     assert storage.list(TEMP, recursive=True) == []
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     assert timeline.pending == ()
     assert [i.time for i in timeline.commits] == [DONE]
 
@@ -147,14 +147,14 @@ def test_an_instant_that_completes_meanwhile_is_left_alone(storage: Storage) -> 
     racing: Any = _CompletingStorage(storage)
     roll_back(Table(racing, table.properties), instant, _CLOCK)
     assert data_files(storage) == [NEW_BASE]
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     assert ([i.time for i in timeline.completed], timeline.pending) == ([FAILED], ())
 
 
 def test_an_instant_that_is_gone_is_left_alone(storage: Storage) -> None:
     table = new_table(storage)
     roll_back(table, Instant(FAILED, Action.COMMIT, State.INFLIGHT), _CLOCK)
-    assert load_timeline(storage).completed == ()
+    assert load_timeline(storage, 1).completed == ()
 
 
 def test_another_engines_files_are_found_without_markers(storage: Storage) -> None:
@@ -232,7 +232,7 @@ def test_a_rollback_that_another_engine_began_is_finished(storage: Storage) -> N
     rollback = _request(table, instant, "20250103000000000")
     finish_rollback(table, rollback, _CLOCK)
     assert data_files(storage) == []
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     assert timeline.completed == (rollback.at(State.COMPLETED),)
     assert timeline.pending == ()
 
@@ -256,7 +256,7 @@ def test_a_log_file_that_another_rollback_has_just_deleted_is_passed_over(storag
     faulty = FaultyStorage(storage, [Fault(Effect.MISSING, kinds=reads, path=PURE_LOG)])
     roll_back(Table(faulty, table.properties), instant, _CLOCK)
     assert len(_rollbacks(table)) == 1
-    assert load_timeline(storage).pending == ()
+    assert load_timeline(storage, 1).pending == ()
 
 
 def test_a_rollback_without_a_plan_is_withdrawn(storage: Storage) -> None:
@@ -264,7 +264,7 @@ def test_a_rollback_without_a_plan_is_withdrawn(storage: Storage) -> None:
     rollback = Instant("20250103000000000", Action.ROLLBACK, State.REQUESTED)
     storage.put_if_absent(instant_path(rollback), b"")
     finish_rollback(table, rollback, _CLOCK)
-    assert load_timeline(storage).latest_time is None
+    assert load_timeline(storage, 1).latest_time is None
 
 
 def test_a_pending_rollback_of_a_completed_commit_is_refused(storage: Storage) -> None:
@@ -282,4 +282,4 @@ def test_a_pending_rollback_of_a_compaction_is_refused(storage: Storage) -> None
     rollback = _request(table, compaction, "20250103000000000")
     with pytest.raises(TimelineError, match="compaction"):
         finish_rollback(table, rollback, _CLOCK)
-    assert compaction in load_timeline(storage).pending
+    assert compaction in load_timeline(storage, 1).pending

@@ -25,7 +25,7 @@ _BEFORE = "20240101000000000"
 
 def _sweep(table: Table) -> None:
     times = left_over(table.storage)
-    sweep(table, load_timeline(table.storage), times)
+    sweep(table, load_timeline(table.storage, 1), times)
 
 
 def test_a_file_that_its_commit_does_not_name_goes(storage: Storage) -> None:
@@ -88,7 +88,7 @@ def test_an_instant_that_began_after_the_timeline_was_loaded_is_not_swept(
 ) -> None:
     table = new_table(storage)
     times = left_over(table.storage)
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     begin(table, FAILED)
     put_file(table, NEW_BASE, marker=FAILED)
     sweep(table, timeline, times)
@@ -100,7 +100,7 @@ def test_what_an_instant_announces_during_a_sweep_stays(storage: Storage) -> Non
     table = new_table(storage)
     assert claim(storage, FAILED, "a live writer")
     found = left_over(table.storage)
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     begin(table, FAILED)
     put_file(table, NEW_BASE, marker=FAILED)
     sweep(table, timeline, found)

@@ -55,7 +55,7 @@ def _before(
 
 
 def _cancel(storage: MemoryStorage) -> None:
-    for instant in load_timeline(storage).pending:
+    for instant in load_timeline(storage, 1).pending:
         resolve_instant(open_table(storage), instant, SimClock())
 
 
@@ -101,7 +101,7 @@ def test_of_two_that_rewrite_a_group_at_once_the_first_counts() -> None:
     assert planned is not None
 
     def other() -> None:  # as far as it comes before the first one's result
-        (instant,) = load_timeline(start).pending
+        (instant,) = load_timeline(start, 1).pending
         clusterer(start, COW, "b").execute(instant, planned.plan)
 
     clusterer(_before(start, Kind.PUT, RESULT, other), COW, "a").run(planned)
@@ -130,7 +130,7 @@ def test_what_another_has_completed_meanwhile_is_left_alone(kind: Kind, pattern:
     clusterer(_before(start, kind, pattern, other), COW, "a").run(planned)
     assert found(start) == model.plain()
     assert len([path for path in _data(start) if str(planned.instant_time) in path]) == 2
-    assert load_timeline(start).pending == ()
+    assert load_timeline(start, 1).pending == ()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_one_that_was_rolled_back_meanwhile_leaves_nothing(pattern: str) -> None
     run(start, COW, 0, Step(UPDATE), 7, "next")
     assert {p for p in _data(start) if str(planned.instant_time) in p} == set()
     assert before < _data(start)
-    assert load_timeline(start).pending == ()
+    assert load_timeline(start, 1).pending == ()
     assert len(found(start)) == len(model.plain())
 
 
@@ -171,7 +171,7 @@ def test_who_is_disturbed_again_and_again_gives_up(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Clusterer, "rewritten", lambda *_: None)
     with pytest.raises(WriteConflictError, match="others change the file groups of clustering"):
         clusterer(start, COW, "a").run(planned)
-    assert load_timeline(start).pending[0].action is Action.REPLACE_COMMIT
+    assert load_timeline(start, 1).pending[0].action is Action.REPLACE_COMMIT
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -217,7 +217,7 @@ def test_a_file_that_was_lost_is_told_and_nothing_is_rewritten(name: str) -> Non
     start.delete(lost)
     with pytest.raises(CorruptFileError, match="is missing"):
         clusterer(start, MOR, "a").run(planned)
-    assert load_timeline(start).pending[0].state is State.INFLIGHT
+    assert load_timeline(start, 1).pending[0].state is State.INFLIGHT
 
 
 def test_a_plan_that_is_decided_and_not_there_is_carried_out() -> None:

@@ -58,7 +58,7 @@ def _plan(table: Table, /, **options: str) -> ClusteringPlan | None:
     """By Hudi's default for file groups that no other one comes with."""
     given = {key.replace("__", "."): text for key, text in options.items()}
     parsed = WriteOptions.parse({"path": "/t", _ALONE: "true", **given})
-    return ClusteringPlanner(table, parsed).plan(load_timeline(table.storage))
+    return ClusteringPlanner(table, parsed).plan(load_timeline(table.storage, 1))
 
 
 def _groups(plan: ClusteringPlan | None) -> list[list[str]]:
@@ -112,7 +112,7 @@ def test_one_file_group_alone_is_rewritten_by_default_to_be_sorted() -> None:
     table = _table({"p/a-0": 10})
     for columns, expected in (({}, []), ({f"{PLAN}sort.columns": "n"}, [["p/a-0"]])):
         parsed = WriteOptions.parse({"path": "/t", **columns})
-        plan = ClusteringPlanner(table, parsed).plan(load_timeline(table.storage))
+        plan = ClusteringPlanner(table, parsed).plan(load_timeline(table.storage, 1))
         assert _groups(plan) == expected
 
 

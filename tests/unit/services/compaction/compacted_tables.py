@@ -56,4 +56,4 @@ def scheduled(place: Place) -> tuple[Instant, CompactionPlan]:
 
 def timeline(place: Place) -> Timeline:
     """The timeline as it is now."""
-    return load_timeline(place.storage)
+    return load_timeline(place.storage, 1)

@@ -171,7 +171,7 @@ def test_what_was_aborted_is_rolled_back_by_the_next_batch(
     message = write(writer.begin(TWO.schema))
     writer.abort([None, message])
     batch = writer.begin(TWO.schema)
-    assert list(load_timeline(writer.storage).pending) == []
+    assert list(load_timeline(writer.storage, 1).pending) == []
     assert not any((tmp_path / status.stat.path).exists() for status in message.statuses)
     writer.commit([write(batch)])
     assert found(table) == AFTER_TWO
@@ -214,12 +214,12 @@ def test_a_commit_in_between_on_the_same_group_is_a_conflict(
     with pytest.raises(WriteConflictError, match="changed file group x/0000000"):
         writer.commit([message])
     assert message.instant_time is not None
-    assert load_timeline(writer.storage).commit_at(message.instant_time) is None
+    assert load_timeline(writer.storage, 1).commit_at(message.instant_time) is None
 
 
 def foreign_commit(path: Path, storage: Storage) -> None:
     """Another engine completes an instant that names the newest commit's files again."""
-    timeline = load_timeline(storage)
+    timeline = load_timeline(storage, 1)
     body = read_commit(storage, timeline.commits[-1]).to_bytes()
     later = replace(timeline.commits[-1], time=_FAR)
     storage.put_if_absent(instant_path(later), body)
@@ -289,7 +289,7 @@ def test_every_commit_carries_all_queries(writer: Coordinator, table: HoodieTabl
     table.upsert(ONE)
     other = BatchId("b", 0)
     writer.commit([write_task(writer.begin(TWO.schema), TaskId(), other, TWO.to_batches())])
-    newest = load_timeline(writer.storage).commits[-1]
+    newest = load_timeline(writer.storage, 1).commits[-1]
     entry = read_commit(writer.storage, newest).extra[CHECKPOINT_KEY]
     assert json.loads(entry) == {"query": "0", "b": "0"}
     assert writer.begin(TWO.schema).guard.holds(BatchId("query", 0))
@@ -314,7 +314,7 @@ def test_a_batch_that_an_earlier_instant_committed_later_is_known(
     assert guard.holds(BatchId("b", 0))
     # The next commit of ours carries both.
     writer.commit([write(writer.begin(TWO.schema))])
-    newest = load_timeline(writer.storage).commits[-1]
+    newest = load_timeline(writer.storage, 1).commits[-1]
     entry = read_commit(writer.storage, newest).extra[CHECKPOINT_KEY]
     assert json.loads(entry) == {"a": "0", "b": "0"}
 
@@ -323,7 +323,7 @@ def test_a_commit_names_every_file_with_its_size(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     writer.commit([write(writer.begin(TWO.schema))])
-    newest = load_timeline(writer.storage).commits[-1]
+    newest = load_timeline(writer.storage, 1).commits[-1]
     stats = read_commit(writer.storage, newest).stats
     assert stats
     for stat in stats:
@@ -340,7 +340,7 @@ def test_the_new_instant_is_later_than_all_others(
 
 def test_each_row_is_in_one_slice(writer: Coordinator, table: HoodieTable) -> None:
     writer.commit([write(writer.begin(TWO.schema))])
-    view = FileSystemView(writer.storage, load_timeline(writer.storage))
+    view = FileSystemView(writer.storage, load_timeline(writer.storage, 1))
     assert {file.folder for file in view.data_files()} == {"x"}
     assert len(view.latest_slices("x")) == 2
 

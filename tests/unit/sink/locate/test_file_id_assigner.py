@@ -189,7 +189,7 @@ def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> N
     def look() -> Timeline:
         first.append(pin_timeline(storage, number, partial(load_timeline, storage)))
         HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
-        return load_timeline(storage)
+        return load_timeline(storage, 1)
 
     assert pin_timeline(storage, number, look) == first[0]
     assert len(first[0].commits) == 1

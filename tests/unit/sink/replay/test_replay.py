@@ -219,7 +219,7 @@ def test_a_new_checkpoint_is_a_new_query_and_two_have_their_own(stream: Stream) 
 def archive(path: Path, keep: int) -> None:
     """Take the oldest completed instants off the timeline, as Hudi's archiver does."""
     storage = open_storage(str(path))
-    for instant in load_timeline(storage).commits[:-keep]:
+    for instant in load_timeline(storage, 1).commits[:-keep]:
         for step in (
             instant_path(instant.at(State.REQUESTED)),
             instant_path(instant.at(State.INFLIGHT)),
@@ -231,7 +231,7 @@ def archive(path: Path, keep: int) -> None:
 def foreign_commit(path: Path) -> None:
     """Another engine commits, and copies nothing of what our commits carry."""
     storage = open_storage(str(path))
-    newest = load_timeline(storage).commits[-1]
+    newest = load_timeline(storage, 1).commits[-1]
     schema = read_commit(storage, newest).extra["schema"]
     later = Instant(str(int(newest.time) + 1), Action.COMMIT, State.COMPLETED)
     storage.put_if_absent(instant_path(later), CommitMetadata(extra={"schema": schema}).to_bytes())
@@ -276,7 +276,7 @@ def test_a_damaged_entry_names_its_commit(tmp_path: Path, entry: str) -> None:
     stream = Stream(tmp_path)
     stream.write(0, ROWS)
     storage = open_storage(str(tmp_path))
-    (instant,) = load_timeline(storage).commits
+    (instant,) = load_timeline(storage, 1).commits
     body = read_commit(storage, instant).with_extra({INPUTS_KEY: entry}).to_bytes()
     storage.replace(commit_path(instant), body)
     read_commit.cache_clear()

@@ -108,7 +108,7 @@ def test_a_timeline_of_layout_2() -> None:
     assert timeline.savepoints == (completed(1, Action.SAVEPOINT),)
     assert [i.action for i in timeline.pending] == [Action.CLUSTERING]
     assert (timeline.layout, timeline.latest_time) == (2, T[3])
-    assert load_timeline(storage).latest_time == T[9]
+    assert load_timeline(storage, 1).latest_time == T[9]
 
 
 def test_a_timeline_travels_with_its_completion_times() -> None:

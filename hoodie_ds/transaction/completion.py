@@ -1,0 +1,99 @@
+"""The completed file of an instant: when it is put, and under which name.
+
+In layout 2 the name holds the completion time, by which readers tell what a later base file has
+taken in (Hudi's ``CompletionTimeQueryView``). It is later than every time that is known as it is
+chosen, whatever the clocks say, and chosen once: for a write by the decision to complete it, for
+what any process may end by a file that the first one of them puts.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hoodie_ds.environment import Clock
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import next_time
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.paths import completion_path, instant_path
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+
+
+def completion_time(table: Table, timeline: Timeline, clock: Clock) -> str:
+    """Choose the completion time of an instant; empty where the layout has none.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now, with all that was decided.
+    clock : Clock
+        What time it is.
+    """
+    if table.layout == V1.version:
+        return ""
+    return next_time(clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time)
+
+
+def find_completed(storage: Storage, instant: Instant) -> Instant | None:
+    """Return an instant as it is completed on the timeline; None if it is not there.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    instant : Instant
+        It, in any state.
+    """
+    if instant.layout == V1.version:  # its name is known
+        completed = instant.at(State.COMPLETED)
+        with suppress(NotFoundError):
+            storage.read(instant_path(completed))
+            return completed
+        return None
+    timeline = load_timeline(storage, instant.layout)
+    if instant.action is Action.SAVEPOINT:
+        made = tuple(i for i in timeline.savepoints if i.time == instant.time)
+    else:
+        made = timeline.at(instant.time)
+    return next((i for i in made if i.state is State.COMPLETED), None)
+
+
+def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
+    """Put the completed file of an instant that several processes may be ending at once.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    instant : Instant
+        A rollback, restore or clean.
+    body : bytes
+        The file's content.
+    clock : Clock
+        For its completion time.
+    """
+    completed = _agreed(table, instant, clock)
+    if completed is not None:
+        with suppress(AlreadyExistsError):
+            table.storage.put_if_absent(instant_path(completed), body)
+
+
+def _agreed(table: Table, instant: Instant, clock: Clock) -> Instant | None:
+    """Return an instant with the completion time that all choose; None if it has completed."""
+    if table.layout == V1.version:
+        return instant.at(State.COMPLETED)
+    storage, path = table.storage, completion_path(instant.time)
+    chosen = completion_time(table, table.load_timeline(), clock)
+    try:
+        storage.put_if_absent(path, chosen.encode())
+    except AlreadyExistsError:
+        with suppress(NotFoundError):  # else whoever put it has come to the end
+            chosen = storage.read(path).decode()
+    # Looked for after that: who completes an instant deletes what it has chosen.
+    if find_completed(storage, instant) is not None:
+        return None
+    return instant.completed(chosen)
