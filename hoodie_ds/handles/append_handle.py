@@ -38,6 +38,8 @@ class LogTarget:
         Version of the new log file, higher than that of any log of the slice.
     is_new : bool
         Whether the group begins with this log file.
+    named_after : str
+        The instant in the file's name, where it is not the slice's; see `hoodie_ds.table.slicing`.
     """
 
     group: FileGroupId
@@ -45,6 +47,7 @@ class LogTarget:
     base_file: str
     version: int
     is_new: bool
+    named_after: str = ""
 
 
 class AppendHandle:
@@ -65,9 +68,8 @@ class AppendHandle:
         self._context = context
         self._target = target
         token = context.log_token(target.version)
-        self._name = str(
-            LogFileName(target.group.file_id, target.base_instant, target.version, token)
-        )
+        named = target.named_after or target.base_instant
+        self._name = str(LogFileName(target.group.file_id, named, target.version, token))
         self._path = in_partition(target.group.partition_path, self._name)
         self._num_live = 0
         self._num_deletes = 0

@@ -35,7 +35,7 @@ def timeline_at(timeline: Timeline, time: str) -> Timeline:
         Instant time of the last write that is to count.
     """
     kept = (i for i in timeline.instants if not _is_later_write(i, time))
-    return Timeline.of(kept)
+    return Timeline.of(kept, layout=timeline.layout)
 
 
 def later_writes(timeline: Timeline, time: str) -> tuple[Instant, ...]:
@@ -103,7 +103,7 @@ def check_files_are_kept(
         _check_retained(storage, cleans, time, what)
     listed = {status.path for status in storage.list("", recursive=True)}
     condemned = set().union(*(_deleted(storage, i) for i in cleans if i.state != State.COMPLETED))
-    live = LiveFiles(Timeline())
+    live = LiveFiles(Timeline(layout=timeline.layout))
     live.grow(storage, past)
     for path, instant in live.named(past):
         if path not in listed or path in condemned:

@@ -89,7 +89,6 @@ class PlannedService(ABC, Generic[PlanT]):
 
     service: ClassVar[Service]
     """As which it is told of."""
-    action: ClassVar[Action]
     operation_type: ClassVar[str]
     """Hudi's name of what is done, such as ``COMPACT``."""
 
@@ -102,6 +101,11 @@ class PlannedService(ABC, Generic[PlanT]):
     def storage(self) -> Storage:
         """The table's storage."""
         return self.table.storage
+
+    @property
+    @abstractmethod
+    def action(self) -> Action:
+        """What a plan is on the timeline while it is pending."""
 
     @abstractmethod
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, PlanT]]:

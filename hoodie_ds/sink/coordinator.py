@@ -123,7 +123,7 @@ class Coordinator:
         table = find_table(self.storage)
         creation_ms = self.clock.now_ms() if table is None else None
         if table is None:
-            plan = self._plan(table, schema, Timeline())
+            plan = self._plan(table, schema, self._timeline(table))
             self._check_place()
         else:
             self._properties(table)  # refuses before anything is done
@@ -282,7 +282,7 @@ class Coordinator:
     def _timeline(self, table: Table | None) -> Timeline:
         """Load the timeline as the next batch sees it, with what its instant holds already."""
         if table is None:
-            return Timeline()
+            return Timeline(layout=self._properties(None).layout_version)
         return self._joined(table, table.load_timeline())
 
     def _joined(self, table: Table, timeline: Timeline) -> Timeline:

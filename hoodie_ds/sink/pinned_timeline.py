@@ -18,7 +18,8 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.layout.layout import Layout
 from hoodie_ds.timeline.paths import PINNED_TIMELINES
 from hoodie_ds.timeline.settled import MALFORMED, Settled
 from hoodie_ds.timeline.timeline import Timeline
@@ -55,7 +56,8 @@ def pin_timeline(storage: Storage, batch_id: BatchId, look: Callable[[], Timelin
         return timeline
     young = (*timeline.recent, *timeline.pending, *timeline.savepoints)
     content = {
-        "instants": [[V1.file_name(i), i.num_batches] for i in young],
+        "layout": timeline.layout,
+        "instants": [[LAYOUTS[i.layout].file_name(i), i.num_batches] for i in young],
         "settled": b64encode(timeline.settled.packed).decode(),
         "digest": timeline.settled.digest,
     }
@@ -95,17 +97,18 @@ def forget_pinned(storage: Storage, guard: ReplayGuard) -> None:
 def _parse(body: bytes, path: str) -> Timeline:
     try:
         content = json.loads(body)
-        found = [_instant(*entry) for entry in content["instants"]]
+        layout = LAYOUTS[content["layout"]]
+        found = [_instant(layout, *entry) for entry in content["instants"]]
         settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
     except MALFORMED as error:
         raise CorruptFileError(
             f"{path}: a pinned timeline is damaged ({error}); delete it and start the query again"
         ) from error
-    return Timeline.of((instant for instant in found if instant is not None), settled)
+    return Timeline.of(filter(None, found), settled, layout.version)
 
 
-def _instant(name: object, num_batches: object) -> Instant | None:
+def _instant(layout: Layout, name: object, num_batches: object) -> Instant | None:
     if not isinstance(name, str) or not isinstance(num_batches, int):
         raise TypeError(f"{name!r} with {num_batches!r} batches is no instant")
-    instant = V1.parse(name)
+    instant = layout.parse(name)
     return None if instant is None else replace(instant, num_batches=num_batches)

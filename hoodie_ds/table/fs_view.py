@@ -30,7 +30,6 @@ from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline, is_archived
@@ -133,9 +132,8 @@ class FileSystemView:
         timeline = self.timeline
         if timeline.commit_at(time) is not None:
             return True
-        if timeline.is_pending(time) and timeline.layout == V1.version:
-            # or somebody late has begun again what is archived
-            return timeline.starts_after(time) and is_archived(self.storage, time)
+        if timeline.is_pending(time):  # or somebody late has begun again what is archived
+            return timeline.starts_after(time) and is_archived(self.storage, timeline, time)
         return timeline.is_committed(time) and not is_undone(self.storage, timeline, time)
 
     def names(self, instant_time: str, path: str) -> bool:

@@ -16,7 +16,7 @@ from hoodie_ds.config.bucket_rules import RULE_TYPE
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.instant import REPLACING
 from hoodie_ds.timeline.paths import HASHING_CONFIGS
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -51,7 +51,7 @@ def load_hashing_config(storage: Storage, timeline: Timeline) -> HashingConfig |
     UnsupportedTableError
         The rules are of a type, or in a version, that is not known here.
     """
-    pending = {i.time for i in timeline.pending if i.action is Action.REPLACE_COMMIT}
+    pending = {i.time for i in timeline.pending if i.action in REPLACING}
     names = (status.path.rpartition("/")[2] for status in storage.list(HASHING_CONFIGS))
     times = [name[: -len(_SUFFIX)] for name in names if name.endswith(_SUFFIX)]
     committed = [time for time in times if time not in pending]

@@ -302,13 +302,15 @@ def save_live_files(storage: Storage, timeline: Timeline) -> None:
     storage : Storage
         Rooted at the table's base path.
     timeline : Timeline
-        The table as it is, of layout 1.
+        The table as it is.
 
     Raises
     ------
     HoodieError
         Something could not be read or written, which nothing else depends on.
     """
+    if timeline.layout != V1.version:  # no instant has settled there, so all are looked at anyway
+        return
     kept = _kept(storage, V1.version)
     if not _is_due(kept.saved, timeline):
         return

@@ -17,7 +17,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.clustering_plan import clustered_groups
 from hoodie_ds.timeline.compaction_plan import compacted_groups
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -45,7 +45,7 @@ def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]
         There is no plan of a compaction, or it cannot be read.
     """
     path = instant_path(instant.at(State.REQUESTED))
-    if instant.action is Action.REPLACE_COMMIT:
+    if instant.action in REPLACING:
         with suppress(NotFoundError):  # then it was rolled back
             return _groups(clustered_groups(storage.read(path), path))
     elif instant.action in (Action.COMPACTION, Action.LOG_COMPACTION):
@@ -106,7 +106,7 @@ def clustering(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str
     return {
         group: instant.time
         for instant in timeline.pending
-        if instant.action is Action.REPLACE_COMMIT
+        if instant.action in REPLACING
         for group in _planned_once(storage, instant.at(State.REQUESTED))
     }
 

@@ -44,10 +44,27 @@ class Moment:
 class Slicing(Protocol):
     """The rule of one layout."""
 
+    @property
+    def shares_log_files(self) -> bool:
+        """Whether a log file may hold blocks of several instants."""
+        ...
+
     def start(self, log: LogFileName, commit: Instant) -> str:
         """Return the time by which a log file that a commit wrote to is told from older slices.
 
         It belongs to the slice of a base file if it is not less than the base file's instant time.
+        """
+        ...
+
+    def named_after(self, start: str, own: str) -> str:
+        """Return the instant that the next log file of a slice is named after.
+
+        Parameters
+        ----------
+        start : str
+            Base instant of the slice, that of a compaction that is pending included.
+        own : str
+            The instant that writes the log file.
         """
         ...
 
@@ -73,9 +90,15 @@ class Slicing(Protocol):
 class ByBaseInstant:
     """The rule of layout 1."""
 
+    shares_log_files: Final = True
+
     def start(self, log: LogFileName, commit: Instant) -> str:
         """Return the instant time in the name."""
         return padded(log.base_instant)
+
+    def named_after(self, start: str, own: str) -> str:
+        """Return the slice's base instant."""
+        return start
 
     def latest(
         self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
@@ -111,9 +134,15 @@ class ByBaseInstant:
 class ByCompletion:
     """The rule of layout 2."""
 
+    shares_log_files: Final = False
+
     def start(self, log: LogFileName, commit: Instant) -> str:
         """Return the completion time of the commit."""
         return padded(commit.ended)
+
+    def named_after(self, start: str, own: str) -> str:
+        """Return the instant that writes the log file."""
+        return own
 
     def latest(
         self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]

@@ -45,6 +45,10 @@ WRITE_ACTIONS: Final = frozenset(
 """Actions that bring data files into the table."""
 
 
+REPLACING: Final = frozenset({Action.REPLACE_COMMIT, Action.CLUSTERING})
+"""Actions by which file groups make way for others."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
     """One step of one action on the timeline.

@@ -59,7 +59,7 @@ def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
         return True
     if not timeline.starts_after(time) or time not in _remembered(storage, timeline):
         return False
-    return not is_archived(storage, time)
+    return not is_archived(storage, timeline, time)
 
 
 def is_dead_compaction(storage: Storage, timeline: Timeline, pending: Instant) -> bool:
@@ -81,7 +81,7 @@ def is_dead_compaction(storage: Storage, timeline: Timeline, pending: Instant) -
     time = pending.time
     if _is_restored(storage, timeline, time) or _is_there(storage, undone_path(time)):
         return True
-    return timeline.starts_after(time) and is_archived(storage, time)
+    return timeline.starts_after(time) and is_archived(storage, timeline, time)
 
 
 def _is_restored(storage: Storage, timeline: Timeline, time: str) -> bool:

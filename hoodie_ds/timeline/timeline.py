@@ -16,7 +16,7 @@ from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_completed
-from hoodie_ds.timeline.archive.lsm_timeline import archived_body
+from hoodie_ds.timeline.archive.lsm_timeline import archived_body, archived_end
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instants import Timeline
@@ -236,11 +236,13 @@ def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetad
     return None
 
 
-def is_archived(storage: Storage, time: str) -> bool:
-    """Whether the archive of a timeline of layout 1 has a completed instant of a time.
+def is_archived(storage: Storage, timeline: Timeline, time: str) -> bool:
+    """Whether the archive of a timeline has a completed instant of a time.
 
     Reads files of the archive, the newest first: for what is seldom asked.
     """
+    if timeline.layout != V1.version:
+        return archived_end(storage, timeline, time) is not None
     return has_completed(storage, _archive_folder(storage), time)
 
 

@@ -21,6 +21,7 @@ from hoodie_ds.formats.log.log_block import HeaderKey, read_blocks
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant, State
@@ -73,6 +74,8 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
         listed = {s.path for s in FileSystemView(storage, timeline).data_files()}
         whole |= {path for path in listed if is_named_after(path, time)}
         shared |= listed - whole
+    if not SLICINGS[timeline.layout].shares_log_files:
+        shared = set()
     mixed = {path: size for path in shared if (size := _size_if_written_by(storage, path, time))}
     return _by_folder(whole, mixed)
 

@@ -15,6 +15,7 @@ from hoodie_ds.table.table import check_unchanged, create_table
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import instant_path, start_path
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.heartbeat import beat
@@ -152,7 +153,9 @@ def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
         return load_timeline(storage, instant.layout).has_other(instant)
     usual = write_action(pending.table.properties)
     write = usual if pending.action is Action.REPLACE_COMMIT else Action.REPLACE_COMMIT
-    for other in (write, *_BESIDE):
+    planned = LAYOUTS[instant.layout].clustering
+    others = dict.fromkeys((write, *_BESIDE, planned))
+    for other in (action for action in others if action is not pending.action):
         with suppress(NotFoundError):
             storage.read(instant_path(replace(instant, action=other)))
             return True

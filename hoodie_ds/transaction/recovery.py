@@ -19,7 +19,7 @@ from hoodie_ds.config.options.concurrency import CONCURRENCY_MODE
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import CorruptFileError, NotFoundError, WriteConflictError
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import claim_path, instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
@@ -39,7 +39,7 @@ from hoodie_ds.transaction.rollback import (
 )
 from hoodie_ds.transaction.sweep import left_over, sweep
 
-_PLANNED: Final = (Action.COMPACTION, Action.REPLACE_COMMIT)
+_PLANNED: Final = (Action.COMPACTION, *REPLACING)
 """What may be a table service, which waits on the timeline to be carried out."""
 
 
@@ -206,6 +206,8 @@ def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> Non
 
 
 def _is_clustering(table: Table, instant: Instant) -> bool:
+    if instant.action is Action.CLUSTERING:
+        return True
     path = instant_path(instant.at(State.REQUESTED))
     with suppress(NotFoundError):
         return is_clustering(table.storage.read(path), path)

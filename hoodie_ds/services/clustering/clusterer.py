@@ -22,6 +22,7 @@ from hoodie_ds.services.rewriting import delete_uncounted
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.clustering_plan import CLUSTER, ClusteringPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import clustered_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -32,7 +33,6 @@ class Clusterer(PlannedService[ClusteringPlan]):
     """Clusters one table."""
 
     service: ClassVar[Service] = Service.CLUSTERING
-    action: ClassVar[Action] = Action.REPLACE_COMMIT
     operation_type: ClassVar[str] = CLUSTER
 
     def cluster(self, dry: bool = False) -> ServiceResult[Clustering]:
@@ -98,6 +98,11 @@ class Clusterer(PlannedService[ClusteringPlan]):
         timeline = self.table.load_timeline()
         check_no_buckets(self.table, self.context.options, timeline)
         super().carry_out(instant, plan)
+
+    @property
+    def action(self) -> Action:
+        """What a pending clustering is on the timeline of the table."""
+        return LAYOUTS[self.table.layout].clustering
 
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, ClusteringPlan]]:
         """Iterate over the clusterings that wait on a timeline; other replacements have no plan."""

@@ -32,8 +32,12 @@ class Compactor(PlannedService[CompactionPlan]):
     """Compacts one table."""
 
     service: ClassVar[Service] = Service.COMPACTION
-    action: ClassVar[Action] = Action.COMPACTION
     operation_type: ClassVar[str] = "COMPACT"
+
+    @property
+    def action(self) -> Action:
+        """A compaction, in every layout."""
+        return Action.COMPACTION
 
     @cached_property
     def table(self) -> Table:

@@ -32,7 +32,7 @@ from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant import REPLACING, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, read_commit
@@ -211,11 +211,11 @@ def _check_services(
     replaced: Mapping[str, Sequence[str]],
 ) -> None:
     # A batch leaves to compactions what they are to merge, if it knew of them; of clusterings none.
-    before = {i.time for i in plan.timeline.pending if i.action is not Action.REPLACE_COMMIT}
+    before = {i.time for i in plan.timeline.pending if i.action not in REPLACING}
     for instant in timeline.pending:
         if instant.time in before:
             continue
-        what = "clustering" if instant.action is Action.REPLACE_COMMIT else instant.action.value
+        what = "clustering" if instant.action in REPLACING else instant.action.value
         try:
             planned = planned_groups(plan.table.storage, instant)
         except (CorruptFileError, UnsupportedTableError) as error:
@@ -223,7 +223,7 @@ def _check_services(
                 plan, instant, f"has a plan that tells nothing ({error})", what
             ) from error
         common = sorted(touched & planned) or [g for g in planned if g.partition_path in replaced]
-        if common and instant.action is Action.REPLACE_COMMIT:
+        if common and instant.action in REPLACING:
             raise _clustering_conflict(plan, instant, common[0])
         if common:
             raise _conflict(plan, instant, f"was planned for file group {common[0]}", what)

@@ -20,6 +20,7 @@ from hoodie_ds.sink.stage.staging import stage
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import compacting
+from hoodie_ds.table.slicing import SLICINGS
 
 
 class BucketWriter:
@@ -171,8 +172,9 @@ class BucketWriter:
             return LogTarget(self._group, self._context.instant_time, "", 1, is_new=True)
         # A pending compaction begins the slice after the latest one.
         pending = compacting(self._context.storage, self._plan.timeline).get(self._group)
-        start = pending or latest.base_instant
-        versions = (log.name.version for log in latest.logs if log.name.base_instant == start)
+        start, slicing = pending or latest.base_instant, SLICINGS[self._plan.timeline.layout]
+        named = slicing.named_after(start, self._context.instant_time)
+        versions = (log.name.version for log in latest.logs if log.name.base_instant == named)
         base_file = str(latest.base.name) if latest.base and not pending else ""
         version = max(versions, default=0) + 1
-        return LogTarget(self._group, start, base_file, version, is_new=False)
+        return LogTarget(self._group, start, base_file, version, is_new=False, named_after=named)

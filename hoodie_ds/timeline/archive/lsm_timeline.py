@@ -103,8 +103,26 @@ def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:
     instant = timeline.commit_at(time)
     if instant is not None:
         return instant.ended
-    if not timeline.starts_after(time):
-        return None
+    return archived_end(storage, timeline, time) if timeline.starts_after(time) else None
+
+
+def archived_end(storage: Storage, timeline: Timeline, time: str) -> str | None:
+    """Return the completion time of an archived instant; None if the archive has none of a time.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        Loaded before the archive is looked at.
+    time : str
+        Requested time of the instant.
+
+    Raises
+    ------
+    CorruptFileError
+        A file of the archive is damaged.
+    """
     memory = _memory(storage)
     if memory.timeline is not timeline:
         memory.files, memory.timeline = lsm_files(storage), timeline

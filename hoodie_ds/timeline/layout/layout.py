@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant import Action, Instant
 
 
 class Layout(Protocol):
@@ -13,6 +13,11 @@ class Layout(Protocol):
     @property
     def version(self) -> int:
         """Its number, as ``hoodie.timeline.layout.version`` has it."""
+        ...
+
+    @property
+    def clustering(self) -> Action:
+        """The action of a clustering until it completes, as a replace commit."""
         ...
 
     @property

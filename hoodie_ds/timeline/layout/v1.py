@@ -18,6 +18,7 @@ class LayoutV1:
 
     version: Final = 1
     folder: Final = ".hoodie"
+    clustering: Final = Action.REPLACE_COMMIT
 
     def file_name(self, instant: Instant) -> str:
         """Return the name of the file that records a step of an instant."""

@@ -27,6 +27,7 @@ class LayoutV2:
 
     version: Final = 2
     folder: Final = ".hoodie/timeline"
+    clustering: Final = Action.CLUSTERING
 
     def file_name(self, instant: Instant) -> str:
         """Return the name of the file that records a step of an instant."""
