@@ -130,6 +130,18 @@ def within(name: str, **used: object) -> Patch:
     return Patch(name, changed)
 
 
+def seeing(name: str, **answers: object) -> Patch:
+    """Let timelines that a function loads of its table, the first argument, answer otherwise."""
+
+    def behaviour(function: Callable[..., Any], table: Any, *args: Any, **kwargs: Any) -> Any:
+        def load_timeline() -> Changed:
+            return Changed(table.load_timeline(), **answers)
+
+        return function(Changed(table, load_timeline=load_timeline), *args, **kwargs)
+
+    return instead(name, behaviour)
+
+
 class _Names(dict[str, Any]):
     """Global names, some of which mean something else than in a module."""
 

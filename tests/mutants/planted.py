@@ -38,6 +38,7 @@ from tests.mutants.patches import (
     instead,
     nothing,
     returns,
+    seeing,
     skipped,
     within,
 )
@@ -280,12 +281,7 @@ TIMES_AND_NAMES = [
     ),
     Mutant(
         "the timeline is not looked at after a claim",
-        within(
-            "rollback._request",
-            load_timeline=Around(
-                lambda load, storage: Changed(load(storage), has_other=returns(False))
-            ),
-        ),
+        seeing("rollback._request", has_other=returns(False)),
         "tests/faults/test_promises.py::test_a_rollback_takes_no_time_that_was_used_meanwhile",
         "P5: two actions at one time",
     ),
@@ -615,19 +611,14 @@ REPLAYS = [
 RECOVERIES = [
     Mutant(
         "a rollback trusts the timeline that it was given",
-        within(
-            "roll_back",
-            load_timeline=Around(
-                lambda load, storage: Changed(load(storage), is_pending=returns(True))
-            ),
-        ),
+        seeing("roll_back", is_pending=returns(True)),
         f"{ROLLBACK}::test_an_instant_that_is_gone_is_left_alone",
         "P3: a completed instant is rolled back",
     ),
     Mutant(
         "a rollback does not look again once it is on the timeline",
         Text(
-            "    if load_timeline(table.storage).commit_at(instant.time) is not None:\n",
+            "    if table.load_timeline().commit_at(instant.time) is not None:\n",
             "    if False:\n",
         ),
         f"{ROLLBACK}::test_an_instant_that_completes_meanwhile_is_left_alone",
@@ -1099,7 +1090,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a commit is not logged",
-        within("Exclusion.append", append_decision=returns(True)),
+        within("Exclusion._append", append_decision=returns(True)),
         "tests/integration/test_several_writers.py::test_a_writer_that_stood_still_longer_than_its_lock",
         "P3: safety hangs on a lock alone, and its lease ends",
     ),
@@ -1255,7 +1246,7 @@ LOCKS_AND_TURNS = [
         "files of a commit that an upgrade took along are taken back",
         within(
             "overtaken._take_back",
-            load_timeline=Around(lambda load, storage: Changed(load(storage), commit_at=nothing)),
+            load_timeline=Around(lambda load, *at: Changed(load(*at), commit_at=nothing)),
         ),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
         "::test_files_of_a_commit_that_the_upgrade_has_not_reached_stay",
@@ -1587,7 +1578,7 @@ COMPACTIONS = [
     ),
     Mutant(
         "a plan takes a time that a writer has opened meanwhile",
-        Text("if load_timeline(pending.storage).has_other(instant):", "if False:"),
+        Text("if load_timeline(pending.storage, instant.layout).has_other(instant):", "if False:"),
         "tests/unit/services/test_context.py"
         "::test_a_time_that_a_writer_takes_meanwhile_is_not_taken_twice",
         "P1: two instants of one time, of which one hides the other",

@@ -131,7 +131,7 @@ def test_rows_assigned_by_different_views_are_refused(tmp_path: Path) -> None:
 
 def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
-    look, number = partial(load_timeline, writer(tmp_path).storage), BatchId("q", 0)
+    look, number = partial(load_timeline, writer(tmp_path).storage, 1), BatchId("q", 0)
     storage = writer(tmp_path).storage
     first = pin_timeline(storage, number, look)
     table = HoodieTable(str(tmp_path), BLOOM)
@@ -157,7 +157,7 @@ def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> N
 def test_a_damaged_view_is_named(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
     storage = writer(tmp_path).storage
-    look = partial(load_timeline, storage)
+    look = partial(load_timeline, storage, 1)
     pin_timeline(storage, BatchId("q", 1), look)
     (tmp_path / ".hoodie/.temp/views/q_1").write_bytes(b'["2026')
     with pytest.raises(CorruptFileError, match="views/q_1"):
@@ -167,7 +167,7 @@ def test_a_damaged_view_is_named(tmp_path: Path) -> None:
 def test_nothing_is_pinned_before_there_is_a_table(tmp_path: Path) -> None:
     begun = writer(tmp_path / "t")
     assert not pin_timeline(
-        begun.storage, BatchId("q", 0), partial(load_timeline, begun.storage)
+        begun.storage, BatchId("q", 0), partial(load_timeline, begun.storage, 1)
     ).commits
     assert not (tmp_path / "t").exists()
 
@@ -187,7 +187,7 @@ def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> N
     first: list[Timeline] = []
 
     def look() -> Timeline:
-        first.append(pin_timeline(storage, number, partial(load_timeline, storage)))
+        first.append(pin_timeline(storage, number, partial(load_timeline, storage, 1)))
         HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
         return load_timeline(storage, 1)
 
