@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import TableNotFoundError
 from hoodie_ds.sink.commit.commit_record import ROWS_KEY
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.protocol import Storage
@@ -51,7 +52,10 @@ class TimelineReport:
         return shown
 
     def _timeline(self) -> Timeline:
-        return open_table(self.storage).load_timeline()
+        try:
+            return open_table(self.storage).load_timeline()
+        except TableNotFoundError:
+            return Timeline()
 
     def _rows(self, instant: Instant) -> str:
         if instant.state is not State.COMPLETED or instant.action not in WRITE_ACTIONS:

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.utils import is_remote
 
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.errors import HoodieError, TableNotFoundError
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId
 from hoodie_ds.storage.connect import storage_to_read
@@ -88,7 +88,10 @@ class CommitListener(StreamingQueryListener):
 
 def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | None:
     """Read the metrics of a micro-batch's commit; None if it was none, or is long past."""
-    timeline = open_table(storage).load_timeline()
+    try:
+        timeline = open_table(storage).load_timeline()
+    except TableNotFoundError:  # there was no row yet
+        return None
     for instant in islice(timeline.commits_backwards(), _LOOK_BACK):
         extra = read_commit(storage, instant).extra
         if extra.get(BATCH_KEY) == batch.to_json():

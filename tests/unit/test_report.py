@@ -10,6 +10,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.report import TimelineReport
 from hoodie_ds.testing import MemoryStorage
 from tests.terminal import cells
+from tests.unit.transaction.failed_tables import new_table
 
 
 def test_the_timeline_tells_the_rows_that_came_in(tmp_path: Path) -> None:
@@ -30,6 +31,7 @@ def test_the_timeline_tells_the_rows_that_came_in(tmp_path: Path) -> None:
 
 def test_the_latest_commit_is_none_that_is_only_planned() -> None:
     storage = MemoryStorage()
+    new_table(storage)
     storage.put_if_absent(".hoodie/20250101000000000.deltacommit", b"{}")
     storage.put_if_absent(".hoodie/20250101000000001.compaction.requested", b"")
     assert TimelineReport(storage).latest() == "20250101000000000"
