@@ -49,7 +49,8 @@ def find_completed(storage: Storage, instant: Instant) -> Instant | None:
         It, in any state.
     """
     if instant.layout == V1.version:  # its name is known
-        completed = instant.at(State.COMPLETED)
+        completed = V1.parse(V1.file_name(instant.at(State.COMPLETED)))
+        assert completed is not None, instant
         with suppress(NotFoundError):
             storage.read(instant_path(completed))
             return completed

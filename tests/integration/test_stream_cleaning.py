@@ -162,7 +162,7 @@ def test_so_is_one_after_a_compaction_and_batches_without_a_clean_claim_nothing(
         before = len(_cleans(stream))
         done = _services_of(stream, number)
         cleans = len(_cleans(stream)) - before
-        planned = len(load_timeline(stream.place.storage).pending_compactions)
+        planned = len(load_timeline(stream.place.storage, 1).pending_compactions)
         claims = [one for one in done if one.kind is Kind.PUT and one.path.endswith("/claim")]
         assert len(claims) == cleans + planned
         assert _listed(done) == ["x"] * (cleans + planned)

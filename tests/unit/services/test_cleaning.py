@@ -174,7 +174,7 @@ def test_what_comes_after_a_look_at_the_table_is_kept(what: str, left: set[int])
                 cleaned.storage.put_if_absent(instant_path(opened), b"")
 
     storage = FaultyStorage(cleaned.storage, before_each=meanwhile)
-    table, timeline = replace(cleaned.table, storage=storage), load_timeline(storage)
+    table, timeline = replace(cleaned.table, storage=storage), load_timeline(storage, 1)
     clean_if_due(_context(storage), table, timeline)
     assert ran
     assert cleaned.left == {base(number) for number in left}
