@@ -281,11 +281,24 @@ class ServiceContext:
         """
         return self._claim_time(self.action(table, Action.RESTORE, ""), timeline)
 
+    def next_time(self, table: Table, timeline: Timeline) -> str:
+        """Return an instant time later than all others, which nobody has taken yet.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        timeline : Timeline
+            As it is now.
+        """
+        return next_time(
+            self.clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time
+        )
+
     def _claim_time(self, pending: PendingAction, timeline: Timeline) -> str:
         """Take an instant time later than all others, which no other action gets."""
         storage, layout = pending.storage, pending.table.layout
-        utc = pending.table.properties.timeline_in_utc
-        time = next_time(self.clock.now_ms(), utc, timeline.latest_time)
+        time = self.next_time(pending.table, timeline)
         # A claim is let go once its instant is on the timeline, so look there after it.
         while not claim(storage, time, pending.owner) or load_timeline(storage, layout).at(time):
             time = following(time)

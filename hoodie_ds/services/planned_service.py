@@ -43,7 +43,6 @@ from hoodie_ds.timeline.commit_metadata import (
     CommitMetadata,
 )
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
@@ -205,9 +204,7 @@ class PlannedService(ABC, Generic[PlanT]):
         """
         timeline = self.table.load_timeline()
         refuse_restore(self.storage.root, timeline)
-        utc = self.table.properties.timeline_in_utc
-        time = next_time(self.context.clock.now_ms(), utc, timeline.latest_time)
-        return make(timeline, time)
+        return make(timeline, self.context.next_time(self.table, timeline))
 
     def schedule_by(self, make: PlanMaker[PlanT]) -> tuple[Instant, PlanT] | None:
         """Put a plan on the timeline, if there is anything to do.
