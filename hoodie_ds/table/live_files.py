@@ -302,17 +302,15 @@ def save_live_files(storage: Storage, timeline: Timeline) -> None:
     storage : Storage
         Rooted at the table's base path.
     timeline : Timeline
-        The table as it is.
+        The table as it is; nothing settles, and so is summed up, in layouts after the first.
 
     Raises
     ------
     HoodieError
         Something could not be read or written, which nothing else depends on.
     """
-    if timeline.layout != V1.version:  # no instant has settled there, so all are looked at anyway
-        return
     kept = _kept(storage, V1.version)
-    if not _is_due(kept.saved, timeline):
+    if timeline.layout != V1.version or not _is_due(kept.saved, timeline):
         return
     kept.saved = newest_summary(storage, _SUMMARY)
     if not _is_due(kept.saved, timeline):
