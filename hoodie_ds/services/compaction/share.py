@@ -36,7 +36,7 @@ from hoodie_ds.timeline.paths import (
     compaction_claims,
     instant_path,
 )
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 _PLANS_KEPT = 8
 
@@ -181,7 +181,7 @@ def _do(
         executor.execute(one)
     except (CorruptFileError, NotFoundError, TimelineError):
         # Others may have completed or cancelled the plan, and a clean have taken what it merged.
-        if load_timeline(storage).is_pending(executor.time):
+        if executor.table.load_timeline().is_pending(executor.time):
             raise
     else:
         outcome.done += 1
