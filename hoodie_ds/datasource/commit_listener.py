@@ -25,6 +25,7 @@ from pyspark.sql.utils import is_remote
 
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import HoodieError, TableNotFoundError
+from hoodie_ds.services.boundary import noted_failures
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId
 from hoodie_ds.storage.connect import storage_to_read
@@ -50,8 +51,10 @@ class CommitListener(StreamingQueryListener):
         ``path`` of the table, and what else it takes to read it.
     report : callable, optional
         Takes the metrics by name: ``path`` of the table, ``instant``, ``batch_id``, and the fields
-        of ``WriteMetrics``. By default they are logged at level INFO, or, in a process that has
-        set up no logging, written to standard error.
+        of ``WriteMetrics``; where table services failed beside the batch, ``failed_services`` says
+        which and why, and ``num_failed_services`` counts those of the driver too. By default they
+        are logged at level INFO, or, in a process that has set up no logging, written to standard
+        error.
 
     Examples
     --------
@@ -96,6 +99,10 @@ def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | N
         extra = read_commit(storage, instant).extra
         if extra.get(BATCH_KEY) == batch.to_json():
             metrics = json.loads(extra.get(METRICS_KEY, "{}"))
+            failed = noted_failures(storage, instant.time)
+            if failed:  # on the driver too, of which the commit does not know
+                metrics["num_failed_services"] = len(failed)
+                metrics["failed_services"] = "; ".join(map(str, failed))
             return {"instant": instant.time, "batch_id": batch.batch_id, **metrics}
     return None
 

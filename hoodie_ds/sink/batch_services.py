@@ -6,10 +6,10 @@ are written, and completed before its commit. What else is due follows the commi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 
 import xxhash
 
@@ -87,7 +87,7 @@ def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> Tas
     Returns
     -------
     TaskCommitMessage
-        With what was done among its metrics.
+        With what was done among its metrics, and with what went wrong.
     """
     batch, time = message.batch, message.instant_time
     if batch.share is None or (batch.pending.is_shared and time is None):
@@ -99,13 +99,14 @@ def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> Tas
         outcome = do_share(
             context, batch.table, batch.timeline, batch.share, batch.attempt, task.partition
         )
+    failed = () if outcome.failure is None else (outcome.failure,)
     metrics = replace(
         message.metrics,
         num_compacted=outcome.done,
-        num_failed_services=0 if outcome.failure is None else 1,
+        num_failed_services=len(failed),
         service_ms=clock.now_ms() - started_ms,
     )
-    return replace(message, metrics=metrics)
+    return replace(message, metrics=metrics, failed_services=failed)
 
 
 def with_all_metrics(
@@ -123,6 +124,20 @@ def with_all_metrics(
     first, *rest = written
     others = (message.metrics for message in reported if message.instant_time is None)
     return [replace(first, metrics=WriteMetrics.total([first.metrics, *others])), *rest]
+
+
+def with_failures(result: WriteResult, reported: Iterable[TaskCommitMessage]) -> WriteResult:
+    """Return the result of a batch with what failed in its tasks, before what failed afterwards.
+
+    Parameters
+    ----------
+    result : WriteResult
+        From `ServicesOfBatch.follow_up`, or of a batch that made no commit.
+    reported : iterable of TaskCommitMessage
+        From all tasks.
+    """
+    of_tasks = chain.from_iterable(message.failed_services for message in reported)
+    return replace(result, failed_services=(*of_tasks, *result.failed_services))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +218,7 @@ class ServicesOfBatch:
         Returns
         -------
         WriteResult
-            With the services that failed.
+            With the services that failed on the driver.
         """
         message, batch = self.messages[0], self.messages[0].batch
         failed = () if before.failure is None else (before.failure,)

@@ -25,9 +25,15 @@ from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPaus
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.record.keys.keygen import KeyGenerator
+from hoodie_ds.services.boundary import note_failures
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.batch_services import ServicesOfBatch, share_for, with_all_metrics
+from hoodie_ds.sink.batch_services import (
+    ServicesOfBatch,
+    share_for,
+    with_all_metrics,
+    with_failures,
+)
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
@@ -211,8 +217,12 @@ class Coordinator:
             )
         written = [message for message in reported if message.instant_time is not None]
         if written:
-            return self._complete(with_all_metrics(written, reported))
-        return self._commit_nothing_written(reported) if reported else WriteResult()
+            result = self._complete(with_all_metrics(written, reported))
+        else:
+            result = self._commit_nothing_written(reported) if reported else WriteResult()
+        result = with_failures(result, reported)
+        note_failures(self.storage, result.instant_time, result.failed_services)
+        return result
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Give a batch up, unless it is in the table already.

@@ -99,6 +99,8 @@ class TaskCommitMessage:
     assigned_by : int or None
         Digest of the view by which the rows were assigned to file groups upstream; None if they
         were not.
+    failed_services : tuple of ServiceFailure
+        What kept the task from its part of a table service.
     """
 
     batch: Batch
@@ -112,6 +114,7 @@ class TaskCommitMessage:
     already_committed: bool = False
     owns_keys: bool = False
     assigned_by: int | None = None
+    failed_services: tuple[ServiceFailure, ...] = ()
 
     @property
     def num_rows(self) -> int:
@@ -137,7 +140,7 @@ class WriteResult:
     already_committed : bool
         Whether the batch was found in the table; then nothing was changed.
     failed_services : tuple of ServiceFailure
-        Table services that failed after the commit, which stands; a later batch tries again.
+        Table services that failed beside the commit, which stands; a later batch tries again.
     """
 
     instant_time: str | None = None

@@ -33,6 +33,7 @@ WRITERS: Final = f"{LOCKS}/writers"
 SUMMARIES: Final = f"{LOCKS}/summaries"
 UNDONE: Final = f"{LOCKS}/undone"
 LATE: Final = f"{LOCKS}/late"
+FAILED_SERVICES: Final = f"{LOCKS}/failed_services"
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
 _MARKER = ".marker."

@@ -6,6 +6,7 @@ import pytest
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.commit_listener import commit_metrics
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.services.after_commit import SERVICES, AfterCommit
 from hoodie_ds.sink.coordinator import Coordinator
@@ -73,6 +74,24 @@ def test_a_service_that_fails_leaves_the_batch_as_it_is(
     assert failed.service is Service.COMPACTION
     assert failed.instant == result.instant_time
     assert "a plan cannot be read" in failed.reason
+
+
+def test_the_listener_reports_what_failed_after_the_commit(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(monkeypatch, Seen(CorruptFileError("a plan cannot be read")))
+    time = micro_batch(place, 0, **ASYNC).instant_time
+    report = commit_metrics(place.storage, BatchId("query", 0))
+    assert report is not None
+    assert report["num_failed_services"] == 1
+    told = f"compaction at instant {time} failed: CorruptFileError: a plan cannot be read"
+    assert report["failed_services"] == told
+    put(monkeypatch, Seen())
+    micro_batch(place, 1, **ASYNC)
+    report = commit_metrics(place.storage, BatchId("query", 1))
+    assert report is not None
+    assert report["num_failed_services"] == 0
+    assert "failed_services" not in report
 
 
 def test_a_batch_that_comes_again_brings_no_service_along(

@@ -16,6 +16,7 @@ import pytest
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import CorruptFileError, LockTimeoutError
+from hoodie_ds.services.boundary import noted_failures
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.compaction.result import CompactionResult
@@ -235,6 +236,12 @@ def test_a_compaction_that_fails_is_counted_and_done_by_a_later_batch(
         patched.setattr(CompactionExecutor, "execute", fails)
         result = stream.run(2, _rows(2))
     assert result.instant_time is not None
+    (failed,) = result.failed_services
+    assert (failed.service, failed.reason) == (
+        Service.COMPACTION,
+        "CorruptFileError: a log file is damaged",
+    )
+    assert noted_failures(stream.place.storage, result.instant_time) == (failed,)
     commit = load_timeline(stream.place.storage, 1).commit_at(result.instant_time)
     assert commit is not None
     metrics = json.loads(read_commit(stream.place.storage, commit).extra[METRICS_KEY])
@@ -294,6 +301,19 @@ def _overtaken_at(number: int) -> bool:
     message = stream.task(batch, 2, 1, _rows(2))
     assert message.metrics.num_failed_services == 0
     return bool(overtaken)
+
+
+def test_so_is_one_beside_a_batch_without_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = _due()
+
+    def fails(*_: object) -> None:
+        raise CorruptFileError("a log file is damaged")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CompactionExecutor, "execute", fails)
+        result = stream.run(2, _rows(2).slice(0, 0))
+    assert result.instant_time is None
+    assert [one.service for one in result.failed_services] == [Service.COMPACTION]
 
 
 def test_a_driver_that_dies_before_it_completes_leaves_that_to_the_next() -> None:

@@ -10,7 +10,14 @@ import pytest
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import CorruptFileError, LockTimeoutError
-from hoodie_ds.services.boundary import attempted
+from hoodie_ds.services.boundary import (
+    ServiceFailure,
+    attempted,
+    note_failures,
+    noted_failures,
+)
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, MemoryStorage
+from hoodie_ds.timeline.paths import FAILED_SERVICES
 
 TIME = "20250101000000000"
 
@@ -50,3 +57,49 @@ def test_what_a_service_meets_on_storage_is_told_and_goes_no_further(
 def test_a_bug_or_the_user_is_not_taken_for_a_failing_service(error: BaseException) -> None:
     with pytest.raises(type(error)):
         attempted(Service.CLEAN, "/t", TIME, failing(error))
+
+
+LATER = "20250102000000000"
+FAILURES = (
+    ServiceFailure(Service.COMPACTION, TIME, "CorruptFileError: a plan cannot be read"),
+    ServiceFailure(Service.ARCHIVE, LATER, "LockTimeoutError: others hold the lock"),
+)
+
+
+_NO_FAILURES = ("1", "[1]", "[{}]", '[{"service": "x", "instant": "1", "reason": ""}]')
+
+
+def test_what_failed_beside_a_commit_is_noted_until_something_fails_beside_another() -> None:
+    storage = MemoryStorage()
+    assert noted_failures(storage, TIME) == ()
+    note_failures(storage, TIME, FAILURES)
+    assert noted_failures(storage, TIME) == FAILURES
+    assert noted_failures(storage, LATER) == ()
+    note_failures(storage, LATER, FAILURES[1:])
+    assert (noted_failures(storage, TIME), noted_failures(storage, LATER)) == ((), FAILURES[1:])
+    assert len(storage.files) == 1
+
+
+def test_nothing_is_noted_where_nothing_failed_and_nothing_was_committed() -> None:
+    storage = MemoryStorage()
+    note_failures(storage, TIME, ())
+    note_failures(storage, None, FAILURES)
+    assert not storage.files
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"", b"\xff", b"[]", b"1", b"{}", b"[" * 100_000]
+    + [f'{{"instant": "{TIME}", "failures": {one}}}'.encode() for one in _NO_FAILURES],
+    ids=range(10),
+)
+def test_a_damaged_note_says_nothing(note: bytes) -> None:
+    storage = MemoryStorage()
+    storage.replace(FAILED_SERVICES, note)
+    assert noted_failures(storage, TIME) == ()
+
+
+def test_a_storage_that_takes_no_note_fails_no_batch() -> None:
+    storage = FaultyStorage(MemoryStorage(), [Fault(Effect.FAILED, path=FAILED_SERVICES)])
+    note_failures(storage, TIME, FAILURES)
+    assert noted_failures(storage, TIME) == ()
