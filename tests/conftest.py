@@ -16,8 +16,14 @@ pytest_plugins = ["tests.tally"]
 _ON_ONE_WORKER = ("tests/spark/", "tests/interop/")
 """Folders whose tests share a JVM, which takes seconds to start."""
 
-_ON_ANY_WORKER = "tests/mutants/"
-"""A folder whose tests share nothing, and take minutes together."""
+_ON_ANY_WORKER = (
+    "tests/property/test_stateful.py",
+    "tests/faults/test_services.py",
+    "tests/faults/test_stream_services_sweep.py",
+    "tests/faults/test_schedules.py",
+    "tests/mutants/",
+)
+"""A folder, and files, whose tests share nothing and take minutes together; the longest first."""
 
 for variable, value in quick_start.environment().items():
     os.environ.setdefault(variable, value)
@@ -28,9 +34,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With several workers let one begin with what takes longest: Spark and the JVM."""
+    """With several workers begin with what takes longest: Spark and the JVM, then other tests."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not item.nodeid.startswith(_ON_ONE_WORKER))
+        long = (*_ON_ONE_WORKER, *_ON_ANY_WORKER)
+        items.sort(key=lambda item: [not item.nodeid.startswith(place) for place in long])
 
 
 @pytest.hookimpl(optionalhook=True)
