@@ -69,6 +69,8 @@ def _pytest(folder: str, planted: str, tests: Sequence[str], output: Path) -> No
         assert not isinstance(patch, Text)
         patch.plant()
     options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    # pytest sweeps the folders of other runs from the one that all share by default.
+    options += ["--basetemp", f"{folder}/tests"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     sys.exit(_ENDED + pytest.main([*options, "-o", f"pythonpath='{folder}' .", *tests]))
 
