@@ -386,7 +386,7 @@ class PlannedService(ABC, Generic[PlanT]):
             replaced=found.replaced,
             compacted=self.action is Action.COMPACTION,
         )
-        body, path = commit.to_bytes(), manifest_path(instant.time)
+        body, path = commit.to_bytes(instant.layout), manifest_path(instant.time)
         try:
             self.storage.put_if_absent(path, body)
         except AlreadyExistsError:

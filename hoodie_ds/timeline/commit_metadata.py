@@ -1,8 +1,7 @@
-"""The body of a completed commit, delta commit or replace commit.
+"""What a commit, delta commit or replace commit did, and the body of its files.
 
-Version 6 tables hold it as pretty-printed JSON, later ones as an Avro container, both with the
-field names of Hudi's ``HoodieCommitMetadata`` and ``HoodieWriteStat``. Reading tolerates unknown
-fields; writing, which is of JSON, leaves none out.
+Hudi's ``HoodieCommitMetadata`` and ``HoodieWriteStat``. Reading tolerates unknown fields; writing
+leaves none out.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import xxhash
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import is_container, read_record
+from hoodie_ds.timeline.commit_body import avro_body, json_body
 
 SCHEMA_KEY: Final = "schema"
 """Key of the extra metadata that holds the table's Avro schema."""
@@ -40,12 +40,21 @@ PENDING_KEY: Final = "_hoodie_ds_pending"
 """Key in the extra metadata of our commits: times of the instants that were pending beside it."""
 
 DIGEST_KEY: Final = "_hoodie_ds_digest"
-"""Key of the extra metadata of what we write: xxh64 of all that the body says."""
+"""Key of the extra metadata of what we write: xxh64 of all that the body says.
+
+A second one, after a blank, is of what it says once Hudi has written it anew between table
+versions, and so has left out what belongs to log files only.
+"""
+
+_REPLACING: Final = frozenset(
+    {"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION", "CLUSTER"}
+)
+"""Operations that complete as replace commits."""
 
 _REWRITES: Final = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
 """Operations whose schema is none of the table (Hudi's ``WriteOperationType.canUpdateSchema``)."""
 
-_OURS: Final = b'"_hoodie_ds_'
+_OURS: Final = b"_hoodie_ds_"
 """How the keys above begin in a body; none of them is written without the digest."""
 
 _INTEGERS: Final = {
@@ -223,11 +232,24 @@ class CommitMetadata:
         except (KeyError, ValueError, AttributeError, RecursionError):
             return {}
 
-    def to_bytes(self) -> bytes:
-        """Write the JSON body, with a digest by which damage to it is seen."""
+    def to_bytes(self, layout: int, *, inflight: bool = False) -> bytes:
+        """Write the body, with a digest by which damage to it is seen.
+
+        Parameters
+        ----------
+        layout : int
+            Version of the timeline layout: JSON in 1, Avro in 2.
+        inflight : bool
+            Whether it is of an inflight file, which is never Hudi's record of a replace commit.
+        """
         body = self._body()
-        body["extraMetadata"][DIGEST_KEY] = _digest(body)
-        return json.dumps(body, indent=2).encode()
+        logless = replace(self, stats=tuple(replace(stat, log=None) for stat in self.stats))
+        digests = f"{_digest(body)} {_digest(logless._body())}"
+        body["extraMetadata"][DIGEST_KEY] = digests
+        if layout == 1:
+            return json_body(body)
+        replaces = bool(self.replaced) or self.operation_type in _REPLACING
+        return avro_body(body, replaces=replaces and not inflight)
 
     def _body(self) -> dict[str, Any]:
         partitions: dict[str, list[dict[str, Any]]] = {}
@@ -282,10 +304,11 @@ class CommitMetadata:
                 f"{path} is not what a commit says ({error}); the instant was damaged: restore it "
                 "from a copy"
             ) from error
-        if is_container(data):  # Hudi's own, or by an upgrade, which leaves out some of what we say
-            return commit
+        digests = (written or "").split()
+        if len(digests) == 1 and is_container(data):
+            return commit  # Hudi wrote it anew, from a JSON that had no digest for this
         found = _digest(commit._body())
-        if written != found and (written is not None or _OURS in data):
+        if found not in digests and (written is not None or _OURS in data):
             raise CorruptFileError(
                 f"{path} was damaged: its digest is {found}, and {written or 'lost, or another'} "
                 "when it was written; restore it from a copy"

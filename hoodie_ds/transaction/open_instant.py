@@ -73,7 +73,8 @@ def _take(pending: PendingAction, time: str) -> bool:
     with suppress(AlreadyExistsError):
         storage.put_if_absent(instant_path(requested), pending.plan)
     entries = {OWNER_KEY: pending.owner}
-    body = CommitMetadata(operation_type=pending.operation_type, extra=entries).to_bytes()
+    metadata = CommitMetadata(operation_type=pending.operation_type, extra=entries)
+    body = metadata.to_bytes(inflight.layout, inflight=True)
     try:
         storage.put_if_absent(instant_path(inflight), body)
     except AlreadyExistsError:

@@ -200,7 +200,7 @@ def test_what_another_engine_completed_under_the_same_time_is_no_success(
     """It takes times without a claim, and its action has a name of its own on the timeline."""
     batch, commit = begun(table, "a")
     message = written(batch, TWO)
-    body = CommitMetadata((), "INSERT_OVERWRITE", {}, {}).to_bytes()
+    body = CommitMetadata((), "INSERT_OVERWRITE", {}, {}).to_bytes(1)
     for state in (".requested", ".inflight", ""):
         table.put_if_absent(f".hoodie/{message.instant_time}.replacecommit{state}", body)
     with pytest.raises(TimelineError, match="run it again"):

@@ -195,6 +195,6 @@ def with_digest(data: bytes) -> bytes:
         hidden.pop(DIGEST_KEY, None)
         forged = CommitMetadata.from_bytes(json.dumps(body).encode(), "forged")
         more = {key: str(value) for key, value in hidden.items() if value is not None}
-        return forged.with_extra({**more, FORGED: ""}).to_bytes()
+        return forged.with_extra({**more, FORGED: ""}).to_bytes(1)
     except (HoodieError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return data

@@ -259,7 +259,7 @@ def test_a_manifest_that_does_not_say_what_its_batches_held_is_named(
     manifest = CommitMetadata.from_bytes(whole, str(path))
     extra = {k: v for k, v in manifest.extra.items() if k != key}
     extra |= {} if text is None else {key: text}
-    path.write_bytes(replace(manifest, extra=extra).to_bytes())
+    path.write_bytes(replace(manifest, extra=extra).to_bytes(1))
     read_commit.cache_clear()
     with pytest.raises(CorruptFileError, match=r"manifest_1\.json does not say what"):
         stream(writer(str(tmp_path), opts), 1, trips(("b", "x", 1, 1.0)))

@@ -173,7 +173,7 @@ def test_a_bucket_with_two_live_groups_is_refused_with_both_names(tmp_path: Path
     twin = f"{stat.partition_path}/{BaseFileName(file_id(0, 7), '0-1-1', later.time)}"
     storage.put_if_absent(twin, storage.read(stat.path))
     named = replace(stat, file_id=file_id(0, 7), path=twin)
-    storage.put_if_absent(instant_path(later), CommitMetadata((named,)).to_bytes())
+    storage.put_if_absent(instant_path(later), CommitMetadata((named,)).to_bytes(1))
     with pytest.raises(CorruptFileError) as caught:
         write_tasks(tmp_path, SECOND, 1)
     assert f"{stat.partition_path}/{file_id(0)}" in str(caught.value)

@@ -84,7 +84,9 @@ class ClusteringExecutor:
         partition = next((s.partition_path for s in self.plan.groups[number].slices), "")
         statuses = self._rewritten(self._write_context(number, partition), partition, given)
         try:
-            storage.put_if_absent(path, _result(statuses).to_bytes())
+            storage.put_if_absent(
+                path, _result(statuses).to_bytes(self.table.properties.layout_version)
+            )
         except AlreadyExistsError:
             first = read_result(storage, path)
             _delete(storage, {s.stat.path for s in statuses} - first.file_paths if first else ())

@@ -200,7 +200,7 @@ def _try_to_commit(
                 raise
             _cancel_clustering(batch, conflict, timeline, exclusion)
             return None
-        body = record.to_bytes()
+        body = record.to_bytes(instant.layout)
         _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
     else:
         check_based(batch.plan, timeline)

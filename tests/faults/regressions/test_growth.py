@@ -58,7 +58,7 @@ class Table:
     def grow(self, count: int) -> None:
         """Put commits without files on the timeline, as another engine could."""
         newest = load_timeline(self.storage, 1).commits[-1]
-        body = replace(read_commit(self.storage, newest), stats=()).to_bytes()
+        body = replace(read_commit(self.storage, newest), stats=()).to_bytes(1)
         time = newest.time
         for number in range(count):
             time = f"{int(time) + 1000}" if number % 50 == 49 else following(time)

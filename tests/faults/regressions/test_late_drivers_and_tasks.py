@@ -188,7 +188,7 @@ def test_a_batch_joined_an_instant_that_had_become_anothers() -> None:
         batch = drivers.driver().begin(rows(1).schema, "q")
         (inflight,) = [path for path in drivers.storage.files if path.endswith(".inflight")]
         owner = {OWNER_KEY: owner_text("another", "attempt")}
-        drivers.storage.replace(inflight, CommitMetadata((), "UPSERT", owner).to_bytes())
+        drivers.storage.replace(inflight, CommitMetadata((), "UPSERT", owner).to_bytes(1))
         with pytest.raises(WriteConflictError, match="is another writer's now"):
             drivers.task(batch, 1, rows(1))
 

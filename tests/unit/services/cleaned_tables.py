@@ -70,7 +70,7 @@ class Cleaned:
         """Add a day's commit with its files; `first` where its file groups are new."""
         stats = tuple(_stat(path, first) for path in paths)
         ids = {partition: tuple(found) for partition, found in (replaced or {}).items()}
-        body = CommitMetadata(stats, "UPSERT", {}, ids, compacted).to_bytes()
+        body = CommitMetadata(stats, "UPSERT", {}, ids, compacted).to_bytes(1)
         self.put(number, action, State.COMPLETED, body)
         for path in paths:
             if path not in self.storage.files:

@@ -44,7 +44,7 @@ def _put(
     state: State = State.COMPLETED,
     body: bytes | None = None,
 ) -> None:
-    content = CommitMetadata().to_bytes() if body is None else body
+    content = CommitMetadata().to_bytes(1) if body is None else body
     storage.put_if_absent(instant_path(Instant(_time(number), action, state)), content)
 
 
@@ -185,7 +185,7 @@ def test_commits_from_which_the_replay_guard_is_read_stay() -> None:
     for number, beside in ((4, (2,)), (2, (4, 99)), (7, (4,))):
         storage.delete(instant_path(Instant(_time(number), Action.COMMIT, State.COMPLETED)))
         pending = " ".join(map(_time, beside))
-        _put(storage, number, body=CommitMetadata(extra={PENDING_KEY: pending}).to_bytes())
+        _put(storage, number, body=CommitMetadata(extra={PENDING_KEY: pending}).to_bytes(1))
     _decide(storage, 8)
     assert _archived(storage) == [1]
 
@@ -193,7 +193,7 @@ def test_commits_from_which_the_replay_guard_is_read_stay() -> None:
 def _replacing(number: int, ids: tuple[str, ...] = ("g",)) -> MemoryStorage:
     storage = _commits(8)
     storage.delete(instant_path(Instant(_time(number), Action.COMMIT, State.COMPLETED)))
-    body = CommitMetadata(replaced={"p": ids}).to_bytes()
+    body = CommitMetadata(replaced={"p": ids}).to_bytes(1)
     _put(storage, number, Action.REPLACE_COMMIT, body=body)
     return storage
 

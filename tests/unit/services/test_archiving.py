@@ -249,7 +249,7 @@ def test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count() -
         failed.append(str(int(table.timeline.latest_time or "") + 1))
         instant = Instant(failed[-1], Action.COMMIT, State.REQUESTED)
         storage.put_if_absent(instant_path(instant), b"")
-        inflight = CommitMetadata(operation_type="UPSERT").to_bytes()
+        inflight = CommitMetadata(operation_type="UPSERT").to_bytes(1)
         storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), inflight)
         table.upsert(trips(("a", "x", 10 + number, 1.0)))  # which rolls it back
     rows, rollbacks = found(table), table.timeline.rollbacks

@@ -288,7 +288,7 @@ def test_what_another_engine_has_under_the_time_stays() -> None:
     newest = load_timeline(place.storage, 1).commits[-1]
     place.table.rollback()
     place.storage = place.storage.copy()
-    place.storage.put_if_absent(instant_path(newest), CommitMetadata().to_bytes())
+    place.storage.put_if_absent(instant_path(newest), CommitMetadata().to_bytes(1))
     table = open_table(place.storage)
     assert not drop_resurrected(table, load_timeline(place.storage, 1))
     assert load_timeline(place.storage, 1).commit_at(newest.time) is not None

@@ -24,7 +24,7 @@ def storage(tmp_path: Path) -> Storage:
 
 def commit(storage: Storage, time: str, **extra: str) -> None:
     instant = Instant(time, Action.COMMIT, State.COMPLETED)
-    storage.put_if_absent(instant_path(instant), CommitMetadata(extra=extra).to_bytes())
+    storage.put_if_absent(instant_path(instant), CommitMetadata(extra=extra).to_bytes(1))
 
 
 def load(storage: Storage) -> ReplayGuard:

@@ -53,7 +53,7 @@ class Timeline:
         stats = tuple(self._stat(path) for path in paths)
         body = CommitMetadata(stats, replaced={"p": tuple(replaced)} if replaced else {})
         instant = Instant(T[time], action, State.COMPLETED)
-        self.storage.put_if_absent(instant_path(instant), body.to_bytes())
+        self.storage.put_if_absent(instant_path(instant), body.to_bytes(1))
         return self
 
     def pending(self, time: int, action: Action = Action.COMMIT) -> Timeline:

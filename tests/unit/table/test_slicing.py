@@ -42,7 +42,7 @@ class Table:
         instant = Instant(T[day], action, State.COMPLETED, layout=2, completion_time=ended)
         for path in paths:
             self.storage.put_if_absent(path, b"x")
-        self.storage.put_if_absent(instant_path(instant), body.to_bytes())
+        self.storage.put_if_absent(instant_path(instant), body.to_bytes(1))
         return self
 
     def pending(self, day: int, action: Action, *paths: str) -> Table:
@@ -135,7 +135,7 @@ def test_a_log_file_that_is_lost_is_missed(table: Table) -> None:
 
 def test_replaced_groups_are_known_again_where_a_table_was_upgraded(table: Table) -> None:
     """What a process knows of the table as it was before says nothing of its later instants."""
-    body = CommitMetadata(replaced={"p": ("g",)}).to_bytes()
+    body = CommitMetadata(replaced={"p": ("g",)}).to_bytes(1)
     table.storage.put_if_absent(f".hoodie/{T[1]}.replacecommit", body)
     before = load_timeline(table.storage, 1)
     assert replaced_ids(table.storage, before) == {"p": frozenset({"g"})}

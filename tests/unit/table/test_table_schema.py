@@ -29,7 +29,7 @@ def table(**properties: str) -> Table:
 
 def test_a_schema_that_cannot_be_read_is_named_by_its_commit_and_column() -> None:
     broken = table()
-    body = CommitMetadata((), extra={SCHEMA_KEY: AVRO}).to_bytes()
+    body = CommitMetadata((), extra={SCHEMA_KEY: AVRO}).to_bytes(1)
     broken.storage.put_if_absent(instant_path(COMMIT), body)
     with pytest.raises(SchemaError, match=rf"^\.hoodie/{COMMIT.time}\.commit: .*'at'"):
         table_schema(broken, load_timeline(broken.storage, 1))

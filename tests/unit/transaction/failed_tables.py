@@ -103,7 +103,7 @@ def new_table(storage: Storage, **options: str) -> Table:
 def commit_body(*paths: str, owner: str | None = None) -> bytes:
     stats = tuple(WriteStat(GROUP, path, path.rpartition("/")[0]) for path in paths)
     extra = {} if owner is None else {OWNER_KEY: owner}
-    return CommitMetadata(stats, "UPSERT", extra).to_bytes()
+    return CommitMetadata(stats, "UPSERT", extra).to_bytes(1)
 
 
 def begin(table: Table, time: str, action: Action = Action.COMMIT, *, ours: bool = True) -> Instant:

@@ -46,7 +46,7 @@ def _commit(storage: Storage, sizes: Mapping[str, int], time: str) -> None:
         path = f"{group}_0-1-1_{time}.parquet"
         storage.put_if_absent(path, b"x" * size)
         stats.append(WriteStat(file_id, path, partition, file_size_bytes=size))
-    body = CommitMetadata(tuple(stats), "INSERT", {SCHEMA_KEY: AVRO}).to_bytes()
+    body = CommitMetadata(tuple(stats), "INSERT", {SCHEMA_KEY: AVRO}).to_bytes(1)
     for state, data in ((".commit.requested", b""), (".inflight", b""), (".commit", body)):
         storage.put_if_absent(f".hoodie/{time}{state}", data)
 

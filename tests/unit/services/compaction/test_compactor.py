@@ -226,7 +226,7 @@ def test_what_others_committed_to_the_slice_meanwhile_is_merged_too() -> None:
     worker.execute(instant, plan)
     message = writer.write()
     stats = tuple(status.stat for status in message.statuses)
-    body = CommitMetadata(stats, "UPSERT", {"schema": writer.batch.plan.avro_schema}).to_bytes()
+    body = CommitMetadata(stats, "UPSERT", {"schema": writer.batch.plan.avro_schema}).to_bytes(1)
     place.storage.put_if_absent(f".hoodie/{message.instant_time}.deltacommit", body)
     before = place.rows()
     assert ("0", "x", 3, 3.0) in before
@@ -382,8 +382,8 @@ def test_a_manifest_that_is_there_counts_if_it_says_the_same(left: str) -> None:
     first = place.storage.read(path)
     stats = CommitMetadata.from_bytes(first, path).stats
     bodies = {
-        "same": CommitMetadata(stats, "COMPACT", {"left": "here"}, compacted=True).to_bytes(),
-        "other": CommitMetadata((), "COMPACT", {"left": "here"}, compacted=True).to_bytes(),
+        "same": CommitMetadata(stats, "COMPACT", {"left": "here"}, compacted=True).to_bytes(1),
+        "other": CommitMetadata((), "COMPACT", {"left": "here"}, compacted=True).to_bytes(1),
         "damaged": b"no commit",
     }
     place.storage.replace(path, bodies[left])

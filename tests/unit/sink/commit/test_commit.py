@@ -220,7 +220,7 @@ def test_a_commit_in_between_on_the_same_group_is_a_conflict(
 def foreign_commit(path: Path, storage: Storage) -> None:
     """Another engine completes an instant that names the newest commit's files again."""
     timeline = load_timeline(storage, 1)
-    body = read_commit(storage, timeline.commits[-1]).to_bytes()
+    body = read_commit(storage, timeline.commits[-1]).to_bytes(1)
     later = replace(timeline.commits[-1], time=_FAR)
     storage.put_if_absent(instant_path(later), body)
 

@@ -234,7 +234,7 @@ def foreign_commit(path: Path) -> None:
     newest = load_timeline(storage, 1).commits[-1]
     schema = read_commit(storage, newest).extra["schema"]
     later = Instant(str(int(newest.time) + 1), Action.COMMIT, State.COMPLETED)
-    storage.put_if_absent(instant_path(later), CommitMetadata(extra={"schema": schema}).to_bytes())
+    storage.put_if_absent(instant_path(later), CommitMetadata(extra={"schema": schema}).to_bytes(1))
 
 
 def test_one_commit_of_ours_on_the_timeline_is_enough(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_damaged_entry_names_its_commit(tmp_path: Path, entry: str) -> None:
     stream.write(0, ROWS)
     storage = open_storage(str(tmp_path))
     (instant,) = load_timeline(storage, 1).commits
-    body = read_commit(storage, instant).with_extra({INPUTS_KEY: entry}).to_bytes()
+    body = read_commit(storage, instant).with_extra({INPUTS_KEY: entry}).to_bytes(1)
     storage.replace(commit_path(instant), body)
     read_commit.cache_clear()
     with pytest.raises(CorruptFileError, match=r"commit.*no JSON object of digests"):

@@ -103,7 +103,7 @@ def test_a_damaged_block_names_the_file(cut: int) -> None:
 
 def test_one_instant_is_found_with_what_it_did() -> None:
     storage = MemoryStorage()
-    body = CommitMetadata(operation_type="UPSERT", extra={"a": "b"}).to_bytes()
+    body = CommitMetadata(operation_type="UPSERT", extra={"a": "b"}).to_bytes(1)
     put_archive_file(storage, _OWN, [entry_of(_DONE[0], body, b"", "")], 10)
     put_archive_file(storage, _OWN, _entries(*_DONE[1:]), 10)
     found = find_archived(storage, _OWN, _DONE[0])

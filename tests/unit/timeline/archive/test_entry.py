@@ -69,7 +69,7 @@ def test_a_commit_says_the_same_from_the_archive() -> None:
     for action, replaced in ((Action.DELTA_COMMIT, {}), (Action.REPLACE_COMMIT, {"q": ("g",)})):
         commit = CommitMetadata((stat,), "UPSERT", extra, replaced)
         step = Instant(_TIME, action, State.COMPLETED)
-        data = entry_of(step, commit.to_bytes(), b"", _TIME).to_bytes()
+        data = entry_of(step, commit.to_bytes(1), b"", _TIME).to_bytes()
         assert parse_entry(_fields(data), "e").commit("p") == commit
 
 
@@ -97,7 +97,7 @@ def test_a_compaction_has_its_plan_where_it_was_requested() -> None:
 
 
 def test_a_damaged_commit_is_not_archived() -> None:
-    body = CommitMetadata(operation_type="UPSERT", extra={"schema": "{}"}).to_bytes()
+    body = CommitMetadata(operation_type="UPSERT", extra={"schema": "{}"}).to_bytes(1)
     step = Instant(_TIME, Action.COMMIT, State.COMPLETED)
     with pytest.raises(CorruptFileError, match=f"{_TIME}.commit was damaged"):
         entry_of(step, body.replace(b"UPSERT", b"INSERT"), b"", _TIME)

@@ -28,7 +28,7 @@ from tests.golden.golden_tables import unzip_table
 
 T = [f"2025010{day}000000000" for day in range(10)]
 C = [f"2025010{day}120000000" for day in range(10)]
-BODY = CommitMetadata(operation_type="UPSERT").to_bytes()
+BODY = CommitMetadata(operation_type="UPSERT").to_bytes(2)
 
 
 def put_file(storage: Storage, name: str, *days: int, body: bytes | None = BODY) -> str:

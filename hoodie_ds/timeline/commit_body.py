@@ -1,0 +1,67 @@
+"""The bytes of what a commit says: JSON in timeline layout 1, an Avro container in layout 2.
+
+Both have the field names of Hudi's ``HoodieCommitMetadata`` and ``HoodieWriteStat``. The schemas
+beside this module are those that Apache Hudi 1.2 embeds, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from hoodie_ds.formats.avro.container import write_record
+
+_STAT_ONLY_IN_AVRO: Final = {"totalLogReadTimeMs": 0, "numUpdates": 0}
+"""Counters of a write stat that Hudi's class has and our JSON leaves out."""
+
+_STAT_ONLY_IN_JSON: Final = frozenset({"recordsStats"})
+"""Fields of a write stat that Hudi's Avro schema lacks."""
+
+
+def json_body(body: Mapping[str, Any]) -> bytes:
+    """Return a body as pretty-printed JSON.
+
+    Parameters
+    ----------
+    body : mapping
+        Fields by the names of Hudi's JSON.
+    """
+    return json.dumps(body, indent=2).encode()
+
+
+def avro_body(body: Mapping[str, Any], *, replaces: bool) -> bytes:
+    """Return a body as an Avro container.
+
+    Parameters
+    ----------
+    body : mapping
+        Fields by the names of Hudi's JSON.
+    replaces : bool
+        Whether it is a ``HoodieReplaceCommitMetadata``, which names replaced file groups.
+    """
+    record = {
+        **body,
+        "partitionToWriteStats": {
+            partition: [_stat(stat) for stat in stats]
+            for partition, stats in body["partitionToWriteStats"].items()
+        },
+        "version": None,
+    }
+    if replaces:
+        record.setdefault("partitionToReplaceFileIds", {})  # Hudi reads no null there
+    return write_record(_schema("replace_" if replaces else ""), record)
+
+
+def _stat(stat: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in stat.items() if name not in _STAT_ONLY_IN_JSON}
+    return _STAT_ONLY_IN_AVRO | kept
+
+
+@cache
+def _schema(prefix: str) -> dict[str, Any]:
+    text = files(__package__).joinpath(f"{prefix}commit_metadata.avsc").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
