@@ -253,8 +253,8 @@ UNAVAILABLE_VALUE: Final = Option(
 )
 TABLE_VERSION: Final = Option(
     "hoodie.write.table.version",
-    Kind("6 (other table versions are not supported yet)", {"6": 6}.get),
-    "Table version of a new table; an existing table keeps its own.",
+    Kind("6, 8 or 9", {"6": 6, "8": 8, "9": 9}.get),
+    "Table version of a new table, 6 by default; an existing table keeps its own.",
     aliases=("hoodie.table.version", "write.table.version"),
 )
 METADATA_ENABLE: Final = Option(

@@ -14,6 +14,7 @@ NAME: Final = "hoodie.table.name"
 DATABASE: Final = "hoodie.database.name"
 TYPE: Final = "hoodie.table.type"
 VERSION: Final = "hoodie.table.version"
+INITIAL_VERSION: Final = "hoodie.table.initial.version"
 LAYOUT: Final = "hoodie.timeline.layout.version"
 TIMELINE_PATH: Final = "hoodie.timeline.path"
 HISTORY_PATH: Final = "hoodie.timeline.history.path"
@@ -45,6 +46,9 @@ PARTIAL_UPDATE_MODE: Final = "hoodie.table.partial.update.mode"
 UNAVAILABLE_VALUE: Final = (
     "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value"
 )
+
+LEGACY_PAYLOAD: Final = "hoodie.table.legacy.payload.class"
+"""What version 9 keeps of a payload class that a merge mode and properties stand for."""
 
 DELETE_FIELD: Final = "hoodie.record.merge.property.hoodie.payload.delete.field"
 DELETE_MARKER: Final = "hoodie.record.merge.property.hoodie.payload.delete.marker"

@@ -1,7 +1,8 @@
-"""The entries of ``hoodie.properties`` for a new table of version 6.
+"""The entries of ``hoodie.properties`` for a new table.
 
-Invariant: the entries mean the same to every reader of version 6. Keys introduced by later
-versions are left out, and the merge is expressed so that no reader can take it for the other one.
+Invariant: the entries mean the same to every reader of the table's version. Keys introduced by
+later versions are left out, and the merge is expressed so that no reader can take it for the other
+one. What the versions differ in is told in `_later_entries`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from hoodie_ds.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
+from hoodie_ds.config.enums import (
+    IndexType,
+    KeyGeneratorType,
+    MergeMode,
+    PartialUpdateMode,
+    TableType,
+)
 from hoodie_ds.config.given_options import KEYGEN_PREFIX
 from hoodie_ds.config.key_generation import (
     check_key_generation,
@@ -17,12 +24,20 @@ from hoodie_ds.config.key_generation import (
     partition_names,
 )
 from hoodie_ds.config.options import write as write_keys
+from hoodie_ds.config.options.write import PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
-from hoodie_ds.config.properties.partial_updates import partial_update_entries
+from hoodie_ds.config.properties.partial_updates import PAYLOAD_ORDERS, partial_update_entries
 from hoodie_ds.config.write_options import WriteOptions, hook_name
 from hoodie_ds.errors import OptionError
 
 _DEFAULT_BUCKETS: Final = 4
+_DEFAULT_VERSION: Final = 6
+_LAST_WITH_PAYLOADS: Final = 8
+_STRATEGIES: Final = {
+    MergeMode.EVENT_TIME_ORDERING: keys.EVENT_TIME_STRATEGY,
+    MergeMode.COMMIT_TIME_ORDERING: keys.COMMIT_TIME_STRATEGY,
+    MergeMode.CUSTOM: keys.PAYLOAD_STRATEGY,
+}
 
 
 def new_table_entries(options: WriteOptions) -> dict[str, str]:
@@ -50,10 +65,11 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
         problems.append(OptionError(write_keys.TABLE_NAME.key, None, "a new table needs a name"))
     elif "/" in name:
         problems.append(OptionError(write_keys.TABLE_NAME.key, name, "a table's name has no '/'"))
+    version = options.table_version or _DEFAULT_VERSION
     entries = {
         keys.NAME: name or "",
         keys.TYPE: (options.table_type or TableType.COPY_ON_WRITE).value,
-        keys.VERSION: "6",
+        keys.VERSION: str(version),
         keys.LAYOUT: "1",
         keys.ARCHIVE_FOLDER: "archived",
         keys.TIMEZONE: "UTC",
@@ -67,7 +83,58 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
         entries |= _tried(part, options, problems)
     if problems:
         raise OptionError.of(problems)
-    return entries
+    return entries if version == _DEFAULT_VERSION else _later_entries(entries, options, version)
+
+
+def _later_entries(entries: dict[str, str], options: WriteOptions, version: int) -> dict[str, str]:
+    """Say in the words of version 8 or 9 what the entries of version 6 say.
+
+    From version 8 on the key generator goes by its type, partition fields of a CUSTOM one have
+    their types beside them, and a merge has a mode. In version 9 a mode alone tells the merge,
+    unless it is a custom one (Hudi's ``HoodieTableConfig`` and ``EightToNineUpgradeHandler``).
+    """
+    generator = KeyGeneratorType.from_java_class(entries.pop(keys.KEY_GENERATOR_CLASS))
+    assert generator is not None, "it is one of those that are known"
+    ordering = entries.pop(keys.PRECOMBINE_FIELD, ",".join(options.ordering_fields or ()))
+    typed = entries.pop(keys.PARTITION_SPECS, entries.get(keys.PARTITION_FIELDS, ""))
+    later = {
+        keys.INITIAL_VERSION: str(version),
+        keys.LAYOUT: "2",
+        keys.ARCHIVE_FOLDER: "history",
+        keys.TIMELINE_PATH: "timeline",
+        keys.HISTORY_PATH: "history",
+        keys.FORMAT: "native",
+        keys.KEY_GENERATOR_TYPE: generator.value,
+        keys.PARTITION_FIELDS: typed,
+        keys.POPULATE_META_FIELDS: "true",
+        keys.BASE_FORMAT: "PARQUET",
+        keys.CDC_ENABLED: "false",
+        **({keys.ORDERING_FIELDS: ordering} if ordering else {}),
+    }
+    merge = _later_merge(entries, version)
+    return {**entries, **later, **merge}
+
+
+def _later_merge(entries: dict[str, str], version: int) -> dict[str, str]:
+    """Take the merge out of entries of version 6, and return it as a later version says it."""
+    payload = entries.pop(keys.PAYLOAD_CLASS)
+    mode = MergeMode(entries.pop(keys.MERGE_MODE, PAYLOAD_MODES.get(payload, MergeMode.CUSTOM)))
+    entries.pop(keys.MERGER_STRATEGY, None)
+    order = PAYLOAD_ORDERS.get(payload)
+    if version > _LAST_WITH_PAYLOADS and order is not None:
+        fill = PartialUpdateMode.IGNORE_DEFAULTS.value
+        return {
+            keys.MERGE_MODE: order.value,
+            keys.PARTIAL_UPDATE_MODE: fill,
+            keys.LEGACY_PAYLOAD: payload,
+        }
+    if version > _LAST_WITH_PAYLOADS and mode is not MergeMode.CUSTOM:
+        return {keys.MERGE_MODE: mode.value}
+    return {
+        keys.MERGE_MODE: mode.value,
+        keys.MERGE_STRATEGY_ID: _STRATEGIES[mode],
+        keys.PAYLOAD_CLASS: payload,
+    }
 
 
 def _tried(

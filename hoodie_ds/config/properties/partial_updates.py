@@ -48,14 +48,15 @@ class PartialUpdate:
     @property
     def name(self) -> str:
         """How messages call it."""
-        hudis = self.payload in _PAYLOAD_ORDERS
+        hudis = self.payload in PAYLOAD_ORDERS
         return self.payload if hudis else f"partial updates, {self.mode.value}"
 
 
-_PAYLOAD_ORDERS: Final = {
+PAYLOAD_ORDERS: Final = {
     write_keys.PARTIAL_UPDATE_PAYLOAD: MergeMode.EVENT_TIME_ORDERING,
     write_keys.NON_DEFAULTS_PAYLOAD: MergeMode.COMMIT_TIME_ORDERING,
 }
+"""Hudi's payload classes that fill rows, each with which row is filled."""
 
 
 def read_partial_update(
@@ -82,9 +83,9 @@ def read_partial_update(
         filled = reader.member(keys.PARTIAL_UPDATE_MODE, PartialUpdateMode)
         marker = reader.raw.get(keys.UNAVAILABLE_VALUE) or DEBEZIUM_UNAVAILABLE
         return PartialUpdate(filled, _order(mode, ordering), payload, marker)
-    if mode is not MergeMode.CUSTOM or payload not in _PAYLOAD_ORDERS:
+    if mode is not MergeMode.CUSTOM or payload not in PAYLOAD_ORDERS:
         return None
-    return PartialUpdate(PartialUpdateMode.IGNORE_DEFAULTS, _PAYLOAD_ORDERS[payload], payload)
+    return PartialUpdate(PartialUpdateMode.IGNORE_DEFAULTS, PAYLOAD_ORDERS[payload], payload)
 
 
 def partial_update_entries(options: WriteOptions) -> dict[str, str] | None:
@@ -108,7 +109,7 @@ def partial_update_entries(options: WriteOptions) -> dict[str, str] | None:
     ordering = (options.ordering_fields or ()) if order is MergeMode.EVENT_TIME_ORDERING else ()
     entries = {
         keys.MERGE_MODE: MergeMode.CUSTOM.value,
-        keys.PAYLOAD_CLASS: next(name for name, of in _PAYLOAD_ORDERS.items() if of is order),
+        keys.PAYLOAD_CLASS: next(name for name, of in PAYLOAD_ORDERS.items() if of is order),
         keys.MERGER_STRATEGY: keys.PAYLOAD_STRATEGY,
     }
     if ordering:
@@ -129,7 +130,7 @@ def _order_asked_for(options: WriteOptions, mode: PartialUpdateMode) -> MergeMod
     ordering = options.ordering_fields or ()
     order = _order(options.merge_mode, ordering)
     if options.merge_mode is MergeMode.CUSTOM and payload is not None:
-        order = _PAYLOAD_ORDERS[payload]
+        order = PAYLOAD_ORDERS[payload]
         if mode is not PartialUpdateMode.IGNORE_DEFAULTS:
             raise OptionError(
                 write_keys.PAYLOAD_CLASS.key, payload, f"contradicts {mode.value}; leave it out"

@@ -30,7 +30,6 @@ from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableErro
 
 _LAYOUTS: Final = {6: 1, 8: 2, 9: 2}
 """Version of the timeline layout that tables of a version have."""
-_WRITTEN: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +118,7 @@ class TableProperties:
 
     @classmethod
     def create(cls, options: WriteOptions) -> TableProperties:
-        """Return the properties of a new table of version 6.
+        """Return the properties of a new table.
 
         Parameters
         ----------
@@ -197,8 +196,6 @@ class TableProperties:
     def check_writable(self) -> None:
         """Raise `UnsupportedTableError` if this release cannot write to the table rightly."""
         self.check_readable()
-        version = f"table version {self.version} (this release writes version {_WRITTEN})"
-        self._refuse({version: self.version != _WRITTEN}, "written to")
         cdc = self.raw.get(keys.CDC_ENABLED, "").strip().lower() == "true"
         reasons = {
             "change data capture": cdc,

@@ -168,7 +168,7 @@ def test_payload_classes_stand_for_merge_modes(payload: str, mode: MergeMode) ->
         {"hoodie.py.merge.hook": "mine.merge"},
         {"hoodie.py.merge.hook": "mine:merge()"},
         {"hoodie.py.merge.hook": ":merge"},
-        {"hoodie.write.table.version": "9"},
+        {"hoodie.write.table.version": "10"},
         {"hoodie.bucket.index.num.buckets": "0"},
         {"hoodie.bucket.index.num.buckets": "100000000"},
         {"precombine.field": "a", "hoodie.table.ordering.fields": "b"},

@@ -5,7 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from hoodie_ds.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
+from hoodie_ds.config.enums import (
+    IndexType,
+    KeyGeneratorType,
+    MergeMode,
+    PartialUpdateMode,
+    TableType,
+)
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.java_properties import format_properties, parse_properties
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -118,13 +124,77 @@ def test_a_table_partitioned_by_time() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["v8_mor_bucket", "v9_mor_history"])
-def test_tables_of_later_versions_are_read_and_not_written_to(name: str) -> None:
-    table = _golden(name)
-    table.check_readable()
-    words = f"cannot be written to .* has table version {table.version}"
-    with pytest.raises(UnsupportedTableError, match=words):
-        table.check_writable()
+# What the goldens leave to a writer's options, and what of ours no reader of Hudi looks at.
+_OF_CATALOGS = "hoodie.table.partition_extractor_class"
+_DEFAULTS = (
+    "hoodie.table.multiple.base.file.formats.enable",
+    "hoodie.partition.metafile.use.base.format",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("v8_mor_bucket", {}),
+        ("v9_mor_history", {}),
+        ("v9_mor_commit_time", {"merge_mode": MergeMode.COMMIT_TIME_ORDERING}),
+        (
+            "v9_mor_partial_updates",
+            {
+                "partial_update_mode": PartialUpdateMode.IGNORE_DEFAULTS,
+                "merge_mode": MergeMode.COMMIT_TIME_ORDERING,
+            },
+        ),
+    ],
+)
+def test_a_new_table_of_a_later_version_is_as_hudi_makes_it(
+    name: str, changes: dict[str, object]
+) -> None:
+    golden = _golden(name)
+    golden.check_writable()
+    made = _new(
+        table_name=golden.name,
+        table_version=golden.version,
+        table_type=golden.table_type,
+        record_key_fields=golden.record_key_fields,
+        partition_fields=golden.partition_fields,
+        ordering_fields=golden.ordering_fields,
+        hive_style=golden.hive_style,
+        index_type=IndexType.BLOOM,
+        **changes,
+    )
+    zone, index = "hoodie.table.timeline.timezone", "hoodie.index.type"
+    ours = {key: text for key, text in made.raw.items() if key not in (zone, index)}
+    assert made.timeline_in_utc
+    left_out = {zone, "hoodie.table.checksum", "hoodie.database.name", _OF_CATALOGS, *_DEFAULTS}
+    if not golden.partial_update:  # a payload that was given beside the merge mode of the table
+        left_out.add("hoodie.table.legacy.payload.class")
+    assert ours == {key: text for key, text in golden.raw.items() if key not in left_out}
+    assert (made.merge_mode, made.order) == (golden.merge_mode, golden.order)
+    assert (made.partial_update is None) == (golden.partial_update is None)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_new_table_of_a_later_version_says_its_custom_merge(version: int) -> None:
+    def hook() -> None: ...
+
+    table = _new(table_version=version, merge_hook=hook, merge_mode=MergeMode.CUSTOM)
+    assert table.merge_mode is MergeMode.CUSTOM
+    assert table.raw["hoodie.record.merge.strategy.id"] == "00000000-0000-0000-0000-000000000000"
+    assert table.raw["hoodie.py.merge.hook"].endswith("hook")
+
+
+def test_partition_fields_of_a_later_version_have_their_types() -> None:
+    fields = ("city:SIMPLE", "at:TIMESTAMP")
+    times = {
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy",
+    }
+    changes = {"partition_fields": fields, "key_generator_options": times}
+    table = _new(table_version=9, key_generator=KeyGeneratorType.CUSTOM, **changes)
+    assert table.raw["hoodie.table.partition.fields"] == "city:SIMPLE,at:TIMESTAMP"
+    assert (table.partition_fields, table.partition_field_specs) == (("city", "at"), fields)
+    assert table.key_generator is KeyGeneratorType.CUSTOM
 
 
 def test_the_metadata_partitions_of_a_table() -> None:
