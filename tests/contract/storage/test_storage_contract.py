@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -188,7 +189,20 @@ def test_a_storage_travels_to_other_processes(storage: Storage) -> None:
     assert copy.read("f") == b"x"
 
 
-def test_one_of_many_threads_wins(storage: Storage) -> None:
+def _read_within(storage: Storage, path: str, seconds: float) -> bytes:
+    """Read a file that may show a moment after its name is taken."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return storage.read(path)
+        except NotFoundError:
+            if time.monotonic() >= until:
+                raise
+
+
+def test_one_of_many_threads_wins(storage: Storage, request: pytest.FixtureRequest) -> None:
+    # versitygw stores the tag of an object, by which it refuses a second one, before the object.
+    seconds = 5.0 if "versitygw" in request.node.name else 0.0
     for turn in range(20):
         outcomes: list[bytes] = []
         start = threading.Barrier(4)
@@ -199,7 +213,7 @@ def test_one_of_many_threads_wins(storage: Storage) -> None:
                 storage.put_if_absent(f"f{turn}", data)
                 outcomes.append(data)  # noqa: B023 - the threads end within the turn
             except AlreadyExistsError:
-                assert len(storage.read(f"f{turn}")) == 1000
+                assert len(_read_within(storage, f"f{turn}", seconds)) == 1000
 
         threads = [threading.Thread(target=put, args=(bytes([i]) * 1000,)) for i in range(4)]
         for thread in threads:
