@@ -102,7 +102,8 @@ def complete(
     pending, storage = batch.pending, batch.table.storage
     instant = pending.inflight(time)
     timeline = load_timeline(storage, instant.layout)
-    check_not_overtaken(pending, instant)  # after the timeline, which an upgrade moves away
+    # While tasks wrote. After the timeline is loaded, which an upgrade moves away.
+    check_not_overtaken(pending, instant)
     if _check_done(messages, timeline):
         return None
     check_not_undone(pending, timeline, instant)
@@ -184,7 +185,8 @@ def _try_to_commit(
     batch, pending = messages[0].batch, exclusion.pending
     known, timeline = timeline, exclusion.apply_pending(timeline)
     if pending.is_shared or any(message.staged for message in messages):
-        check_not_overtaken(pending, instant)  # it took a while to come here
+        # While the lock was waited for, or staged rows were merged; else it has just been looked.
+        check_not_overtaken(pending, instant)
     if timeline is not known:
         if _check_done(messages, timeline):
             return timeline.commit_at(instant.time) or instant
@@ -310,6 +312,7 @@ def give_up(message: TaskCommitMessage) -> None:
     assert message.instant_time is not None
     pending, storage = message.batch.pending, message.batch.table.storage
     try:
+        # While the tasks of a batch wrote that is not committed: nobody else would look.
         check_not_overtaken(pending, pending.inflight(message.instant_time))
     except UnsupportedTableError:
         return  # of the batch nothing is left
