@@ -325,7 +325,9 @@ class Coordinator:
             return WriteResult(already_committed=True)
         ensure_table(batch.pending, batch.plan.avro_schema)
         partitions = {path for message in messages for path in message.partitions}
-        if batch.options.allow_empty_commit or replaced_groups(batch.plan, partitions):
+        # A commit says the table's columns, which a delete of partitions does not know by itself.
+        may_be_empty = batch.options.allow_empty_commit and batch.plan.schema.names
+        if may_be_empty or replaced_groups(batch.plan, partitions):
             time = open_instant(batch.pending)
             return self._complete([replace(message, instant_time=time) for message in messages])
         if batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:

@@ -158,10 +158,11 @@ def _take_partitions(
     """Take of the rows of a partition delete no more than their partitions."""
     seen: set[str] = set()
     digest = InputDigest()
+    is_empty = not batch.plan.schema.names  # nothing was committed to the table
     for part in batches:
         rows = pa.Table.from_batches([part])
         digest += digest_of(batch.plan, batch_id, rows)
-        if batch.options.partitions_to_delete is None:
+        if batch.options.partitions_to_delete is None and not is_empty:
             seen |= distinct_partitions(batch.plan, rows)
     return TaskCommitMessage(batch, batch_id, digest=digest, partitions=tuple(sorted(seen)))
 

@@ -65,6 +65,11 @@ def stored_schema(
     properties, operation, options
         The table and the write.
 
+    Returns
+    -------
+    pyarrow.Schema
+        No columns where partitions are to be deleted of a table that nothing was committed to.
+
     Raises
     ------
     SchemaError
@@ -74,10 +79,10 @@ def stored_schema(
     known = () if stored is None else stored.names
     user = pa.schema([field for field in columns if not _is_foreign(field.name, known)])
     user = normalise_schema(user, stored)
-    if operation is Operation.DELETE_PARTITION and stored is not None:
+    if operation is Operation.DELETE_PARTITION:
         if options.partitions_to_delete is None:
             check_fields(user, properties.partition_fields)
-        return stored
+        return pa.schema([]) if stored is None else stored
     needed = properties.record_key_fields + properties.partition_fields
     if operation is not Operation.DELETE:
         needed += properties.ordering_fields
@@ -104,7 +109,7 @@ def _is_foreign(name: str, stored: Collection[str]) -> bool:
 
 def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:
     """Refuse ordering fields that Hudi's readers cannot compare."""
-    for path in properties.ordering_fields:
+    for path in properties.ordering_fields if schema.names else ():
         column = resolve(schema.empty_table(), path)
         if pa.types.is_binary(column.type) or pa.types.is_nested(column.type):
             raise SchemaError(

@@ -13,7 +13,9 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError, WriteConflictError
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, SimulatedCrash
 from hoodie_ds.timeline.instant import Action
+from tests.faults.writers import Place
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import PARTITION, TRIPS, TYPE, TYPES, coordinator, found, trips
@@ -88,6 +90,31 @@ def test_partitions_go_by_the_rows_that_name_them(table: HoodieTable, tmp_path: 
     batch = writer.begin(rows.schema)
     writer.commit([write_task(batch, TaskId(), None, rows.to_batches())])
     assert ids(table) == ["a"]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("ended", ["writing", "committing"])
+@pytest.mark.parametrize("by_rows", [False, True], ids=["by name", "by rows"])
+def test_a_delete_of_partitions_after_a_first_batch_that_died(
+    kind: str, ended: str, by_rows: bool
+) -> None:
+    # A batch that died while it was written goes, and one with a manifest is completed first.
+    place = Place({**TRIPS, TYPE: kind, "hoodie.allow.empty.commit": "true"})
+    last = "*/manifest_*.json" if ended == "committing" else "[xy]/*"
+    killed = FaultyStorage(place.storage, [Fault(Effect.CRASH_AFTER, path=last)])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable("/t", place.opts, storage=killed, clock=place.clock).upsert(ROWS)
+    place.clock.advance(1000)
+    if by_rows:
+        rows = pa.table({"city": ["y", "z"]})
+        begun = place.begin(rows, **{"hoodie.datasource.write.operation": "delete_partition"})
+        begun.writer.commit([begun.write()])
+    else:
+        place.table.delete_partitions(["y", "z"])
+    left = place.table.read()
+    assert left["_hoodie_record_key"].to_pylist() == (["a"] if ended == "committing" else [])
+    place.table.upsert(trips(("b", "y", 0, 1.0)))
+    assert [row[0] for row in place.rows()][-1] == "b"
 
 
 def test_an_insert_adds_rows_or_leaves_them_out_or_is_refused(tmp_path: Path) -> None:
