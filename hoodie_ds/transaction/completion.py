@@ -81,6 +81,8 @@ def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
     if completed is not None:
         with suppress(AlreadyExistsError):
             table.storage.put_if_absent(instant_path(completed), body)
+    if table.layout != V1.version:
+        table.storage.delete(completion_path(instant.time))
 
 
 def _agreed(table: Table, instant: Instant, clock: Clock) -> Instant | None:
