@@ -69,6 +69,9 @@ def main() -> None:
     else:
         writer = rows.writeStream.format("hoodie_py").options(**job["options"])
     run(writer.option("checkpointLocation", str(folder / "checkpoint")), folder / "stop")
+    if job.get("services"):
+        done = hoodie_ds.run_services(spark, {**job["options"], **job["services"]})
+        assert not done.failed, done
     reach = {key: value for key, value in job["options"].items() if ".storage.option." in key}
     print(spark.read.format("hoodie_py").options(**reach).load(job["options"]["path"]).count())
 

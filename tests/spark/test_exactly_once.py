@@ -8,11 +8,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.timeline.instant import Action
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.spark.streams import KEYED, Job
 
 pytestmark = pytest.mark.spark
+
+
+SERVICES = {"cow": [Action.CLEAN], "mor": [Action.COMMIT]}
+"""What a job does for a table after some batches: a first compaction leaves nothing to clean."""
 
 
 def delete_newest_commit_log_entry(checkpoint: Path) -> None:
@@ -82,8 +87,17 @@ def test_local_cluster(job: Job) -> None:
 @pytest.mark.parametrize("foreach_batch", ["", "yes"])
 def test_spark_connect(job: Job, foreach_batch: str) -> None:
     job.extra = {"remote": "local[2]", "shuffle": "yes", "foreach_batch": foreach_batch}
+    # The stream leaves its services to a job.
+    job.options = {"hoodie.table.services.enabled": "false"}
+    job.extra["services"] = {
+        "hoodie.table.services.enabled": "true",
+        "hoodie.compact.inline.max.delta.commits": str(job.files),
+        "hoodie.clean.commits.retained": "1",
+    }
     out = job.run()
     assert job.actual() == job.expected()
+    actions = [instant.action for instant in job.table.timeline.completed]
+    assert actions[job.files :] == SERVICES[job.kind]
     expected = job.expected()
     assert isinstance(expected, dict)
     assert int(out.split()[-1]) == len(expected)
