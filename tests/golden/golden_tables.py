@@ -22,6 +22,8 @@ from typing import Any
 import pyarrow as pa
 
 FOLDER = Path(__file__).resolve().parent / "tables"
+NEW_TABLES = FOLDER.with_name("new_tables.json.gz")
+"""Properties of new tables, and the options that make them."""
 
 QUERY = "hoodie.datasource.query.type"
 READ_OPTIMIZED_QUERY = {QUERY: "read_optimized"}

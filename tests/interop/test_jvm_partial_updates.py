@@ -1,4 +1,4 @@
-"""Tables with a mode of partial updates, of version 6, beside Apache Hudi on the JVM."""
+"""Tables with a mode of partial updates beside Apache Hudi on the JVM."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.jvm
 MODE = "hoodie.table.partial.update.mode"
 UNKNOWN = "__debezium_unavailable_value"
 JVM_ONLY = {"hoodie.index.type": "BUCKET", "hoodie.compact.inline": "false"}
+VERSION = "hoodie.write.table.version"
 Row = tuple[str, int, float | None, str | None]
 
 
@@ -35,13 +36,14 @@ CHANGES = rows(("a", 2, None, UNKNOWN), ("b", 1, 2.0, "late"), ("c", 3, 4.0, Non
 LATER = rows(("a", 3, 9.0, None), ("c", 4, None, "four"))
 
 
+@pytest.mark.parametrize("version", ["6", "8", "9"])
 @pytest.mark.parametrize("by_event_time", [True, False])
 @pytest.mark.parametrize("kind", TYPES)
 def test_both_fill_nulls_alike(
-    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, by_event_time: bool
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, by_event_time: bool, version: str
 ) -> None:
     options = {key: value for key, value in TRIPS.items() if by_event_time or key != ORDERING}
-    options |= {TYPE: kind}
+    options |= {TYPE: kind, VERSION: version}
     table = HoodieTable(str(tmp_path), {**options, MODE: "IGNORE_DEFAULTS"})
     table.upsert(STORED)
     table.upsert(CHANGES)
@@ -53,27 +55,52 @@ def test_both_fill_nulls_alike(
     assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
 
 
+@pytest.mark.parametrize("version", ["6", "8"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_of_a_null_and_a_value_the_later_row_is_newer(
-    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:
-    """Elsewhere a null is lower than any value; here the JVM has an answer, and it is another."""
-    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, MODE: "IGNORE_DEFAULTS"})
+    """Elsewhere a null is lower than any value; here the JVM has an answer, and it is another.
+
+    In version 9 it has none: it fails.
+    """
+    options = {**TRIPS, TYPE: kind, VERSION: version}
+    table = HoodieTable(str(tmp_path), {**options, MODE: "IGNORE_DEFAULTS"})
     nulls = rows(("a", 5, None, "one"), ("b", 0, 1.0, None), ("c", 0, 7.0, "x"))
     nulls = nulls.set_column(1, "ts", pa.array([5, None, None]))
     table.upsert(nulls)
     later = rows(("a", 0, 2.0, "late"), ("b", -3, None, "new"), ("c", 0, None, "tie"))
     later = later.set_column(1, "ts", pa.array([None, -3, None]))
-    jvm_hudi.write(tmp_path, later, {**TRIPS, **JVM_ONLY, TYPE: kind})
+    jvm_hudi.write(tmp_path, later, {**options, **JVM_ONLY})
     expected = [("a", 5, 2.0, "late"), ("b", -3, 1.0, "new"), ("c", None, 7.0, "tie")]
     assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
 
 
+@pytest.mark.parametrize("by_event_time", [True, False])
+@pytest.mark.parametrize("kind", TYPES)
+def test_both_fill_what_is_unavailable_in_version_9(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, by_event_time: bool
+) -> None:
+    options = {key: value for key, value in TRIPS.items() if by_event_time or key != ORDERING}
+    options |= {TYPE: kind, VERSION: "9"}
+    table = HoodieTable(str(tmp_path), {**options, MODE: "FILL_UNAVAILABLE"})
+    table.upsert(STORED)
+    table.upsert(CHANGES)
+    b: Row = ("b", 2, None, "two") if by_event_time else ("b", 1, 2.0, "late")
+    expected = [("a", 2, None, "one"), b, ("c", 3, 4.0, None)]
+    assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
+    jvm_hudi.write(tmp_path, rows(("c", 4, None, UNKNOWN)), {**options, **JVM_ONLY})
+    expected = [*expected[:2], ("c", 4, None, None)]
+    assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("version", ["6", "8"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_jvm_does_not_merge_what_it_cannot_fill(
-    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:
-    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, MODE: "FILL_UNAVAILABLE"})
+    options = {**TRIPS, TYPE: kind, VERSION: version}
+    table = HoodieTable(str(tmp_path), {**options, MODE: "FILL_UNAVAILABLE"})
     table.upsert(STORED)
     table.upsert(CHANGES)
     expected = [("a", 2, None, "one"), ("b", 2, None, "two"), ("c", 3, 4.0, None)]
@@ -84,5 +111,5 @@ def test_the_jvm_does_not_merge_what_it_cannot_fill(
         with pytest.raises(JvmHudiError, match="FillUnavailable"):
             jvm_hudi.read(tmp_path)
     with pytest.raises(JvmHudiError, match="FillUnavailable"):
-        jvm_hudi.write(tmp_path, LATER, {**TRIPS, **JVM_ONLY, TYPE: kind})
+        jvm_hudi.write(tmp_path, LATER, {**options, **JVM_ONLY})
     assert content(table.read()) == expected

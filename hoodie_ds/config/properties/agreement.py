@@ -92,9 +92,13 @@ def _merge_pairs(
     options: WriteOptions, table: TableProperties
 ) -> Iterator[tuple[str, object, object]]:
     update, mode = table.partial_update, options.merge_mode
-    # Version 6 calls partial updates CUSTOM, whatever order they go by.
-    by_order = options.partial_update_mode is not None and mode is not MergeMode.CUSTOM
-    yield write_keys.MERGE_MODE.key, mode, table.order if by_order else table.merge_mode
+    # Up to version 8 partial updates are CUSTOM, whatever order they go by, as payloads are here.
+    stored_mode = table.merge_mode
+    if update is not None and mode is MergeMode.CUSTOM:
+        stored_mode = MergeMode.CUSTOM
+    elif options.partial_update_mode is not None:
+        stored_mode = table.order
+    yield write_keys.MERGE_MODE.key, mode, stored_mode
     if mode is MergeMode.CUSTOM:
         yield write_keys.PAYLOAD_CLASS.key, options.payload_class, update.payload if update else ""
     stored = update.mode if update else ""

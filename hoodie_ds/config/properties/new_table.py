@@ -33,6 +33,8 @@ from hoodie_ds.errors import OptionError
 _DEFAULT_BUCKETS: Final = 4
 _DEFAULT_VERSION: Final = 6
 _LAST_WITH_PAYLOADS: Final = 8
+_LAST_WITH_BARE_KEYS: Final = 8
+_EXTRACTORS: Final = "org.apache.hudi.hive."
 _STRATEGIES: Final = {
     MergeMode.EVENT_TIME_ORDERING: keys.EVENT_TIME_STRATEGY,
     MergeMode.COMMIT_TIME_ORDERING: keys.COMMIT_TIME_STRATEGY,
@@ -95,6 +97,7 @@ def _later_entries(entries: dict[str, str], options: WriteOptions, version: int)
     """
     generator = KeyGeneratorType.from_java_class(entries.pop(keys.KEY_GENERATOR_CLASS))
     assert generator is not None, "it is one of those that are known"
+    merge = _later_merge(entries, options, version)
     ordering = entries.pop(keys.PRECOMBINE_FIELD, ",".join(options.ordering_fields or ()))
     typed = entries.pop(keys.PARTITION_SPECS, entries.get(keys.PARTITION_FIELDS, ""))
     later = {
@@ -108,33 +111,55 @@ def _later_entries(entries: dict[str, str], options: WriteOptions, version: int)
         keys.PARTITION_FIELDS: typed,
         keys.POPULATE_META_FIELDS: "true",
         keys.BASE_FORMAT: "PARQUET",
+        keys.SEVERAL_BASE_FORMATS: "false",
+        keys.METAFILE_IN_BASE_FORMAT: "false",
+        keys.PARTITION_EXTRACTOR: _EXTRACTORS + _extractor(options),
         keys.CDC_ENABLED: "false",
         **({keys.ORDERING_FIELDS: ordering} if ordering else {}),
     }
-    merge = _later_merge(entries, version)
     return {**entries, **later, **merge}
 
 
-def _later_merge(entries: dict[str, str], version: int) -> dict[str, str]:
+def _later_merge(entries: dict[str, str], options: WriteOptions, version: int) -> dict[str, str]:
     """Take the merge out of entries of version 6, and return it as a later version says it."""
     payload = entries.pop(keys.PAYLOAD_CLASS)
     mode = MergeMode(entries.pop(keys.MERGE_MODE, PAYLOAD_MODES.get(payload, MergeMode.CUSTOM)))
     entries.pop(keys.MERGER_STRATEGY, None)
-    order = PAYLOAD_ORDERS.get(payload)
-    if version > _LAST_WITH_PAYLOADS and order is not None:
-        fill = PartialUpdateMode.IGNORE_DEFAULTS.value
+    given = options.payload_class
+    if version <= _LAST_WITH_PAYLOADS:
         return {
-            keys.MERGE_MODE: order.value,
-            keys.PARTIAL_UPDATE_MODE: fill,
-            keys.LEGACY_PAYLOAD: payload,
+            keys.MERGE_MODE: mode.value,
+            keys.MERGE_STRATEGY_ID: _STRATEGIES[mode],
+            keys.PAYLOAD_CLASS: given or payload,
         }
-    if version > _LAST_WITH_PAYLOADS and mode is not MergeMode.CUSTOM:
-        return {keys.MERGE_MODE: mode.value}
-    return {
-        keys.MERGE_MODE: mode.value,
-        keys.MERGE_STRATEGY_ID: _STRATEGIES[mode],
-        keys.PAYLOAD_CLASS: payload,
-    }
+    if payload == keys.FILL_UNAVAILABLE_PAYLOAD:
+        by_event_time = keys.PRECOMBINE_FIELD in entries
+        mode = MergeMode.EVENT_TIME_ORDERING if by_event_time else MergeMode.COMMIT_TIME_ORDERING
+    elif payload in PAYLOAD_ORDERS:
+        mode, given = PAYLOAD_ORDERS[payload], payload
+        entries[keys.PARTIAL_UPDATE_MODE] = PartialUpdateMode.IGNORE_DEFAULTS.value
+    elif mode is MergeMode.CUSTOM:
+        return {
+            keys.MERGE_MODE: mode.value,
+            keys.MERGE_STRATEGY_ID: _STRATEGIES[mode],
+            keys.PAYLOAD_CLASS: payload,
+        }
+    return {keys.MERGE_MODE: mode.value, **({keys.LEGACY_PAYLOAD: given} if given else {})}
+
+
+def _extractor(options: WriteOptions) -> str:
+    """Return which class of Hudi's finds the values of partitions in paths, for catalogs."""
+    match options.partition_fields:
+        case (_,):
+            return (
+                "HiveStylePartitionValueExtractor"
+                if options.hive_style
+                else "SinglePartPartitionValueExtractor"
+            )
+        case ():
+            return "NonPartitionedExtractor"
+        case _:
+            return "MultiPartKeysValueExtractor"
 
 
 def _tried(
@@ -166,6 +191,13 @@ def _key_entries(options: WriteOptions) -> dict[str, str]:
     if generator is KeyGeneratorType.COMPLEX and len(record_keys) == 1:
         # Releases of Hudi disagree about such keys: say which encoding the table has.
         value_only = options.complex_keygen_new_encoding is True
+        if value_only and (options.table_version or _DEFAULT_VERSION) > _LAST_WITH_BARE_KEYS:
+            raise OptionError(
+                write_keys.COMPLEX_KEYGEN_NEW_ENCODING.key,
+                "true",
+                f"in tables of version {options.table_version} such a key is field:value; leave "
+                "the option out",
+            )
         entries[keys.COMPLEX_ENCODING] = "VALUE_ONLY" if value_only else "FIELD_PREFIXED"
     return entries
 

@@ -1,10 +1,11 @@
 """Partial updates of a table: how its properties say them, and what a new table's are to say.
 
-Hudi keeps the mode as ``hoodie.table.partial.update.mode`` from table version 9 on; in version 6 it
-looks at the payload class alone. So in a new table ``IGNORE_DEFAULTS`` is the payload class that
-does the same, by event time or by commit time. ``FILL_UNAVAILABLE`` has none that would fit (Hudi's
-merges the columns of one product, Debezium for Postgres): such a table has the properties of
-version 9, beside a payload class that no JVM has, so that none merges its rows wrongly.
+Hudi keeps the mode as ``hoodie.table.partial.update.mode`` from table version 9 on; before, it
+looks at the payload class alone. So in a new table of version 6 or 8 ``IGNORE_DEFAULTS`` is the
+payload class that does the same, by event time or by commit time. ``FILL_UNAVAILABLE`` has none
+that would fit (Hudi's merges the columns of one product, Debezium for Postgres): such a table has
+the properties of version 9, beside a payload class that no JVM has, so that none merges its rows
+wrongly.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class PartialUpdate:
         Which row is filled: the one with the greater ordering value (``EVENT_TIME_ORDERING``), or
         the later one (``COMMIT_TIME_ORDERING``).
     payload : str
-        The Java class of the table; empty if there is none.
+        The Java class of the table, or that its properties stand for; empty if there is none.
     marker : str
         The value that stands for one that is not known; of ``FILL_UNAVAILABLE``.
     """
@@ -78,7 +79,9 @@ def read_partial_update(
     UnsupportedTableError
         The mode is unknown here.
     """
-    payload = reader.raw.get(keys.PAYLOAD_CLASS, "").strip()
+    payload = (
+        reader.raw.get(keys.PAYLOAD_CLASS) or reader.raw.get(keys.LEGACY_PAYLOAD, "")
+    ).strip()
     if keys.PARTIAL_UPDATE_MODE in reader.raw:
         filled = reader.member(keys.PARTIAL_UPDATE_MODE, PartialUpdateMode)
         marker = reader.raw.get(keys.UNAVAILABLE_VALUE) or DEBEZIUM_UNAVAILABLE

@@ -17,10 +17,11 @@ import tempfile
 from pathlib import Path
 
 from tests.golden.golden_tables import FOLDER
-from tests.golden.make import answers, keys_and_types, merge_histories, services
+from tests.golden.make import answers, keys_and_types, merge_histories, new_tables, services
 from tests.golden.make.recipe import GOLDENS
 from tests.interop.jvm_hudi import JvmHudi, start
 
+NEW_TABLES = "new_tables"
 HISTORIES = {f"history_{name}": name for name in merge_histories.NAMES}
 RECIPES = (keys_and_types, services)
 """Modules whose import fills `GOLDENS`."""
@@ -34,6 +35,9 @@ def make(oracle: JvmHudi, name: str) -> list[str]:
     if name in HISTORIES:
         merge_histories.write_history(oracle, HISTORIES[name], WORK)
         return [f"{name}: made"]
+    if name == NEW_TABLES:
+        new_tables.write_new_tables(oracle, WORK)
+        return [f"{name}: made"]
     return [f"{stored}: made" for stored in GOLDENS[name].make(oracle, WORK, FOLDER)]
 
 
@@ -41,6 +45,8 @@ def check(oracle: JvmHudi, name: str) -> list[str]:
     """Return a line for each answer that differs from the stored one."""
     if name in HISTORIES:
         return merge_histories.differences(oracle, HISTORIES[name], WORK)
+    if name == NEW_TABLES:
+        return new_tables.differences(oracle, WORK)
     made = WORK / "answers"
     made.mkdir(exist_ok=True)
     stored = [f"{found}.json.gz" for found in GOLDENS[name].make(oracle, WORK, made)]
@@ -57,6 +63,7 @@ def main() -> int:
     arguments = parser.parse_args()
     about = {name: recipe.about for name, recipe in GOLDENS.items()}
     about |= dict.fromkeys(HISTORIES, "Batches of a hundred keys, and which rows win.")
+    about[NEW_TABLES] = "The properties that new tables of many kinds get."
     if unknown := sorted(set(arguments.names) - set(about)):
         parser.error(f"no golden is called {', '.join(unknown)}: see --list")
     if arguments.list:

@@ -78,6 +78,8 @@ _ALWAYS = {
     "hoodie.delete.shuffle.parallelism": "1",
     "hoodie.bulkinsert.shuffle.parallelism": "1",
 }
+
+
 OF_PROCEDURES = (
     VERSION,
     "hoodie.write.auto.upgrade",
@@ -90,6 +92,13 @@ OF_SESSIONS = (*OF_PROCEDURES, "hoodie.compact.inline")
 """Those, and what else a statement of SQL is to do or not."""
 
 _ROWS = {"id": pa.string(), "city": pa.string(), "name": pa.string(), "qty": pa.int32()}
+
+
+def always() -> dict[str, str]:
+    """Options of every write that say nothing of its table."""
+    of_tables = [f"{WRITE}{name}" for name in ("recordkey.field", "precombine.field")]
+    of_tables.append(f"{WRITE}hive_style_partitioning")
+    return {key: text for key, text in _ALWAYS.items() if key not in of_tables}
 
 
 def rows(numbers: Iterable[int], revision: int, ts: int | None = None) -> pa.Table:

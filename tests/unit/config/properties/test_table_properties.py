@@ -14,6 +14,7 @@ from hoodie_ds.config.enums import (
 )
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.java_properties import format_properties, parse_properties
+from hoodie_ds.config.properties.partial_updates import PartialUpdate
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
@@ -124,14 +125,6 @@ def test_a_table_partitioned_by_time() -> None:
     }
 
 
-# What the goldens leave to a writer's options, and what of ours no reader of Hudi looks at.
-_OF_CATALOGS = "hoodie.table.partition_extractor_class"
-_DEFAULTS = (
-    "hoodie.table.multiple.base.file.formats.enable",
-    "hoodie.partition.metafile.use.base.format",
-)
-
-
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
@@ -166,7 +159,7 @@ def test_a_new_table_of_a_later_version_is_as_hudi_makes_it(
     zone, index = "hoodie.table.timeline.timezone", "hoodie.index.type"
     ours = {key: text for key, text in made.raw.items() if key not in (zone, index)}
     assert made.timeline_in_utc
-    left_out = {zone, "hoodie.table.checksum", "hoodie.database.name", _OF_CATALOGS, *_DEFAULTS}
+    left_out = {zone, "hoodie.table.checksum"}
     if not golden.partial_update:  # a payload that was given beside the merge mode of the table
         left_out.add("hoodie.table.legacy.payload.class")
     assert ours == {key: text for key, text in golden.raw.items() if key not in left_out}
@@ -174,14 +167,64 @@ def test_a_new_table_of_a_later_version_is_as_hudi_makes_it(
     assert (made.partial_update is None) == (golden.partial_update is None)
 
 
+def _merge(table: TableProperties) -> dict[str, str]:
+    """What the properties say of the merge."""
+    words = ("merge", "merger", "payload", "partial", "ordering", "precombine")
+    return {key: text for key, text in table.raw.items() if any(word in key for word in words)}
+
+
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_new_table_of_a_later_version_says_its_custom_merge(version: int) -> None:
-    def hook() -> None: ...
+    """As a table of a payload of the user's, with a class that no JVM has."""
+    table = _new(table_version=version, merge_hook="mine:merge", ordering_fields=("ts",))
+    assert _merge(table) == {
+        "hoodie.record.merge.mode": "CUSTOM",
+        "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+        "hoodie.compaction.payload.class": "hoodie_ds.record.merge_hook.MergeHook",
+        "hoodie.table.ordering.fields": "ts",
+        "hoodie.py.merge.hook": "mine:merge",
+    }
+    assert table.order is MergeMode.CUSTOM
 
-    table = _new(table_version=version, merge_hook=hook, merge_mode=MergeMode.CUSTOM)
-    assert table.merge_mode is MergeMode.CUSTOM
-    assert table.raw["hoodie.record.merge.strategy.id"] == "00000000-0000-0000-0000-000000000000"
-    assert table.raw["hoodie.py.merge.hook"].endswith("hook")
+
+@pytest.mark.parametrize(
+    ("ordering", "order"), [(("ts",), "EVENT_TIME_ORDERING"), ((), "COMMIT_TIME_ORDERING")]
+)
+def test_a_new_table_of_version_9_that_fills_what_is_unavailable(
+    ordering: tuple[str, ...], order: str
+) -> None:
+    """Version 9 has a mode for it, so that Hudi on the JVM merges the rows too."""
+    fill = PartialUpdateMode.FILL_UNAVAILABLE
+    table = _new(table_version=9, partial_update_mode=fill, ordering_fields=ordering)
+    marker = "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value"
+    assert _merge(table) == {
+        "hoodie.record.merge.mode": order,
+        "hoodie.table.partial.update.mode": "FILL_UNAVAILABLE",
+        marker: "__debezium_unavailable_value",
+        **({"hoodie.table.ordering.fields": "ts"} if ordering else {}),
+    }
+    assert table.partial_update == PartialUpdate(fill, MergeMode(order))
+
+
+def test_a_new_table_of_version_8_that_fills_what_is_unavailable() -> None:
+    """Version 8 has no mode for it, so that no JVM is to merge its rows."""
+    fill = PartialUpdateMode.FILL_UNAVAILABLE
+    table = _new(table_version=8, partial_update_mode=fill)
+    payload = "hoodie_ds.record.partial_update.FillUnavailable"
+    merge = _merge(table)
+    assert merge["hoodie.compaction.payload.class"] == payload
+    assert merge["hoodie.record.merge.mode"] == "CUSTOM"
+    assert merge["hoodie.record.merge.strategy.id"] == "00000000-0000-0000-0000-000000000000"
+    assert table.partial_update == PartialUpdate(fill, MergeMode.COMMIT_TIME_ORDERING, payload)
+
+
+def test_keys_of_one_field_in_version_9_have_its_name() -> None:
+    fields = ("p", "q")
+    assert _new(table_version=9, partition_fields=fields).complex_key_prefixed is True
+    with pytest.raises(OptionError, match=r"complex\.keygen\.new\.encoding.*version 9"):
+        _new(table_version=9, partition_fields=fields, complex_keygen_new_encoding=True)
+    bare = _new(table_version=8, partition_fields=fields, complex_keygen_new_encoding=True)
+    assert bare.complex_key_prefixed is False
 
 
 def test_partition_fields_of_a_later_version_have_their_types() -> None:
