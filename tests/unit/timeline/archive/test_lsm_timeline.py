@@ -14,13 +14,8 @@ from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
-from hoodie_ds.timeline.archive.lsm_timeline import (
-    HISTORY,
-    VERSION,
-    archived_body,
-    ended,
-    lsm_files,
-)
+from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION
+from hoodie_ds.timeline.archive.lsm_timeline import archived_body, ended
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
@@ -68,11 +63,6 @@ def storage() -> Storage:
     return storage
 
 
-def test_the_newest_manifest_tells_the_files(storage: Storage) -> None:
-    assert lsm_files(storage) == (f"{T[1]}_{T[2]}_1.parquet", f"{T[3]}_{T[3]}_0.parquet")
-    assert lsm_files(MemoryStorage()) == ()
-
-
 def test_when_an_archived_instant_ended(storage: Storage) -> None:
     timeline = load_timeline(storage, 2)
     found = {day: ended(storage, timeline, T[day]) for day in (1, 2, 3, 4, 5)}
@@ -107,42 +97,6 @@ def test_an_instant_may_have_been_archived_without_its_body() -> None:
     storage = MemoryStorage()
     put_manifest(storage, 1, put_file(storage, f"{T[1]}_{T[1]}_0.parquet", 1, body=None))
     assert archived_body(storage, commit(1)) is None
-
-
-class Archiving(LocalStorage):
-    """A storage on which an archiver puts a newer manifest and deletes the old one."""
-
-    def read(self, path: str) -> bytes:
-        content = super().read(path)
-        if path == VERSION and content == b"1":
-            put_manifest(self, 2)
-            self.delete(f"{HISTORY}/manifest_1")
-        return content
-
-
-def test_a_manifest_that_goes_while_it_is_read_for(tmp_path: Path) -> None:
-    storage = Archiving(str(tmp_path))
-    put_manifest(storage, 1)
-    assert lsm_files(storage) == ()
-
-
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
-        ("_version_", b"one"),
-        ("_version_", b""),
-        ("_version_", b"8"),
-        ("manifest_7", b"{"),
-        ("manifest_7", b"[]"),
-        ("manifest_7", b'{"files": [{}]}'),
-        ("manifest_7", b'{"files": [{"fileName": "../hoodie.properties"}]}'),
-        ("manifest_7", b"[" * 100_000),
-    ],
-)
-def test_damage_is_named(storage: Storage, path: str, content: bytes) -> None:
-    storage.replace(f"{HISTORY}/{path}", content)
-    with pytest.raises(CorruptFileError, match=f"{path} does not tell the files"):
-        lsm_files(storage)
 
 
 def test_a_damaged_file_is_named(storage: Storage) -> None:

@@ -1,0 +1,242 @@
+"""Which files the archive of layout 2 has: ``manifest_<n>`` in ``.hoodie/timeline/history``.
+
+The manifest of the greatest number lists the files that count. Others in the folder were merged
+into them, or are of an archiver that was killed. A manifest is put if absent, under the number
+after the one whose files it takes over, so of several archivers one goes on and the others look
+again. ``_version_`` names the newest manifest to readers that list nothing (Hudi's `LSMTimeline`).
+It is put last and may be behind: nothing leaves the active timeline before it is put.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.storage.decisive_put import put_decisively
+from hoodie_ds.storage.names import names_in
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.layout.v2 import V2
+
+HISTORY: Final = f"{V2.folder}/history"
+VERSION: Final = f"{HISTORY}/_version_"
+_FILE: Final = re.compile(r"([0-9]{14,17})_([0-9]{14,17})_([0-9]+)\.parquet", re.ASCII)
+_MANIFEST: Final = re.compile(r"manifest_([0-9]{1,9})", re.ASCII)
+_TRIES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFile:
+    """A file of the archive, as a manifest lists it.
+
+    Parameters
+    ----------
+    name : str
+        Its name: the bounds of the instant times in it, and the level.
+    size : int
+        Length in bytes.
+    """
+
+    name: str
+    size: int
+
+    @classmethod
+    def named(cls, low: str, high: str, level: int, size: int) -> ArchiveFile:
+        """Return the file of instants between two times, as its name says it."""
+        return cls(f"{low}_{high}_{level}.parquet", size)
+
+    @property
+    def path(self) -> str:
+        """Where it lies."""
+        return f"{HISTORY}/{self.name}"
+
+    @property
+    def level(self) -> int:
+        """How often its rows were merged with those of others."""
+        return int(self._part(3))
+
+    @property
+    def bounds(self) -> tuple[str, str]:
+        """The times in its name, the first of which an upgrade from layout 1 may give last."""
+        return self._part(1), self._part(2)
+
+    def may_hold(self, time: str) -> bool:
+        """Whether an instant of a time may be in it."""
+        low, high = self.bounds
+        return low <= time <= high or low > high  # an upgrade's, whose rows are in no order
+
+    def _part(self, number: int) -> str:
+        match = _FILE.fullmatch(self.name)
+        assert match is not None
+        return match[number]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The archive as it was at one moment.
+
+    Parameters
+    ----------
+    number : int
+        Of the newest manifest; 0 if there is none.
+    files : tuple of ArchiveFile
+        What it lists: the files that count.
+    names : frozenset of str
+        All names in the archive's folder.
+    """
+
+    number: int = 0
+    files: tuple[ArchiveFile, ...] = ()
+    names: frozenset[str] = frozenset()
+
+    @property
+    def manifests(self) -> list[int]:
+        """Numbers of all manifests in the folder, the newest first."""
+        return _manifests(self.names)
+
+    @property
+    def next_number(self) -> int:
+        """The number after those of all manifests, of damaged ones too."""
+        return max(self.manifests, default=0) + 1
+
+
+def newest_snapshot(storage: Storage) -> Snapshot:
+    """Return the archive as it is now; an empty one if there is none.
+
+    A manifest is not taken for damaged before ``_version_`` names it: Hudi's may be cut off, of an
+    archiver that was killed, and then the one before it still counts.
+
+    Raises
+    ------
+    CorruptFileError
+        The newest manifest is damaged or gone.
+    """
+    for _ in range(_TRIES):
+        version = _version(storage)
+        names = frozenset(names_in(storage, HISTORY))
+        newest = max(_manifests(names), default=0)
+        if newest < version:
+            continue  # an archiver of Hudi's puts it anew
+        with suppress(NotFoundError):  # archivers have put newer ones, and taken it away
+            return _whole(storage, names, version)
+    raise _damaged(VERSION, f"it names manifest_{version}, which is missing")
+
+
+def read_manifest(storage: Storage, number: int) -> tuple[ArchiveFile, ...]:
+    """Return the files that a manifest lists.
+
+    Raises
+    ------
+    CorruptFileError
+        It is damaged.
+    NotFoundError
+        It is gone.
+    """
+    path = manifest_path(number)
+    try:
+        listed = json.loads(storage.read(path))["files"]
+        files = tuple(ArchiveFile(str(f["fileName"]), int(f["fileLen"])) for f in listed)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise _damaged(path, repr(error)[:200]) from error
+    for file in files:
+        if _FILE.fullmatch(file.name) is None:
+            raise _damaged(path, f"{file.name[:100]!r} is no file of the archive")
+    return files
+
+
+def put_manifest(storage: Storage, before: Snapshot, files: Iterable[ArchiveFile]) -> bool:
+    """Put the manifest after those of a snapshot.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    before : Snapshot
+        The archive of which the files were made.
+    files : iterable of ArchiveFile
+        All files that count from now on.
+
+    Returns
+    -------
+    bool
+        False if another archiver was faster. If this one was stopped for long, True says too
+        little: the name may be free since many others came after it. The newest snapshot tells.
+
+    Raises
+    ------
+    CommitOutcomeUnknownError
+        Whether it was put could not be found out.
+    """
+    path = manifest_path(before.next_number)
+    return put_decisively(storage, path, _manifest(files).encode())
+
+
+def point_to_newest(storage: Storage) -> None:
+    """Let ``_version_`` name the newest manifest.
+
+    Raises
+    ------
+    CorruptFileError
+        That is damaged or gone.
+    """
+    # Who was stopped before the put may have named an old one: it looks again afterwards.
+    while _version(storage) < (number := newest_snapshot(storage).number):
+        storage.replace(VERSION, str(number).encode())
+
+
+def manifest_path(number: int) -> str:
+    """Path of a manifest."""
+    return f"{HISTORY}/manifest_{number}"
+
+
+def is_archive_file(name: str) -> bool:
+    """Whether a name is one of files that manifests list."""
+    return _FILE.fullmatch(name) is not None
+
+
+def _whole(storage: Storage, names: frozenset[str], version: int) -> Snapshot:
+    """The newest snapshot, or the one before it if the manifest does not count yet."""
+    numbers = [*_manifests(names)[:2], 0]
+    if not numbers[0]:
+        return Snapshot(names=names)
+    try:
+        return Snapshot(numbers[0], read_manifest(storage, numbers[0]), names)
+    except CorruptFileError:
+        if numbers[0] <= version:
+            raise
+    before = numbers[1]
+    return Snapshot(before, read_manifest(storage, before) if before else (), names)
+
+
+def _manifests(names: Iterable[str]) -> list[int]:
+    found = (_MANIFEST.fullmatch(name) for name in names)
+    return sorted((int(match[1]) for match in found if match), reverse=True)
+
+
+def _manifest(files: Iterable[ArchiveFile]) -> str:
+    """The JSON of a manifest, spaced as Hudi spaces it."""
+    entries = [
+        f'{{\n    "fileName" : {json.dumps(file.name)},\n    "fileLen" : {file.size}\n  }}'
+        for file in files
+    ]
+    return f'{{\n  "files" : [ {", ".join(entries)} ]\n}}'
+
+
+def _version(storage: Storage) -> int:
+    """The number that ``_version_`` says; as in Hudi 0 if it is missing or cut off."""
+    try:
+        found = storage.read(VERSION).strip()
+    except NotFoundError:
+        return 0
+    return int(found) if found.isdigit() and len(found) < 10 else 0
+
+
+def _damaged(path: str, what: str) -> CorruptFileError:
+    return CorruptFileError(
+        f"{path} does not tell the files of the archived timeline ({what}); restore the folder "
+        "from a copy"
+    )

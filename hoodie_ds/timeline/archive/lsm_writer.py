@@ -1,0 +1,293 @@
+"""Writing the archive of layout 2: new instants, merging of small files, deletion of old ones.
+
+A file of new instants is of level 0; files of a level become one of the next, so the archive has
+few files however long its table lives. A file counts once a manifest lists it. Invariant: an
+archiver puts a file after it has read the newest manifest, and lists it in the next one or never.
+So of two archivers at once one lists its file and the other begins again with a new one, and files
+that no manifest lists are known to be waste once another manifest has come (Hudi's
+`LSMTimelineWriter`, which relies on a lock).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.formats.parquet.avro_records import encode_records
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, read_base_file
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.archive.lsm_snapshot import (
+    ArchiveFile,
+    Snapshot,
+    is_archive_file,
+    manifest_path,
+    newest_snapshot,
+    point_to_newest,
+    put_manifest,
+    read_manifest,
+)
+from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
+
+_SCHEMA_FILE: Final = "lsm_timeline_instant.avsc"
+_TIME, _ACTION, _VERSION = "instantTime", "action", "version"
+_SCHEMA: Final = pa.schema(
+    [
+        pa.field(_TIME, pa.string()),
+        pa.field("completionTime", pa.string()),
+        pa.field(_ACTION, pa.string()),
+        pa.field("metadata", pa.binary()),
+        pa.field("plan", pa.binary()),
+        pa.field(_VERSION, pa.int32(), nullable=False),
+    ]
+)
+_STORED: Final = pa.schema([field.with_nullable(True) for field in _SCHEMA])
+_KEYS: Final = [_TIME, _ACTION]
+_SHORT: Final = [_TIME, "completionTime", _ACTION, _VERSION]
+_INSTANT_VERSION: Final = 1
+_PLANNED: Final = frozenset({Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION})
+"""Actions whose requested file is the plan."""
+
+FILES_PER_LEVEL: Final = 10
+"""Files of a level that become one of the next, in Hudi by default."""
+_MERGED_BYTES: Final = 128 << 20
+"""Files are merged up to this size; Hudi goes on to 1 GB."""
+_SNAPSHOTS_KEPT: Final = 3
+"""Manifests that stay for those who read by them, as in Hudi."""
+
+
+@dataclass(frozen=True, slots=True)
+class LsmEntry:
+    """A completed instant, with what the archive says of it.
+
+    Parameters
+    ----------
+    instant : Instant
+        The instant, under the action as which it completed.
+    metadata : bytes
+        Content of its completed file.
+    plan : bytes
+        What it was to do; empty if the archive has no such thing of its action.
+    """
+
+    instant: Instant
+    metadata: bytes
+    plan: bytes = b""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Time and action, which no other instant has both of."""
+        return self.instant.time, self.instant.action.value
+
+
+def entry_of(instant: Instant, contents: Mapping[Instant, bytes]) -> LsmEntry:
+    """Return what the archive says of an instant.
+
+    Parameters
+    ----------
+    instant : Instant
+        The completed instant.
+    contents : mapping of Instant to bytes
+        What its files on the active timeline say, by the step that each is of.
+    """
+    begun = {step.state: step.action for step in contents if step.state is not State.COMPLETED}
+    said = {step.state: content for step, content in contents.items()}
+    action = begun.get(State.REQUESTED, begun.get(State.INFLIGHT))
+    plan = said.get(State.REQUESTED, b"")
+    if action in REPLACING:  # as in Hudi; that of a clustering is empty
+        plan = said.get(State.INFLIGHT) or plan
+    elif action not in _PLANNED:
+        plan = b""
+    return LsmEntry(instant, contents.get(instant, b""), plan)
+
+
+def put_entries(storage: Storage, entries: Collection[LsmEntry]) -> frozenset[str]:
+    """Put instants into the archive, but for those that it has.
+
+    When it returns, the archive has them all, durably, and ``_version_`` says so: they may leave
+    the active timeline.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    entries : collection of LsmEntry
+        In any order.
+
+    Returns
+    -------
+    frozenset of str
+        Names in the archive's folder to which no manifest will come that does not list them yet,
+        for `merge_and_clean`; empty if the archive had all instants.
+
+    Raises
+    ------
+    CorruptFileError
+        The newest manifest, or a file in which an instant may be, is damaged.
+    CommitOutcomeUnknownError
+        Whether a manifest was put could not be found out.
+    """
+    settled: frozenset[str] = frozenset()
+    while missing := _missing(storage, (snapshot := newest_snapshot(storage)), entries):
+        rows = _rows(missing)
+        bounds = missing[0].instant.time, missing[-1].instant.time
+        file = _put_file(storage, [rows], bounds, level=0)
+        if put_manifest(storage, snapshot, (*snapshot.files, file)):
+            settled = snapshot.names
+    point_to_newest(storage)
+    return settled
+
+
+def merge_and_clean(
+    storage: Storage, settled: Collection[str], files_per_level: int = FILES_PER_LEVEL
+) -> None:
+    """Merge small files of the archive, and delete what has not counted for some manifests.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    settled : collection of str
+        What `put_entries` returned: of files, nothing else is deleted.
+    files_per_level : int
+        So many files of a level become one of the next.
+
+    Raises
+    ------
+    CorruptFileError
+        A manifest or file of the archive is damaged.
+    NotFoundError
+        A file that the newest manifest lists is gone.
+    CommitOutcomeUnknownError
+        Whether a manifest was put could not be found out.
+    """
+    level = 0
+    while chosen := _to_merge(snapshot := newest_snapshot(storage), level, files_per_level):
+        level += 1
+        try:
+            times = [time for file in chosen for time in _extremes(storage, file)]
+            merged = _put_file(storage, _merged(storage, chosen), (min(times), max(times)), level)
+        except NotFoundError:
+            if newest_snapshot(storage).number == snapshot.number:
+                raise
+            return  # others have merged the files, and deleted them
+        rest = [file for file in snapshot.files if file not in chosen]
+        put_manifest(storage, snapshot, [*rest, merged])  # if not, others are at it
+    point_to_newest(storage)
+    _clean(storage, snapshot, settled, _SNAPSHOTS_KEPT + level)
+
+
+def _missing(storage: Storage, snapshot: Snapshot, entries: Collection[LsmEntry]) -> list[LsmEntry]:
+    """The entries that an archive does not have, by time."""
+    wanted = {entry.key: entry for entry in entries}
+    for file in snapshot.files:
+        if any(file.may_hold(time) for time, _ in wanted):
+            for key in _keys(storage, file):
+                wanted.pop(key, None)
+    return [wanted[key] for key in sorted(wanted)]
+
+
+def _keys(storage: Storage, file: ArchiveFile) -> Iterator[tuple[str, str]]:
+    with suppress(NotFoundError), storage.open_input(file.path) as source:
+        rows = read_base_file(source, _STORED, _KEYS, file.path)
+        yield from zip(*(rows[name].to_pylist() for name in _KEYS), strict=True)
+
+
+def _extremes(storage: Storage, file: ArchiveFile) -> Sequence[str]:
+    """Times between which those of a file's instants lie."""
+    low, high = file.bounds
+    return (low, high) if low <= high else [time for time, _ in _keys(storage, file)]
+
+
+def _rows(entries: Sequence[LsmEntry]) -> pa.Table:
+    instants = [entry.instant for entry in entries]
+    columns = [
+        [instant.time for instant in instants],
+        # An instant that was completed before its table was upgraded may be without: Hudi's reader
+        # takes none for an error.
+        [instant.ended for instant in instants],
+        [instant.action.value for instant in instants],
+        [entry.metadata or None for entry in entries],
+        [entry.plan or None for entry in entries],
+        [_INSTANT_VERSION] * len(entries),
+    ]
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, _SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
+
+
+def _to_merge(snapshot: Snapshot, level: int, files_per_level: int) -> list[ArchiveFile]:
+    """The oldest files of a level, if there are so many; none that is large by itself."""
+    of_level = sorted((f for f in snapshot.files if f.level == level), key=lambda file: file.name)
+    if len(of_level) < files_per_level:
+        return []
+    chosen: list[ArchiveFile] = []
+    size = 0
+    for file in of_level:
+        chosen.append(file)
+        size += file.size
+        if len(chosen) == files_per_level:
+            break
+        if size > _MERGED_BYTES:
+            if len(chosen) > 1:
+                break
+            chosen, size = [], 0
+    return chosen if len(chosen) > 1 else []
+
+
+def _merged(storage: Storage, chosen: Iterable[ArchiveFile]) -> Iterator[pa.Table]:
+    """The rows of files; of one instant that is in several of them, the first."""
+    seen = pa.array([], pa.string())
+    for file in chosen:
+        before = seen
+        with storage.open_input(file.path) as source:
+            for piece in BaseFileReader(source, _STORED, file.path).pieces():
+                keys = pc.binary_join_element_wise(piece[_TIME], piece[_ACTION], " ")
+                rows = piece.filter(pc.invert(pc.is_in(keys, before)))
+                seen = pa.concat_arrays([seen, keys.combine_chunks()])
+                *others, version = rows.columns
+                version = pc.fill_null(version, _INSTANT_VERSION)
+                yield pa.Table.from_arrays([*others, version], schema=_SCHEMA)
+
+
+def _put_file(
+    storage: Storage, pieces: Iterable[pa.Table], bounds: tuple[str, str], level: int
+) -> ArchiveFile:
+    """Put a file of the archive under a name that nobody has."""
+    body = encode_records(pieces, _SCHEMA, _avro_schema(), _SHORT)
+    low, high = bounds
+    while True:
+        file = ArchiveFile.named(low, high, level, len(body))
+        try:
+            storage.put_if_absent(file.path, body)
+            return file
+        except AlreadyExistsError:
+            # Of an archiver that was killed, or is slower. A name that begins earlier is right too.
+            low = str(int(low) - 1)
+
+
+def _clean(storage: Storage, snapshot: Snapshot, settled: Collection[str], kept: int) -> None:
+    """Delete all but the newest manifests, then the files that none of those lists."""
+    numbers = [number for number in snapshot.manifests if number <= snapshot.number]
+    staying: list[int] = []
+    listed: set[str] = set()
+    for number in numbers:
+        if len(staying) == kept:
+            break
+        with suppress(CorruptFileError, NotFoundError):  # nobody can read by it
+            listed |= {file.name for file in read_manifest(storage, number)}
+            staying.append(number)
+    storage.delete_many([manifest_path(number) for number in numbers if number not in staying])
+    waste = {name for name in settled if is_archive_file(name)} - listed
+    storage.delete_many([ArchiveFile(name, 0).path for name in sorted(waste)])
+
+
+@lru_cache(maxsize=1)
+def _avro_schema() -> str:
+    return files(__package__).joinpath(_SCHEMA_FILE).read_text("utf-8")
