@@ -1,6 +1,7 @@
 """An independent look at a table's files: it knows Hudi's file grammar and none of our code.
 
-Timeline layout 1 (table version 6). Base files are opened, log files are walked block by block.
+Timeline layouts 1 (table version 6) and 2 (versions 8 and 9). Base files are opened, log files are
+walked block by block.
 """
 
 from __future__ import annotations
@@ -17,13 +18,19 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_INSTANT: Final = re.compile(r"\.hoodie/(\d{14}|\d{17})\.([a-z]+)(?:\.(requested|inflight))?")
+_INSTANT: Final = re.compile(
+    r"\.hoodie/(timeline/)?(\d{14}|\d{17})(?:_(\d{17}))?\.([a-z]+)(?:\.(requested|inflight))?"
+)
 _BASE: Final = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet")
 _LOG: Final = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d+)_(\d+-\d+-\d+)")
 _BUCKET: Final = re.compile(r"\d{8}")
 _WRITES: Final = ("commit", "deltacommit", "replacecommit")
 _SAVEPOINT: Final = "savepoint"
-_COMPLETES_AS: Final = {"compaction": "commit", "logcompaction": "deltacommit"}
+_COMPLETES_AS: Final = {
+    "compaction": "commit",
+    "logcompaction": "deltacommit",
+    "clustering": "replacecommit",
+}
 _MAGIC: Final = b"#HUDI#"
 _TIME: Final = "_hoodie_commit_time"
 
@@ -53,18 +60,24 @@ def check_table(
     if any(files) and ".hoodie/hoodie.properties" not in files:
         wrong.append("files but no hoodie.properties")
     commits: dict[str, dict[str, Any]] = {}
+    ends = _ends(files, wrong)
     for time, (action, reached) in sorted(_states(files, archived, wrong).items()):
         if "completed" in reached and action in _WRITES:
+            path = reached["completed"]
             try:
-                commits[time] = json.loads(files[f".hoodie/{time}.{action}"])
-            except ValueError:
-                wrong.append(f"{time}.{action} is no JSON")
+                commits[time] = _body(files[path])
+            except (ValueError, EOFError):
+                wrong.append(f"{path} is neither JSON nor Avro")
         elif "completed" not in reached and settled:
             wrong.append(f"{time}.{action} is pending")
     times = {*commits, *archived}
-    may_go = _check_cleans(files, commits, wrong)
+    may_go = _check_cleans(files, commits, ends, wrong)
     there = {time: _left(body, files, may_go) for time, body in commits.items()}
-    named = {path for time in there for path in _check_commit(files, time, there, times, wrong)}
+    named = {
+        path
+        for time in there
+        for path in _check_commit(files, time, there, times, bool(ends), wrong)
+    }
     _check_groups(commits, named, buckets, wrong)
     unnamed = [path for path in files if path[:7] != ".hoodie" and path not in named]
     return wrong + [
@@ -72,6 +85,35 @@ def check_table(
         for path in unnamed
         if settled and _data_name(path) and not _is_archived(path, files[path], archived)
     ]
+
+
+def _body(data: bytes) -> dict[str, Any]:
+    """What a commit says: JSON of layout 1, an Avro container of layout 2."""
+    if data[:3] == b"Obj":
+        (record,) = fastavro.reader(io.BytesIO(data))
+        assert isinstance(record, dict), record
+        return record
+    body: dict[str, Any] = json.loads(data)
+    return body
+
+
+def _ends(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, str]:
+    """Completion times by requested time, of layout 2: each instant has one, and no two the same.
+
+    A savepoint has the time of the commit that it keeps, and an end of its own.
+    """
+    found: dict[tuple[str, bool], str] = {}
+    for match in filter(None, map(_INSTANT.fullmatch, sorted(files))):
+        of_layout_2, time, end, action, state = match.groups()
+        if not of_layout_2 or state or action == "inflight":
+            continue
+        if end is None or end <= time:
+            wrong.append(f"{match[0]} does not say when it was completed, after {time}")
+        elif found.setdefault((time, action == _SAVEPOINT), end) != end:
+            wrong.append(f"{time} was completed twice, the second time as {match[0]}")
+    common = [end for end, n in Counter(found.values()).items() if n > 1]
+    wrong += [f"{end} is the completion time of several instants" for end in common]
+    return {time: end for (time, is_savepoint), end in found.items() if not is_savepoint}
 
 
 def _is_archived(path: str, data: bytes, archived: Collection[str]) -> bool:
@@ -86,18 +128,21 @@ def _data_name(path: str) -> re.Match[str] | None:
 
 def _states(
     files: Mapping[str, bytes], archived: Collection[str], wrong: list[str]
-) -> dict[str, tuple[str, set[str]]]:
-    """Actions and the states they reached, by time; an archived one may have its last file only."""
-    found: dict[str, tuple[str, set[str]]] = {}
+) -> dict[str, tuple[str, dict[str, str]]]:
+    """Actions and the files of the states they reached, by time.
+
+    An archived one may have its last file only.
+    """
+    found: dict[str, tuple[str, dict[str, str]]] = {}
     for match in filter(None, map(_INSTANT.fullmatch, files)):
-        time, action, state = match.groups()
+        _, time, _, action, state = match.groups()
         if action == _SAVEPOINT:  # it has the time of the commit that it keeps, and no request
             continue
         if action == "inflight":
             action, state = "commit", "inflight"
         action = _COMPLETES_AS.get(action, action)
-        known, states = found.setdefault(time, (action, set()))
-        states.add(state or "completed")
+        known, states = found.setdefault(time, (action, {}))
+        states[state or "completed"] = match[0]
         if known != action:
             wrong.append(f"{time} is the time of a {known} and of a {action}")
     for time, (action, states) in found.items():
@@ -109,7 +154,10 @@ def _states(
 
 
 def _check_cleans(
-    files: Mapping[str, bytes], commits: Mapping[str, dict[str, Any]], wrong: list[str]
+    files: Mapping[str, bytes],
+    commits: Mapping[str, dict[str, Any]],
+    ends: Mapping[str, str],
+    wrong: list[str],
 ) -> set[str]:
     """Paths of the files that plans of cleans name, each of which has to have a successor."""
     newest: dict[tuple[str, str], str] = {}
@@ -127,7 +175,7 @@ def _check_cleans(
                 path = f"{partition}/{name}".lstrip("/")
                 may_go.add(path)
                 match = _data_name(name)
-                start = match and (match[3] if match.re is _BASE else match[2])
+                start = match and (match[3] if match.re is _BASE else ends.get(match[2], match[2]))
                 if not match or newest.get((partition, match[1]), "") <= str(start):
                     wrong.append(f"{plan} deletes {path}, which has no successor")
     return may_go
@@ -150,8 +198,10 @@ def _check_commit(
     time: str,
     commits: Mapping[str, dict[str, Any]],
     times: Collection[str],
+    own_logs: bool,
     wrong: list[str],
 ) -> set[str]:
+    """Check the files of a commit, and return them; log files of layout 2 are named after it."""
     named: set[str] = set()
     for partition, stats in (commits[time].get("partitionToWriteStats") or {}).items():
         for stat in stats:
@@ -169,7 +219,7 @@ def _check_commit(
                 wrong.append(f"{path} is named twice by {time}")
             if not match or (match[1], path.rpartition("/")[0]) != (stat["fileId"], partition):
                 wrong.append(f"{path} is not a file of {partition}/{stat['fileId']}")
-            elif match.re is _BASE and match[3] != time:
+            elif (match[3] if match.re is _BASE else match[2] if own_logs else time) != time:
                 wrong.append(f"{path} is a file of another instant than {time}")
             named.add(path)
     return named
