@@ -44,6 +44,7 @@ from hoodie_ds.services.boundary import ServiceFailure
 from hoodie_ds.services.losses import Loss, Undoing
 from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
 from hoodie_ds.services.savepoint import Savepoint
+from hoodie_ds.services.upgrade.version_change import VersionChange
 from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.timeline.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.clustering_plan import ClusteringPlan
@@ -105,6 +106,7 @@ __all__ = [
     "UnavailableError",
     "Undoing",
     "UnsupportedTableError",
+    "VersionChange",
     "Work",
     "WriteConflictError",
     "WriteResult",

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from hoodie_ds.arguments import Moment, instant_time, text
+from hoodie_ds.errors import OptionError
 from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
@@ -15,6 +16,8 @@ from hoodie_ds.services.restore import restore_by_hand
 from hoodie_ds.services.results import Clustering, Compaction, ServiceResult
 from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
+from hoodie_ds.services.upgrade.properties import VERSIONS
+from hoodie_ds.services.upgrade.version_change import VersionChange, change_version
 from hoodie_ds.timeline.instant import Instant
 
 
@@ -239,6 +242,73 @@ class TableServices(ABC):
             files that the table had then, or will.
         """
         return restore_by_hand(self._services(), instant_time("to", to), dry=dry)
+
+    def upgrade(self, to: int, *, dry: bool = False) -> VersionChange:
+        """Make the table one of a later version, by Hudi's rules; the rows stay as they are.
+
+        Writes that are dead are undone, and a merge-on-read table is compacted, before. Stop the
+        writers: one that is at work is refused when it commits. A call that was killed is gone on
+        with by the same call again, and nobody writes before that; readers go on.
+
+        Parameters
+        ----------
+        to : int
+            8 or 9. A table that has this version already stays as it is.
+        dry : bool
+            Whether to change nothing, and only say what would be.
+
+        Returns
+        -------
+        VersionChange
+            The versions before and after, and the properties that change.
+
+        Raises
+        ------
+        OptionError
+            There is no such version, or the table has a later one.
+        TimelineError
+            Something is pending that has to be finished first.
+        UnsupportedTableError
+            The table has archived instants, a metadata table, or a merge rule that this release
+            does not take along.
+        """
+        return self._change_version("upgrade", to, dry)
+
+    def downgrade(self, to: int, *, dry: bool = False) -> VersionChange:
+        """Make the table one of an earlier version, by Hudi's rules; the rows stay as they are.
+
+        What is said of `upgrade` holds here too.
+
+        Parameters
+        ----------
+        to : int
+            6 or 8. A table that has this version already stays as it is.
+        dry : bool
+            Whether to change nothing, and only say what would be.
+
+        Returns
+        -------
+        VersionChange
+            The versions before and after, and the properties that change.
+
+        Raises
+        ------
+        OptionError
+            There is no such version, or the table has an earlier one.
+        TimelineError, UnsupportedTableError
+            As `upgrade`.
+        """
+        return self._change_version("downgrade", to, dry)
+
+    def _change_version(self, method: str, to: int, dry: bool) -> VersionChange:
+        known = VERSIONS[1:] if method == "upgrade" else VERSIONS[:-1]
+        if isinstance(to, bool) or to not in known:
+            raise OptionError("to", to, f"give {' or '.join(map(str, known))}, as a number")
+        context = self._services()
+        found = context.open_table().properties.version
+        if found > to if method == "upgrade" else found < to:
+            raise OptionError("to", to, f"the table has version {found}; call the other method")
+        return change_version(context, to, dry=dry)
 
     @abstractmethod
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
+from hoodie_ds.timeline.paths import CONVERTED
 from hoodie_ds.timeline.timeline import read_commit
 
 
@@ -122,3 +125,30 @@ def _told(lost: Loss | Undoing) -> str:
     files = f"{counted(lost.files, 'file')} ({size_text(lost.bytes)})"
     back = f", {counted(lost.returning, 'file group')} back" if lost.returning else ""
     return f"{files} and {counted(lost.rows, 'row')} lost{back}"
+
+
+def check_written_since(storage: Storage, times: Iterable[str]) -> None:
+    """Refuse to take back what was written before the timeline came into its layout.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    times : iterable of str
+        Of the instants that are to be taken back.
+
+    Raises
+    ------
+    TimelineError
+        One of them is older: log files and markers of then are another layout's.
+    """
+    try:
+        converted_at = storage.read(CONVERTED).decode()
+    except NotFoundError:
+        return
+    older = [time for time in times if time <= converted_at]
+    if older:
+        raise TimelineError(
+            f"{storage.root}: {older[0]} was written before the table's version was changed; what "
+            "is older than that cannot be taken back"
+        )

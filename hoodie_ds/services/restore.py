@@ -11,7 +11,7 @@ from typing import Final
 
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.context import Decided, ServiceContext
-from hoodie_ds.services.losses import Loss, Undoing
+from hoodie_ds.services.losses import Loss, Undoing, check_written_since
 from hoodie_ds.services.past import check_files_are_kept, later_writes, newest_archived
 from hoodie_ds.services.rollback import carried_at, check_no_savepoint
 from hoodie_ds.storage.protocol import Storage
@@ -105,6 +105,7 @@ def _checked(table: Table, timeline: Timeline, to: str) -> Undoing:
     what = f"a restore to {target}"
     check_no_savepoint(storage, timeline, {instant.time for instant in later})
     if later:
+        check_written_since(storage, (instant.time for instant in later))
         _check_nothing_archived(table, timeline, target)
         check_files_are_kept(table, timeline, target, what)
     return Undoing(target, tuple(Loss.of(storage, instant) for instant in later))

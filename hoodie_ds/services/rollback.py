@@ -12,7 +12,7 @@ from typing import Final
 
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.context import Decided, ServiceContext
-from hoodie_ds.services.losses import Loss, Undoing
+from hoodie_ds.services.losses import Loss, Undoing, check_written_since
 from hoodie_ds.services.past import check_files_are_kept
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
@@ -119,6 +119,7 @@ def _checked(
     undoing = Undoing(previous.time if previous else "", (Loss.of(table.storage, instant),))
     if instant.state is State.COMPLETED:
         _check_newest(table.storage, timeline, instant)
+        check_written_since(table.storage, (instant.time,))
         check_no_savepoint(table.storage, timeline, {instant.time})
         target, what = undoing.target or _BEFORE_ALL, f"a rollback of {instant.time}"
         check_files_are_kept(table, timeline, target, what, retained=False)

@@ -55,6 +55,39 @@ def avro_body(body: Mapping[str, Any], *, replaces: bool) -> bytes:
     return write_record(_schema("replace_" if replaces else ""), record)
 
 
+def avro_of_json(body: Mapping[str, Any], *, replaces: bool) -> bytes:
+    """Return what any engine's JSON says as an Avro container, without what the schema lacks.
+
+    Parameters
+    ----------
+    body : mapping
+        Fields by the names of Hudi's JSON; some may be missing.
+    replaces : bool
+        As in `avro_body`.
+    """
+    schema = _schema("replace_" if replaces else "")
+    stats = body.get("partitionToWriteStats") or {}
+    known = _known_of_stat(replaces)
+    kept = {
+        partition: [{k: v for k, v in stat.items() if k in known} for stat in listed]
+        for partition, listed in stats.items()
+    }
+    names = {field["name"] for field in schema["fields"]}
+    rest = {key: value for key, value in body.items() if key in names and value is not None}
+    return avro_body({**rest, "partitionToWriteStats": kept}, replaces=replaces)
+
+
+@cache
+def _known_of_stat(replaces: bool) -> frozenset[str]:
+    (partitions,) = (
+        field["type"]
+        for field in _schema("replace_" if replaces else "")["fields"]
+        if field["name"] == "partitionToWriteStats"
+    )
+    (by_partition,) = (kind for kind in partitions if isinstance(kind, dict))
+    return frozenset(field["name"] for field in by_partition["values"]["items"]["fields"])
+
+
 def _stat(stat: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in stat.items() if name not in _STAT_ONLY_IN_JSON}
     return _STAT_ONLY_IN_AVRO | kept

@@ -108,9 +108,9 @@ class Timeline:
         return next(chain(self.settled.writes(), self._recent_commits), None)
 
     def commits_beyond(self, other: Timeline) -> Iterator[Instant]:
-        """Yield `commits` that another timeline lacks, by time."""
+        """Yield `commits` that another timeline lacks, or has with another end, by time."""
         mine = chain(self.settled.writes_beyond(other.settled), self._recent_commits)
-        return (i for i in mine if other.commit_at(i.time) is None)
+        return (i for i in mine if not _is_same(i, other.commit_at(i.time)))
 
     @cached_property
     def replace_commits(self) -> tuple[Instant, ...]:
@@ -252,3 +252,9 @@ def _instants(
     parts = zip(times.split(","), kinds, ends.split(","), strict=False)
     for number, (time, kind, end) in enumerate(parts):
         yield Instant(time, *_KINDS[kind], batches.get(number, 0), layout, end)
+
+
+def _is_same(instant: Instant, found: Instant | None) -> bool:
+    """Whether what is found is a commit that ended as it had; a table may have changed layouts."""
+    end = instant.completion_time
+    return found is not None and (not end or found.completion_time in (end, ""))

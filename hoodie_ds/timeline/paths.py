@@ -34,6 +34,8 @@ SUMMARIES: Final = f"{LOCKS}/summaries"
 UNDONE: Final = f"{LOCKS}/undone"
 LATE: Final = f"{LOCKS}/late"
 FAILED_SERVICES: Final = f"{LOCKS}/failed_services"
+CONVERTED: Final = f"{LOCKS}/converted"
+"""The newest time of the table before its timeline came into the layout that it has."""
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
 _MARKER = ".marker."

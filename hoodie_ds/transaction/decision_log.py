@@ -45,6 +45,8 @@ class Outcome(Enum):
     """Roll back by hand what is complete, or a planned compaction; the decision has the plan."""
     SCHEDULE = "schedule"
     """Put the plan of a table service on the timeline, which nothing else stands on yet."""
+    CHANGE_VERSION = "change version"
+    """Make the table one of another version, which the decision has as its plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Decision:
         What is to outlive the timeline: other engines archive commits, and no decision.
     plan : bytes
         Content of the requested file of a service that is scheduled, or of the rollback of what
-        is taken back.
+        is taken back; the number of the table version that the table is to have.
     completion_time : str
         Of an instant that is to be completed; empty where names of its layout do not have it.
     """
@@ -82,6 +84,11 @@ class Decision:
     def completed(self) -> Instant:
         """The instant as it is completed."""
         return self.instant.completed(self.completion_time)
+
+    @property
+    def table_version(self) -> int | None:
+        """The version that the table is to have; None if that is not decided about."""
+        return int(self.plan) if self.outcome is Outcome.CHANGE_VERSION else None
 
     def to_bytes(self) -> bytes:
         """Return the content of the entry's file."""
@@ -115,6 +122,8 @@ class Decision:
             carried = {str(key): str(text) for key, text in found["carried"].items()}
             plan = b64decode(found.get("plan", ""), validate=True)
             outcome = Outcome(found["decision"])
+            if outcome is Outcome.CHANGE_VERSION:
+                int(plan)
             return cls(number, outcome, instant, str(found["by"]), carried, plan, ended)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(f"{path} is not a logged decision: {body[:100]!r}") from error

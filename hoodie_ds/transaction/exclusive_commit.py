@@ -131,7 +131,7 @@ class Exclusion:
         decision = next_decision(self._before, outcome, instant, pending.attempt)
         if carried is not None:
             decision = replace(decision, carried=carried)
-        if outcome in (Outcome.SCHEDULE, Outcome.TAKE_BACK):
+        if outcome in (Outcome.SCHEDULE, Outcome.TAKE_BACK, Outcome.CHANGE_VERSION):
             decision = replace(decision, plan=pending.plan)
         if outcome is Outcome.COMPLETE or instant.action is Action.SAVEPOINT:
             assert self._timeline is not None, "nothing is decided before `apply_pending`"

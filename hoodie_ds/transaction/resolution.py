@@ -12,9 +12,9 @@ from itertools import takewhile
 from typing import Final
 
 from hoodie_ds.environment import Clock
-from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, TimelineError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.table import Table
+from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -61,9 +61,13 @@ def apply_pending(
     CorruptFileError
         An instant is to be completed whose manifest is lost.
     TimelineError
-        There is something to apply, and another engine's restore is pending.
+        There is something to apply, and another engine's restore is pending; or the table is
+        half way to another version.
     """
     newest = newest_decision(table.storage)
+    if newest is not None and newest.table_version is not None:
+        _refuse_halfway(table, newest.table_version)
+        return newest, known or table.load_timeline()
     if known is not None and (newest is None or _is_applied(known, newest)):
         return newest, known
     timeline = table.load_timeline()
@@ -72,6 +76,19 @@ def apply_pending(
     refuse_restore(table.storage.root, timeline)
     _apply(table, newest, clock)
     return newest, table.load_timeline()
+
+
+def _refuse_halfway(table: Table, version: int) -> None:
+    """Refuse while a table is on its way to another version, which only its upgrade ends."""
+    if table.properties.version == version:
+        return
+    check_unchanged(table)  # it may be there since this process opened it
+    method = "upgrade" if version > table.properties.version else "downgrade"
+    raise TimelineError(
+        f"{table.storage.root}: the table is on its way from version {table.properties.version} to "
+        f"{version}; where no process is at work on that any more, call "
+        f"HoodieTable.{method}({version}) to go on with it"
+    )
 
 
 def _is_applied(timeline: Timeline, newest: Decision) -> bool:

@@ -1,0 +1,204 @@
+"""The properties of a table in the words of another version: Hudi's upgrade and downgrade handlers.
+
+Each step goes from one version to its neighbour (Hudi's ``SevenToEightUpgradeHandler``,
+``EightToNineUpgradeHandler`` and those of the way back). What the table means stays the same:
+properties that would be read otherwise in the other version are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from hoodie_ds.config.enums import KeyGeneratorType, MergeMode, PartialUpdateMode
+from hoodie_ds.config.options.write import DEFAULT_PAYLOAD, OVERWRITE_PAYLOAD, PAYLOAD_MODES
+from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.partial_updates import PAYLOAD_ORDERS
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.errors import UnsupportedTableError
+
+VERSIONS: Final = (6, 8, 9)
+"""Table versions that tables of this library have, in order."""
+
+_STRATEGIES: Final = {
+    MergeMode.EVENT_TIME_ORDERING: keys.EVENT_TIME_STRATEGY,
+    MergeMode.COMMIT_TIME_ORDERING: keys.COMMIT_TIME_STRATEGY,
+    MergeMode.CUSTOM: keys.PAYLOAD_STRATEGY,
+}
+_PAYLOADS: Final = {
+    MergeMode.EVENT_TIME_ORDERING: DEFAULT_PAYLOAD,
+    MergeMode.COMMIT_TIME_ORDERING: OVERWRITE_PAYLOAD,
+}
+_DELETES_BY_COLUMN: Final = ("AWSDmsAvroPayload", "DebeziumAvroPayload")
+"""Ends of the names of payload classes that version 9 says with further properties."""
+
+Entries = dict[str, str | None]
+"""Values by key; None for a key that goes."""
+
+
+def translated(properties: TableProperties, to: int) -> TableProperties:
+    """Return the properties of a table as it is in another version.
+
+    Parameters
+    ----------
+    properties : TableProperties
+        As they are.
+    to : int
+        One of `VERSIONS`.
+
+    Raises
+    ------
+    UnsupportedTableError
+        The other version has no words for what the table is.
+    """
+    found, there = properties, VERSIONS.index(to)
+    while (here := VERSIONS.index(found.version)) != there:
+        following = VERSIONS[here + (1 if there > here else -1)]
+        entries = _STEPS[found.version, following](found)
+        entries[keys.VERSION] = str(following)
+        removed = [key for key, value in entries.items() if value is None]
+        changes = {key: value for key, value in entries.items() if value is not None}
+        found = found.with_changes(changes).without(removed)
+    if _meaning(found) != _meaning(properties):
+        raise UnsupportedTableError(
+            f"table {properties.name!r} would merge or partition its rows otherwise in version "
+            f"{to}; it stays in version {properties.version}"
+        )
+    return found
+
+
+def _meaning(found: TableProperties) -> tuple[object, ...]:
+    """What must be the same in every version."""
+    fill = found.partial_update
+    by_event_time = found.order is not MergeMode.COMMIT_TIME_ORDERING
+    return (
+        found.order,
+        fill and (fill.mode, fill.marker),
+        found.ordering_fields if by_event_time else (),
+        found.record_key_fields,
+        found.partition_fields,
+        found.partition_field_specs,
+        found.key_generator,
+    )
+
+
+def _six_to_eight(found: TableProperties) -> Entries:
+    mode = found.merge_mode
+    return {
+        keys.INITIAL_VERSION: "6",
+        keys.LAYOUT: "2",
+        keys.TIMELINE_PATH: "timeline",
+        keys.HISTORY_PATH: "history",
+        keys.KEY_GENERATOR_TYPE: found.key_generator.value,
+        keys.MERGE_MODE: mode.value,
+        **_payload_entries(found, mode),
+        **(_fields(",".join(found.partition_field_specs)) if _is_custom(found) else {}),
+        keys.PARTITION_SPECS: None,
+    }
+
+
+def _eight_to_nine(found: TableProperties) -> Entries:
+    payload = found.raw.get(keys.PAYLOAD_CLASS, "").strip()
+    _refuse_deletes_by_column(found, payload)
+    entries: Entries = {keys.MERGER_STRATEGY: None}
+    if found.ordering_fields:
+        entries |= {
+            keys.ORDERING_FIELDS: ",".join(found.ordering_fields),
+            keys.PRECOMBINE_FIELD: None,
+        }
+    if payload in PAYLOAD_ORDERS:
+        entries[keys.MERGE_MODE] = PAYLOAD_ORDERS[payload].value
+        entries[keys.PARTIAL_UPDATE_MODE] = PartialUpdateMode.IGNORE_DEFAULTS.value
+    if payload in PAYLOAD_MODES:
+        entries |= {keys.LEGACY_PAYLOAD: payload, keys.PAYLOAD_CLASS: None}
+    if payload in PAYLOAD_MODES or found.merge_mode is not MergeMode.CUSTOM:
+        entries[keys.MERGE_STRATEGY_ID] = None
+    return entries
+
+
+def _nine_to_eight(found: TableProperties) -> Entries:
+    legacy = found.raw.get(keys.LEGACY_PAYLOAD, "").strip()
+    _refuse_deletes_by_column(found, legacy)
+    entries: Entries = {keys.LEGACY_PAYLOAD: None}
+    if found.ordering_fields:
+        entries |= {
+            keys.PRECOMBINE_FIELD: ",".join(found.ordering_fields),
+            keys.ORDERING_FIELDS: None,
+        }
+    fill = found.partial_update
+    if fill is not None and fill.mode is PartialUpdateMode.IGNORE_DEFAULTS:
+        filling = next(name for name, order in PAYLOAD_ORDERS.items() if order is fill.order)
+        return entries | {
+            keys.PARTIAL_UPDATE_MODE: None,
+            keys.MERGE_MODE: MergeMode.CUSTOM.value,
+            keys.MERGE_STRATEGY_ID: keys.PAYLOAD_STRATEGY,
+            keys.PAYLOAD_CLASS: legacy or filling,
+        }
+    if found.merge_mode is MergeMode.CUSTOM:
+        return entries
+    payload = legacy or _PAYLOADS[found.merge_mode]
+    strategy = _STRATEGIES[found.merge_mode]
+    return entries | {keys.PAYLOAD_CLASS: payload, keys.MERGE_STRATEGY_ID: strategy}
+
+
+def _eight_to_six(found: TableProperties) -> Entries:
+    mode = found.merge_mode
+    by_commit_time = mode is MergeMode.COMMIT_TIME_ORDERING
+    # Engines that know no merge mode take a table with an ordering field for one by event time.
+    ordering = "" if by_commit_time else ",".join(found.ordering_fields)
+    specs = ",".join(found.partition_field_specs)
+    names = ",".join(found.partition_fields)
+    gone = (
+        keys.INITIAL_VERSION,
+        keys.KEY_GENERATOR_TYPE,
+        keys.TIMELINE_PATH,
+        keys.HISTORY_PATH,
+        keys.ORDERING_FIELDS,
+    )
+    return {
+        **dict.fromkeys(gone),
+        keys.LAYOUT: "1",
+        keys.KEY_GENERATOR_CLASS: found.key_generator.java_class,
+        keys.MERGE_MODE: mode.value if mode is MergeMode.CUSTOM else None,
+        **_payload_entries(found, mode),
+        keys.MERGE_STRATEGY_ID: None,
+        keys.MERGER_STRATEGY: None if by_commit_time else _STRATEGIES[mode],
+        keys.PRECOMBINE_FIELD: ordering or None,
+        **(_fields(names) | {keys.PARTITION_SPECS: specs} if _is_custom(found) else {}),
+    }
+
+
+def _payload_entries(found: TableProperties, mode: MergeMode) -> Entries:
+    """Payload class and merger of a table up to version 8; those of a custom merge stay."""
+    payload = found.raw.get(keys.PAYLOAD_CLASS) or _PAYLOADS.get(mode)
+    strategy = _STRATEGIES[mode] if payload else None
+    return {
+        keys.PAYLOAD_CLASS: payload,
+        keys.MERGE_STRATEGY_ID: strategy or found.raw.get(keys.MERGE_STRATEGY_ID),
+        keys.MERGER_STRATEGY: strategy or found.raw.get(keys.MERGER_STRATEGY),
+    }
+
+
+def _is_custom(found: TableProperties) -> bool:
+    generator = found.key_generator is KeyGeneratorType.CUSTOM
+    return generator and bool(found.partition_field_specs)
+
+
+def _fields(text: str) -> Entries:
+    return {keys.PARTITION_FIELDS: text}
+
+
+def _refuse_deletes_by_column(found: TableProperties, payload: str) -> None:
+    if payload.endswith(_DELETES_BY_COLUMN):
+        raise UnsupportedTableError(
+            f"table {found.name!r} has the payload class {payload}, which this release does not "
+            "translate; change the table's version with Apache Hudi on the JVM"
+        )
+
+
+_STEPS: Final[dict[tuple[int, int], Callable[[TableProperties], Entries]]] = {
+    (6, 8): _six_to_eight,
+    (8, 9): _eight_to_nine,
+    (9, 8): _nine_to_eight,
+    (8, 6): _eight_to_six,
+}

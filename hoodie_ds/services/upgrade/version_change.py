@@ -1,0 +1,255 @@
+"""A table becomes one of another version: prepared, decided, carried out.
+
+The properties are what says where the timeline is, so the table is of the one version until they
+are replaced, and of the other one from then on. Before that all files of the timeline are put where
+the other layout has them; after it the old ones are deleted. Killed anywhere, a reader finds the
+whole table. That nobody writes in between is a decision of the log: a writer that has not decided
+yet is refused until the properties are there (`apply_pending`), and then because they have changed
+(`check_unchanged`). The same call again goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.errors import NotFoundError, TimelineError, UnsupportedTableError
+from hoodie_ds.services.compaction.compactor import Compactor
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.upgrade.properties import translated
+from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table, check_unchanged, open_table, update_properties
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.paths import CONVERTED, HOODIE, LATER_TIMELINE, PROPERTIES_BACKUP, SUMMARIES
+from hoodie_ds.timeline.rollbacks import refuse_restore
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.decision_log import Outcome, newest_decision
+from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding
+from hoodie_ds.transaction.lock import held
+from hoodie_ds.transaction.recovery import recover, recover_lazily
+
+_log = logging.getLogger("hoodie_ds")
+
+_BEFORE_ALL: Final = "0" * 17
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """A table that has become one of another version, or would; false if it was that already.
+
+    Parameters
+    ----------
+    before, after : int
+        Table versions.
+    changed : mapping of str to str or None
+        Properties that are set, by key; None for one that goes.
+    files : int
+        How many files of the timeline are elsewhere.
+    """
+
+    before: int
+    after: int
+    changed: Mapping[str, str | None]
+    files: int = 0
+
+    def __bool__(self) -> bool:
+        return self.before != self.after
+
+    def __str__(self) -> str:
+        if not self:
+            return f"version {self.after}, nothing to do"
+        return (
+            f"version {self.before} to {self.after}, {len(self.changed)} properties and "
+            f"{self.files} files of the timeline"
+        )
+
+
+def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> VersionChange:
+    """Make a table one of another version, or go on with that.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    to : int
+        The version.
+    dry : bool
+        Whether to change nothing, and only say what would be.
+
+    Returns
+    -------
+    VersionChange
+
+    Raises
+    ------
+    TimelineError
+        Something is pending that has to be finished first.
+    UnsupportedTableError
+        The table has what this release does not take along.
+    """
+    table = context.open_table()
+    if dry:
+        return _planned(table, to)
+    begun = _begun(table)
+    if begun not in (None, to):
+        raise TimelineError(
+            f"{table.storage.root}: the table is on its way to version {begun}, which has to be "
+            "ended first"
+        )
+    if begun is None and table.properties.version != to:
+        _prepare(context, table)
+        _check(table, table.load_timeline(), to)
+    done = _changed(context, table, to)
+    if not done:
+        _delete_left(table)
+        return done
+    _log.info("%s: %s", table.storage.root, done)
+    return done
+
+
+def _begun(table: Table) -> int | None:
+    """Return the version that the table is on its way to; None if it is not."""
+    newest = newest_decision(table.storage)
+    version = newest.table_version if newest else None
+    return None if version == table.properties.version else version
+
+
+def _planned(table: Table, to: int) -> VersionChange:
+    found = translated(table.properties, to)
+    before, after = table.properties.raw, found.raw
+    changed = {
+        key: after.get(key) for key in sorted({k for k, _ in before.items() ^ after.items()})
+    }
+    moves = found.layout_version != table.layout
+    files = len(files_of(table.storage, table.layout)) if moves else 0
+    return VersionChange(table.properties.version, to, changed, files)
+
+
+def _prepare(context: ServiceContext, table: Table) -> None:
+    """Undo what is dead, and compact all: log files are named otherwise in the other layout."""
+    concurrency = context.options.concurrency
+    timeout_ms = concurrency.heartbeat_timeout_ms
+    if concurrency.is_shared:
+        owner = context.ids.unique()
+        lock = partial(held, table.storage, concurrency, owner, context.clock, context.pauses)
+        recover_lazily(table, context.clock, timeout_ms, lock)
+    else:
+        recover(table, context.clock, heartbeat_timeout_ms=timeout_ms)
+    if table.properties.table_type is TableType.MERGE_ON_READ:
+        while Compactor(context).compact(False, False):
+            pass
+
+
+def _check(table: Table, timeline: Timeline, to: int) -> None:
+    """Refuse a table that cannot become one of the version as it is."""
+    root, name = table.storage.root, table.properties.name
+    begun = [i for i in timeline.savepoints if i.state is not State.COMPLETED]
+    unfinished = [*timeline.pending, *begun]
+    if unfinished:
+        raise TimelineError(
+            f"{root}: {', '.join(map(str, unfinished))}: finish or roll back what is pending "
+            "(clean, compact, cluster, rollback), then change the table's version"
+        )
+    layout = translated(table.properties, to).layout_version
+    if table.properties.table_type is TableType.MERGE_ON_READ:
+        view = FileSystemView(table.storage, timeline, verify=False)
+        if any(found.logs for found in view.slices_among(view.data_files())):
+            raise TimelineError(
+                f"{root}: log files are left that no compaction has taken in; stop the writers "
+                "and set no compaction strategy that leaves file groups out, then run it again"
+            )
+        if layout != table.layout and timeline.savepoints:
+            raise UnsupportedTableError(
+                f"table {name!r} is merge-on-read and has savepoints, whose log files the other "
+                "version reads otherwise; delete them first (delete_savepoint)"
+            )
+    if layout != table.layout and _has_archive(table):
+        raise UnsupportedTableError(
+            f"table {name!r} has archived instants, which this release does not take along to "
+            f"version {to}; change the table's version with Apache Hudi on the JVM"
+        )
+
+
+def _has_archive(table: Table) -> bool:
+    folders = (f"{HOODIE}/{table.properties.archive_folder}", f"{LATER_TIMELINE}/history")
+    return bool(table.storage.list(folders[0 if table.layout == V1.version else 1]))
+
+
+def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
+    """Decide and carry out under the lock; what was begun to another version is ended first."""
+    pending = context.action(table, Action.COMMIT, "UPGRADE")
+    with excluding(pending, context.clock, context.pauses) as exclusion:
+        table = open_table(table.storage)
+        while _begun(table) is None and table.properties.version != to:
+            exclusion.pending = replace(pending, table=table, plan=str(to).encode())
+            if _decide(exclusion, table, to):
+                break
+        done = _planned(table, to)
+        if done:
+            _carry_out(context, table, to)
+        return done
+
+
+def _decide(exclusion: Exclusion, table: Table, to: int) -> bool:
+    timeline = exclusion.apply_pending(table.load_timeline())
+    refuse_restore(table.storage.root, timeline)
+    check_unchanged(table)
+    _check(table, timeline, to)
+    at = timeline.latest_time or _BEFORE_ALL
+    instant = Instant(at, Action.COMMIT, State.INFLIGHT, layout=table.layout)
+    return exclusion.append(Outcome.CHANGE_VERSION, instant)
+
+
+def _carry_out(context: ServiceContext, table: Table, to: int) -> None:
+    now_ms, storage = context.clock.now_ms(), table.storage
+    found = translated(table.properties, to)
+    if found.layout_version != table.layout:
+        _put_timeline(table, found.layout_version, now_ms)
+        timeline = table.load_timeline()
+        storage.replace(CONVERTED, (timeline.latest_time or _BEFORE_ALL).encode())
+        storage.delete(SUMMARIES)
+    check_unchanged(table)
+    changes = dict(found.raw.items() - table.properties.raw.items())
+    removals = table.properties.raw.keys() - found.raw.keys()
+    _delete_left(update_properties(table, changes, removals, now_ms))
+
+
+def _put_timeline(table: Table, layout: int, now_ms: int) -> None:
+    """Put the files of all completed instants where the other layout has them, and no others."""
+    storage, files = table.storage, _of_completed(table)
+    targets = converted(table, files, layout, now_ms)
+    strangers = [f.status.path for f in files_of(storage, layout) if f.status.path not in targets]
+    storage.delete_many(strangers)  # of an attempt that ended, or of a late writer
+    try:
+        put_converted(storage, targets, layout)
+        left = {file.status.path for file in files_of(storage, table.layout)}
+        if not left.issuperset(file.status.path for file in files):
+            raise NotFoundError("files of its timeline are gone")
+    except NotFoundError as error:
+        check_unchanged(table)
+        raise TimelineError(
+            f"{storage.root}: the timeline has changed while it was put into layout {layout} "
+            f"({error}); run it again"
+        ) from error
+
+
+def _of_completed(table: Table) -> list[Source]:
+    timeline = table.load_timeline()
+    pending = {instant.time for instant in timeline.pending}  # of writers that are refused
+    return [f for f in files_of(table.storage, table.layout) if f.instant.time not in pending]
+
+
+def _delete_left(table: Table) -> None:
+    """Delete what the timeline has left in the layout that the table is not of any more."""
+    for layout in LAYOUTS.keys() - {table.layout}:
+        left = [file.status.path for file in files_of(table.storage, layout)]
+        if left:
+            table.storage.delete_many(left)
+    table.storage.delete(PROPERTIES_BACKUP)

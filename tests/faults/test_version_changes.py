@@ -1,0 +1,92 @@
+"""A change of the table's version ends at each of its operations: the table stays whole."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.testing import MemoryStorage, sweep
+from hoodie_ds.testing.simulated import forget_process
+from hoodie_ds.timeline.layout import LAYOUTS
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+
+CHANGES = [(6, 8), (6, 9), (8, 9), (9, 8), (9, 6), (8, 6)]
+QUICK = [("COPY_ON_WRITE", (6, 9)), ("MERGE_ON_READ", (9, 6))]
+ROWS = [("a", "x", 2, 2.0), ("b", "x", 1, 1.0)]
+VERSION = "hoodie.write.table.version"
+
+
+def _table(storage: Storage, kind: str) -> HoodieTable:
+    return HoodieTable("memory://t", {**TRIPS, BUCKETS: "1", TYPE: kind}, storage=storage)
+
+
+def _timelines(storage: MemoryStorage) -> set[int]:
+    """Layouts that have files of instants."""
+    return {
+        version
+        for version, layout in LAYOUTS.items()
+        if any(layout.parse(s.path.rpartition("/")[2]) for s in storage.list(layout.folder))
+    }
+
+
+class _Ends:
+    """What the ends of a change from one version to another leave."""
+
+    def __init__(self, kind: str, change: tuple[int, int]) -> None:
+        self.kind = kind
+        self.before, self.to = change
+        self.start = MemoryStorage("memory://t")
+        table = _table(self.start, kind)
+        table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)), {VERSION: str(self.before)})
+        table.upsert(trips(("a", "x", 2, 2.0)))
+
+    def play(self, storage: Storage) -> None:
+        self._change(_table(storage, self.kind))
+
+    def _change(self, table: HoodieTable) -> None:
+        up = self.to > self.before
+        _ = table.upgrade(self.to) if up else table.downgrade(self.to)
+
+    def check(self, left: MemoryStorage, raised: BaseException | None) -> None:
+        forget_process()
+        table = _table(left, self.kind)
+        assert table.properties.version in (
+            (self.to,) if raised is None else (self.before, self.to)
+        )
+        assert found(table) == ROWS
+        self._check_writer(left.copy())
+        self._change(table)
+        table = _table(left, self.kind)
+        assert table.properties.version == self.to
+        assert found(table) == ROWS
+        assert _timelines(left) == {1 if self.to == 6 else 2}
+        table.upsert(trips(("a", "x", 3, 3.0), ("b", "x", 0, 0.0)))
+        assert found(table) == [("a", "x", 3, 3.0), ("b", "x", 1, 1.0)]
+
+    def _check_writer(self, left: MemoryStorage) -> None:
+        """Whoever writes now is refused, or in the table for good."""
+        table, expected = _table(left, self.kind), ROWS
+        with suppress(TimelineError):
+            table.upsert(trips(("c", "x", 1, 1.0)))
+            expected = [*ROWS, ("c", "x", 1, 1.0)]
+        assert found(table) == expected
+        self._change(table)
+        assert found(_table(left, self.kind)) == expected
+
+
+@pytest.mark.parametrize(("kind", "change"), QUICK)
+def test_an_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
+    ends = _Ends(kind, change)
+    assert sweep(ends.start, ends.play, ends.check) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
+    ends = _Ends(kind, change)
+    assert sweep(ends.start, ends.play, ends.check) > 50

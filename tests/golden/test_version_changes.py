@@ -1,0 +1,81 @@
+"""Tables that Apache Hudi wrote keep the rows of its own answers in every version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import HoodieError, TimelineError, UnsupportedTableError
+from tests.golden.golden_tables import assert_rows_equal, expected_rows, golden_names, unzip_table
+
+QUICK = ["v6_cow_history", "v6_mor_evolved", "v9_cow_clustering_done", "v9_mor_partial_updates"]
+REFUSED: dict[str, tuple[type[HoodieError], str]] = {
+    "cdc": (UnsupportedTableError, "change data capture"),
+    "metadata": (UnsupportedTableError, "metadata table"),
+    "virtual_keys": (UnsupportedTableError, "without Hudi's meta columns"),
+    "_requested": (TimelineError, "is pending"),
+    "splitting": (TimelineError, "is pending"),
+    "archived": (UnsupportedTableError, "archived instants"),
+    "upgraded": (UnsupportedTableError, "archived instants"),
+    "mor_restored": (UnsupportedTableError, "savepoints"),
+    "mor_undone_before": (UnsupportedTableError, "savepoints"),
+    "mor_undone_to": (UnsupportedTableError, "savepoints"),
+    "mor_undone_by": (TimelineError, "log files are left"),
+}
+"""What the names of tables hold that do not change their layout, and why."""
+
+
+def _refusal(name: str) -> tuple[type[HoodieError], str] | None:
+    if "compaction_requested" in name:  # is carried out before
+        return None
+    return next((why for part, why in REFUSED.items() if part in name), None)
+
+
+GOING = [name for name in golden_names() if _refusal(name) is None]
+STAYING = [name for name in golden_names() if _refusal(name) is not None]
+
+
+def _without_file_names(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows, but for the column that a compaction changes."""
+    return [{k: v for k, v in row.items() if k != "_hoodie_file_name"} for row in rows]
+
+
+def _go_round(name: str, folder: Path) -> None:
+    table = HoodieTable(str(unzip_table(name, folder)))
+    expected = _without_file_names(expected_rows(name))
+    version = table.properties.version
+    for to in {6: (8, 9, 8, 6), 8: (9, 8, 6, 9), 9: (8, 6, 9)}[version]:
+        done = table.upgrade(to) if to > version else table.downgrade(to)
+        assert (done.before, done.after) == (version, to)
+        version = table.properties.version
+        assert version == to
+        assert_rows_equal(table.read().drop_columns(["_hoodie_file_name"]), expected)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_rows_stay_what_hudi_answers(name: str, tmp_path: Path) -> None:
+    _go_round(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GOING)
+def test_rows_of_every_table_stay_what_hudi_answers(name: str, tmp_path: Path) -> None:
+    _go_round(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_what_is_not_taken_along_is_refused(name: str, tmp_path: Path) -> None:
+    path = unzip_table(name, tmp_path)
+    table, refusal = HoodieTable(str(path)), _refusal(name)
+    before = (path / ".hoodie/hoodie.properties").read_bytes()
+    assert refusal is not None
+    with pytest.raises(refusal[0], match=refusal[1]):
+        _ = table.upgrade(8) if name.startswith("v6") else table.downgrade(6)
+    assert (path / ".hoodie/hoodie.properties").read_bytes() == before
+    assert_rows_equal(
+        table.read().drop_columns([n for n in table.schema.names if n == "_hoodie_file_name"]),
+        _without_file_names(expected_rows(name)),
+    )

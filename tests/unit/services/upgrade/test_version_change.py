@@ -1,0 +1,206 @@
+"""A table in another version: its properties, its timeline, and who is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError, WriteConflictError
+from hoodie_ds.formats.avro.container import is_container, read_record
+from hoodie_ds.services.upgrade.properties import translated
+from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.instant import Action, State
+from hoodie_ds.timeline.instant_time import format_time
+from tests.faults.writers import Place
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+
+MODEL = "org.apache.hudi.common.model."
+VERSION = "hoodie.write.table.version"
+HUDIS = {
+    "hoodie.table.name": "upg",
+    "hoodie.table.type": "COPY_ON_WRITE",
+    "hoodie.table.version": "6",
+    "hoodie.timeline.layout.version": "1",
+    "hoodie.archivelog.folder": "history",
+    "hoodie.table.recordkey.fields": "id",
+    "hoodie.table.partition.fields": "region",
+    "hoodie.table.keygenerator.type": "SIMPLE",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.compaction.payload.class": MODEL + "DefaultHoodieRecordPayload",
+    "hoodie.record.merge.strategy.id": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+}
+"""Properties of a table of version 6 as Apache Hudi 1.2 creates it."""
+
+IN_NINE = {
+    "hoodie.table.version": "9",
+    "hoodie.timeline.layout.version": "2",
+    "hoodie.table.initial.version": "6",
+    "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+    "hoodie.table.legacy.payload.class": MODEL + "DefaultHoodieRecordPayload",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.table.keygenerator.type": "SIMPLE",
+    "hoodie.timeline.path": "timeline",
+    "hoodie.archivelog.folder": "history",
+}
+"""What Apache Hudi 1.2 makes of them."""
+
+GONE_IN_NINE = {"hoodie.compaction.payload.class", "hoodie.record.merge.strategy.id"}
+
+
+def _properties(**changes: str) -> TableProperties:
+    entries = HUDIS | {f"hoodie.{key.replace('_', '.')}": text for key, text in changes.items()}
+    return TableProperties.parse("\n".join(f"{k}={v}" for k, v in entries.items()), "p")
+
+
+def _table(storage: MemoryStorage, kind: str = "COPY_ON_WRITE") -> HoodieTable:
+    options = {**TRIPS, BUCKETS: "1", TYPE: kind}
+    table = HoodieTable("memory://t", options, storage=storage)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    table.upsert(trips(("a", "x", 3, 3.0)))
+    return table
+
+
+def test_properties_become_those_that_hudi_makes() -> None:
+    found = translated(_properties(), 9).raw
+    assert {key: found.get(key) for key in IN_NINE} == IN_NINE
+    assert not GONE_IN_NINE & found.keys()
+
+
+@pytest.mark.parametrize(
+    ("payload", "mode"),
+    [
+        ("PartialUpdateAvroPayload", "EVENT_TIME_ORDERING"),
+        ("OverwriteNonDefaultsWithLatestAvroPayload", "COMMIT_TIME_ORDERING"),
+    ],
+)
+def test_payloads_that_fill_become_a_mode_and_back(payload: str, mode: str) -> None:
+    before = _properties(compaction_payload_class=MODEL + payload)
+    nine = translated(before, 9).raw
+    assert nine["hoodie.record.merge.mode"] == mode
+    assert nine["hoodie.table.partial.update.mode"] == "IGNORE_DEFAULTS"
+    assert nine["hoodie.table.legacy.payload.class"] == MODEL + payload
+    eight = translated(translated(before, 9), 8).raw
+    assert eight["hoodie.record.merge.mode"] == "CUSTOM"
+    assert eight["hoodie.compaction.payload.class"] == MODEL + payload
+    assert "hoodie.table.partial.update.mode" not in eight
+    assert "hoodie.table.legacy.payload.class" not in eight
+
+
+def test_payloads_that_delete_by_a_column_are_refused() -> None:
+    with pytest.raises(UnsupportedTableError, match="AWSDmsAvroPayload"):
+        translated(_properties(compaction_payload_class=MODEL + "AWSDmsAvroPayload"), 9)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
+def test_a_table_goes_on_in_each_version(kind: str, mode: str) -> None:
+    options = {**TRIPS, BUCKETS: "1", TYPE: kind, "hoodie.record.merge.mode": mode}
+    table = HoodieTable("memory://t", options, storage=MemoryStorage("memory://t"))
+    table.upsert(trips(("a", "x", 5, 5.0), ("b", "x", 1, 1.0)))
+    before = table.properties.raw
+    for number, to in enumerate((8, 9, 8, 6, 9, 6), 1):
+        _ = table.upgrade(to) if to > table.properties.version else table.downgrade(to)
+        table.upsert(trips(("a", "x", 0, float(-number)), ("b", "x", 1, float(number))))
+        late = ("a", "x", 0, float(-number))
+        kept = late if mode == "COMMIT_TIME_ORDERING" else ("a", "x", 5, 5.0)
+        assert found(table) == [kept, ("b", "x", 1, float(number))]
+        table.delete(trips(("b", "x", 9, None)).select(["id", "city"]))
+        assert found(table) == [kept]
+    assert table.properties.raw == before
+
+
+def test_the_timeline_has_hudis_names_and_bytes() -> None:
+    storage = MemoryStorage("memory://t")
+    table = _table(storage)
+    written = {status.path: status.modified_ms for status in storage.list(".hoodie")}
+    first, second = table.timeline.commits
+    table.upgrade(8)
+    assert [i.time for i in table.timeline.commits] == [first.time, second.time]
+    for old, new in zip((first, second), table.timeline.commits, strict=True):
+        ended = format_time(written[f".hoodie/{old.time}.commit"], utc=True)
+        assert new.time < new.completion_time
+        assert new.completion_time == max(ended, str(int(old.time) + 1))
+        path = f".hoodie/timeline/{old.time}_{new.completion_time}.commit"
+        assert read_record(storage.read(path), path)["operationType"] == "UPSERT"
+        assert storage.read(f".hoodie/timeline/{old.time}.commit.requested") == b""
+        assert is_container(storage.read(f".hoodie/timeline/{old.time}.inflight"))
+    assert first.time not in str(storage.list(".hoodie"))
+
+
+def test_a_dry_change_says_what_would_be_and_changes_nothing() -> None:
+    storage = MemoryStorage("memory://t")
+    table = _table(storage)
+    before = storage.files
+    would = table.upgrade(9, dry=True)
+    assert (would.before, would.after) == (6, 9)
+    assert would.changed["hoodie.table.version"] == "9"
+    assert would.changed["hoodie.compaction.payload.class"] is None
+    assert storage.files == before
+
+
+def test_versions_that_are_not_there_are_refused() -> None:
+    table = _table(MemoryStorage("memory://t"))
+    for to in (6, 7, 10, True):
+        with pytest.raises(OptionError, match="8 or 9"):
+            table.upgrade(to)
+    with pytest.raises(OptionError, match="the table has version 6"):
+        table.downgrade(8)
+    assert not table.downgrade(6)
+
+
+def test_what_is_dead_is_undone_before() -> None:
+    place = Place({**TRIPS, BUCKETS: "1"})
+    place.table.upsert(trips(("a", "x", 1, 1.0)))
+    message = place.begin(trips(("a", "x", 2, 2.0))).write()
+    place.table.upgrade(9)
+    assert found(place.table) == [("a", "x", 1, 1.0)]
+    named = {status.stat.path for status in message.statuses}
+    assert named
+    assert not named & place.storage.files.keys()
+
+
+def test_a_writer_that_began_before_is_refused() -> None:
+    place = Place({**TRIPS, BUCKETS: "1"})
+    place.table.upsert(trips(("a", "x", 1, 1.0)))
+    batch = place.begin(trips(("a", "x", 2, 2.0)))
+    place.table.upgrade(9)
+    with pytest.raises((WriteConflictError, UnsupportedTableError)):
+        batch.writer.commit([batch.write()])
+    assert found(place.table) == [("a", "x", 1, 1.0)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_is_older_than_the_change_is_not_taken_back(kind: str) -> None:
+    table = _table(MemoryStorage("memory://t"), kind)
+    first = table.timeline.commits[0].time
+    table.upgrade(8)
+    with pytest.raises(TimelineError, match="before the table's version was changed"):
+        table.rollback()
+    with pytest.raises(TimelineError, match="before the table's version was changed"):
+        table.restore(first)
+    table.upsert(trips(("a", "x", 4, 4.0)))
+    table.rollback()
+    assert found(table) == [("a", "x", 3, 3.0), ("b", "x", 1, 1.0)]
+
+
+def test_overwrites_and_clusterings_have_the_names_of_their_layout() -> None:
+    options = {**TRIPS, "hoodie.index.type": "BLOOM", "hoodie.parquet.small.file.limit": "0"}
+    table = HoodieTable("memory://t", options, storage=MemoryStorage("memory://t"))
+    table.overwrite(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    table.insert(trips(("c", "x", 1, 1.0)))
+    table.cluster()
+    overwritten, _, clustered = table.timeline.commits
+    rows = [("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "x", 1, 1.0)]
+    storage = table._storage
+    assert storage is not None
+    table.upgrade(9)
+    names = {status.path.rpartition("/")[2] for status in storage.list(".hoodie/timeline")}
+    for state in (State.REQUESTED, State.INFLIGHT):
+        assert f"{overwritten.time}.{Action.REPLACE_COMMIT.value}.{state.value}" in names
+        assert f"{clustered.time}.{Action.CLUSTERING.value}.{state.value}" in names
+    assert found(table) == rows
+    table.downgrade(6)
+    names = {status.path.rpartition("/")[2] for status in storage.list(".hoodie")}
+    assert f"{clustered.time}.replacecommit.requested" in names
+    assert found(table) == rows
