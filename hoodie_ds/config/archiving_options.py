@@ -58,7 +58,7 @@ class ArchivingOptions:
                 remedy = f"it must be more than {retained.key} = {cleaning.commits}"
                 given.refuse(OptionError(keys.KEEP_MIN_COMMITS.key, fewest, remedy))
             raised = cleaning.commits + 1
-            if given.written(keys.KEEP_MIN_COMMITS):
+            if given.written(keys.KEEP_MIN_COMMITS) and most > fewest:
                 _warn_of_raised(fewest, raised, most, raised + most - fewest)
             fewest, most = raised, raised + most - fewest
         return cls(

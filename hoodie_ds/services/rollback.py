@@ -155,9 +155,12 @@ def _check_newest(storage: Storage, timeline: Timeline, instant: Instant) -> Non
     ]
     if later:
         newest = max(later, key=lambda other: padded(other.time))
+        is_done = newest.state is State.COMPLETED
+        first = "roll that back first" if is_done else "let its writer finish, or roll it back"
         raise TimelineError(
-            f"{storage.root}: {instant} is not the newest write, {newest} comes after it; roll "
-            "that back first, or let its writer finish; or go back further by a restore"
+            f"{storage.root}: {instant.action.value} {instant.time} is not the newest write: "
+            f"{newest.action.value} {newest.time} {'comes' if is_done else 'is pending'} after it; "
+            f"{first}, or go back further by a restore"
         )
 
 

@@ -281,7 +281,7 @@ def test_a_plan_that_splits_buckets_is_left_to_its_engine(how: str) -> None:
 def test_columns_that_rows_cannot_be_sorted_by_are_refused_first() -> None:
     place = _place()
     before = dict(place.storage.files)
-    with pytest.raises(SchemaError, match="field 'distance' does not exist"):
+    with pytest.raises(SchemaError, match=r"sort\.columns': field 'distance' does not exist"):
         place.table.cluster({f"{PLAN}sort.columns": "distance"})
     assert load_timeline(place.storage, 1).pending == ()
     assert {p for p in place.storage.files if "/.temp/" not in p} == set(before)

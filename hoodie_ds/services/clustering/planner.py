@@ -19,7 +19,7 @@ from hoodie_ds.config.options.clustering import (
     PARTITIONS_SELECTED,
 )
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError, UnsupportedTableError
+from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.services.clustering.layout import check_sortable
 from hoodie_ds.storage.protocol import Storage
@@ -79,7 +79,10 @@ class ClusteringPlanner:
         if columns is None or timeline.first_commit is None:
             return None
         check_no_buckets(self.table, self.options, timeline)
-        check_sortable(columns, self._clustering.sort_columns)
+        try:
+            check_sortable(columns, self._clustering.sort_columns)
+        except SchemaError as error:
+            raise SchemaError(f"option {CLUSTERING_COLUMNS.key!r}: {error}") from error
         groups: list[ClusteringGroup] = []
         missing = []
         by_partition = self._eligible(timeline)

@@ -70,6 +70,9 @@ def test_who_is_left_more_than_was_asked_for_is_told(caplog: pytest.LogCaptureFi
     (text,) = caplog.messages
     assert f"{_MIN} = 2 is raised to 31, and {_MAX} = 4 to 33" in text
     assert f"a smaller {_RETAINED}" in text
+    with pytest.raises(OptionError):
+        _parse({_MIN: "5", _MAX: "3"})
+    assert len(caplog.messages) == 1
 
 
 def test_no_fewer_are_left_than_a_clean_retains() -> None:
