@@ -23,6 +23,7 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.utils import is_remote
 
+from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import HoodieError, TableNotFoundError
 from hoodie_ds.services.boundary import noted_failures
@@ -66,7 +67,7 @@ class CommitListener(StreamingQueryListener):
         opts: Mapping[str, str],
         report: Callable[[Mapping[str, str | int]], None] | None = None,
     ) -> None:
-        options = ReadOptions.parse(opts)
+        options = ReadOptions.parse(given_options(opts))
         self._options = options
         self._report = report or _show
         atexit.register(_leave, weakref.ref(self))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT, CHECKPOINT_IDENTIFIER
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
@@ -68,7 +69,7 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     >>> writer = hoodie_ds.foreach_batch(opts)  # doctest: +SKIP
     >>> stream.writeStream.foreachBatch(writer).start()  # doctest: +SKIP
     """
-    options = WriteOptions.parse(opts)
+    options = WriteOptions.parse(given_options(opts))
     identifier = _identifier(options)
 
     def write(rows: DataFrame, number: int) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
@@ -35,13 +36,17 @@ class ServicesResult:
 
     Parameters
     ----------
-    compactions : tuple of str
-        Instant times of the compactions that were completed.
+    compactions, cleans : tuple of str
+        Instant times of the compactions that were completed, and of the cleans that deleted files.
+    archived : tuple of str
+        Times of the instants that were archived.
     failed : tuple of ServiceFailure
         What went wrong; the next run tries again.
     """
 
     compactions: tuple[str, ...] = ()
+    cleans: tuple[str, ...] = ()
+    archived: tuple[str, ...] = ()
     failed: tuple[ServiceFailure, ...] = ()
 
 
@@ -79,20 +84,25 @@ def run_services(spark: SparkSession, opts: Mapping[str, str]) -> ServicesResult
     >>> hoodie_ds.run_services(spark, opts).failed  # doctest: +SKIP
     ()
     """
-    options = WriteOptions.parse(opts)
+    options = WriteOptions.parse(given_options(opts))
     context = _context(options)
     table = context.open_table()
-    done: list[str] = []
+    done: dict[Service, list[str]] = {service: [] for service in Service}
     work: dict[Service, Callable[[], object]] = {
-        Service.COMPACTION: partial(_compact, spark, context, done),
-        Service.CLEAN: partial(clean, context),
-        Service.ARCHIVE: partial(archive, context),
+        Service.COMPACTION: partial(_compact, spark, context, done[Service.COMPACTION]),
+        Service.CLEAN: lambda: done[Service.CLEAN].extend(clean(context).times),
+        Service.ARCHIVE: lambda: done[Service.ARCHIVE].extend(archive(context).times),
     }
     if table.properties.table_type is not TableType.MERGE_ON_READ:
         del work[Service.COMPACTION]
     root, wanted = table.storage.root, options.services.of_jobs
     tried = [attempted(s, root, "", run) for s, run in work.items() if s in wanted]
-    return ServicesResult(tuple(done), tuple(filter(None, tried)))
+    return ServicesResult(
+        tuple(done[Service.COMPACTION]),
+        tuple(done[Service.CLEAN]),
+        tuple(done[Service.ARCHIVE]),
+        tuple(filter(None, tried)),
+    )
 
 
 def _context(options: WriteOptions) -> ServiceContext:

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -75,7 +76,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         The options do not make a table, contradict the one that is there, or name a column that
         `df` does not have.
     """
-    options = WriteOptions.parse(opts)
+    options = WriteOptions.parse(given_options(opts))
     table = _table(options)
     properties = table.properties if table else TableProperties.create(options)
     if not properties.record_key_fields:

@@ -81,8 +81,11 @@ def test_a_job_on_the_executors_does_what_a_stream_leaves_to_it(spark: Any, tmp_
     options = _options(tmp_path, **STAY_OUT)
     _stream(spark, tmp_path, options, 5)
     assert _done(options, Action.COMMIT) == 0
-    result = hoodie_ds.run_services(spark, options)
-    assert result.failed == ()
+    few = {"hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "5"}
+    oldest = [i.time for i in _timeline(options).completed]
+    result = hoodie_ds.run_services(spark, {**options, **few})
+    assert (result.cleans, result.failed) == ((), ())
+    assert result.archived == tuple(oldest[:2])
     (compaction,) = result.compactions
     assert [i.time for i in _timeline(options).completed if i.action is Action.COMMIT] == [
         compaction

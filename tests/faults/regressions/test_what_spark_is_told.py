@@ -6,6 +6,7 @@ import inspect
 import logging
 import pickle
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,15 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from hoodie_ds import CommitListener, HoodieDataSource, HoodieTable, errors
+from hoodie_ds import (
+    CommitListener,
+    HoodieDataSource,
+    HoodieTable,
+    errors,
+    foreach_batch,
+    run_services,
+    shuffle_by_file_group,
+)
 from hoodie_ds.datasource.commit_listener import _leave, _show
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence, our_sentence
@@ -234,6 +243,22 @@ def test_a_listener_that_showed_nothing_under_default_logging(
     assert said.startswith(f"hoodie_ds: path {tmp_path}, instant {instant.time}, batch_id 4, ")
     listener.onQueryProgress(progress("q", 5))
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("given", ["/tmp/t", [], {5: "x"}], ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    [
+        CommitListener,
+        foreach_batch,
+        lambda opts: run_services(None, opts),  # type: ignore[arg-type]
+        lambda opts: shuffle_by_file_group(None, opts),  # type: ignore[arg-type]
+    ],
+    ids=["listener", "foreachBatch", "services", "shuffle"],
+)
+def test_a_path_in_place_of_options(call: Callable[[Any], object], given: object) -> None:
+    with pytest.raises(OptionError, match=r"'options' = .* is refused: give "):
+        call(given)
 
 
 def test_a_listener_logs_where_logging_is_set_up(
