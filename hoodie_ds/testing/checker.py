@@ -98,11 +98,12 @@ def _body(data: bytes) -> dict[str, Any]:
 
 
 def _ends(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, str]:
-    """Completion times by requested time, of layout 2: each instant has one, and no two the same.
+    """Completion times by requested time, of layout 2: each instant has one, writes each its own.
 
     A savepoint has the time of the commit that it keeps, and an end of its own.
     """
     found: dict[tuple[str, bool], str] = {}
+    of_writes: Counter[str] = Counter()
     for match in filter(None, map(_INSTANT.fullmatch, sorted(files))):
         of_layout_2, time, end, action, state = match.groups()
         if not of_layout_2 or state or action == "inflight":
@@ -111,8 +112,10 @@ def _ends(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, str]:
             wrong.append(f"{match[0]} does not say when it was completed, after {time}")
         elif found.setdefault((time, action == _SAVEPOINT), end) != end:
             wrong.append(f"{time} was completed twice, the second time as {match[0]}")
-    common = [end for end, n in Counter(found.values()).items() if n > 1]
-    wrong += [f"{end} is the completion time of several instants" for end in common]
+        elif action in _WRITES:
+            of_writes[end] += 1
+    common = [end for end, n in of_writes.items() if n > 1]
+    wrong += [f"{end} is the completion time of several writes" for end in common]
     return {time: end for (time, is_savepoint), end in found.items() if not is_savepoint}
 
 
