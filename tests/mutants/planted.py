@@ -1101,6 +1101,24 @@ LOCKS_AND_TURNS = [
         "P3: a commit is rolled back while it is completed",
     ),
     Mutant(
+        "writers go on while a table is on its way to another version",
+        within("apply_pending", _refuse_halfway=nothing),
+        "tests/unit/services/upgrade/test_version_change.py::test_nobody_writes_while_a_table_is_on_its_way",
+        "P3: a commit comes on a timeline that is left behind",
+    ),
+    Mutant(
+        "the properties change before the timeline is where they say",
+        within("_carry_out", _put_timeline=nothing),
+        "tests/unit/services/upgrade/test_version_change.py::test_the_timeline_has_hudis_names_and_bytes",
+        "P2: a table of another version has lost its rows",
+    ),
+    Mutant(
+        "what is known of live files is kept when commits have other ends",
+        instead("_is_same", lambda instant, found: found is not None),
+        "tests/golden/test_version_changes.py::test_rows_stay_what_hudi_answers",
+        "P2: replaced file groups are back in a table that changed its layout twice",
+    ),
+    Mutant(
         "what was decided is left to whoever decided it",
         within("apply_pending", _apply=nothing),
         "tests/integration/test_several_writers.py::test_a_commit_that_was_decided_is_carried_out_by_others",

@@ -9,9 +9,10 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError, WriteConflictError
 from hoodie_ds.formats.avro.container import is_container, read_record
 from hoodie_ds.services.upgrade.properties import translated
-from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import format_time
+from hoodie_ds.timeline.paths import PROPERTIES_BACKUP
 from tests.faults.writers import Place
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
@@ -168,6 +169,25 @@ def test_a_writer_that_began_before_is_refused() -> None:
     with pytest.raises((WriteConflictError, UnsupportedTableError)):
         batch.writer.commit([batch.write()])
     assert found(place.table) == [("a", "x", 1, 1.0)]
+
+
+def test_nobody_writes_while_a_table_is_on_its_way() -> None:
+    place = Place({**TRIPS, BUCKETS: "1"})
+    place.table.upsert(trips(("a", "x", 1, 1.0)))
+    refused: list[str] = []
+
+    def others(operation: Operation) -> None:
+        if operation.path == PROPERTIES_BACKUP and not refused:
+            with pytest.raises(TimelineError, match="on its way from version 6 to 9") as error:
+                place.table.upsert(trips(("b", "x", 1, 1.0)))
+            refused.append(str(error.value))
+
+    storage = FaultyStorage(place.storage, before_each=others)
+    HoodieTable("memory://t", {**TRIPS, BUCKETS: "1"}, storage=storage).upgrade(9)
+    assert refused
+    assert found(place.table) == [("a", "x", 1, 1.0)]
+    place.table.upsert(trips(("b", "x", 1, 1.0)))
+    assert found(place.table) == [("a", "x", 1, 1.0), ("b", "x", 1, 1.0)]
 
 
 @pytest.mark.parametrize("kind", TYPES)
