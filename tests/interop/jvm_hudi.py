@@ -28,12 +28,7 @@ BUNDLE = "org/apache/hudi/hudi-spark3.5-bundle_2.12/1.2.0/hudi-spark3.5-bundle_2
 START_SECONDS = 180.0
 CALL_SECONDS = 300.0
 
-# What keeps a table at version 6, where every reader of this suite can follow it.
-VERSION_6: Mapping[str, str] = {
-    "hoodie.write.table.version": "6",
-    "hoodie.write.auto.upgrade": "false",
-    "hoodie.metadata.enable": "false",
-}
+TABLE_VERSION = "hoodie.write.table.version"
 
 
 class JvmHudiError(Exception):
@@ -170,7 +165,7 @@ class JvmHudi:
         options: Mapping[str, str],
         mode: str = "append",
     ) -> None:
-        """Write an Arrow table; `VERSION_6` is added to the options where they do not say.
+        """Write an Arrow table; `keeping` is added to the options where they do not say.
 
         Raises
         ------
@@ -183,7 +178,7 @@ class JvmHudi:
             "write",
             path=str(path),
             data=str(data),
-            options={**VERSION_6, **options},
+            options={**keeping(path), **options},
             mode=mode,
         )
         data.unlink()
@@ -211,7 +206,7 @@ class JvmHudi:
         options: Mapping[str, str] | None = None,
         **more: str,
     ) -> None:
-        """Call a procedure on the table at a path, which stays at `VERSION_6`.
+        """Call a procedure on the table at a path, which keeps its version.
 
         Parameters
         ----------
@@ -224,22 +219,22 @@ class JvmHudi:
         **more : str
             Its other arguments.
         """
-        given = {**more, "path": str(path)}
+        given, kept = {**more, "path": str(path)}, keeping(path)
         if options is not None:
-            pairs = {**options, **VERSION_6}.items()
+            pairs = {**options, **kept}.items()
             given["options"] = ",".join(f"{key}={text}" for key, text in pairs)
         arguments = ", ".join(f"{key} => '{text}'" for key, text in given.items())
-        for key, text in VERSION_6.items():
+        for key, text in kept.items():
             self.sql(f"set {key}={text}")
         try:
             self.sql(f"call {procedure}({arguments})")
         finally:
-            for key in VERSION_6:
+            for key in kept:
                 self.sql(f"reset {key}")
 
     def roll_back(self, path: str | Path, time: str) -> bool:
         """Roll a completed write back as Hudi's write client does; whether it did."""
-        options = dict(VERSION_6)
+        options = keeping(path)
         return bool(self._call("roll_back", path=str(path), time=time, options=options)["done"])
 
     def properties(self, path: str | Path) -> dict[str, str]:
@@ -291,6 +286,18 @@ class JvmHudi:
         if "error" in reply:
             raise JvmHudiError(reply["error"])
         return reply
+
+
+def keeping(path: str | Path) -> dict[str, str]:
+    """Options that keep a table as it is: its version, or 6 of a new one; no metadata table."""
+    properties = Path(path) / ".hoodie/hoodie.properties"
+    text = properties.read_text() if properties.is_file() else ""
+    version = re.search(r"^hoodie\.table\.version=(\d+)$", text, re.MULTILINE)
+    return {
+        TABLE_VERSION: version.group(1) if version else "6",
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.metadata.enable": "false",
+    }
 
 
 def _take(folder: Path) -> pa.Table:

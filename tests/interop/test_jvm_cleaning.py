@@ -16,7 +16,7 @@ from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import JvmHudi
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES
 
@@ -40,6 +40,9 @@ _THEIRS = {
 _COMPACT = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
 
 
+TABLES = [*((kind, "6") for kind in TYPES), ("MERGE_ON_READ", "9")]
+
+
 def _rows(ids: str, city: str, ts: int) -> pa.Table:
     return pa.table({"id": list(ids), "city": [city] * len(ids), "ts": pa.array([ts] * len(ids))})
 
@@ -47,9 +50,9 @@ def _rows(ids: str, city: str, ts: int) -> pa.Table:
 class _Table:
     """A table that both write, read and clean."""
 
-    def __init__(self, path: Path, kind: str, jvm: JvmHudi) -> None:
+    def __init__(self, path: Path, kind: str, version: str, jvm: JvmHudi) -> None:
         self.path, self.kind, self.jvm, self.number = path, kind, jvm, 0
-        self.ours = HoodieTable(str(path), {**_OPTIONS, TYPE: kind})
+        self.ours = HoodieTable(str(path), {**_OPTIONS, TYPE: kind, TABLE_VERSION: version})
 
     def rows(self) -> pa.Table:
         self.number += 1
@@ -75,6 +78,11 @@ class _Table:
         return [i for i in self.ours.timeline.instants if i.action is Action.CLEAN]
 
     @property
+    def cleaned(self) -> list[str]:
+        """The instant times of completed cleans."""
+        return [i.time for i in self.cleans if i.state is State.COMPLETED]
+
+    @property
     def base_files(self) -> set[Path]:
         return {p for p in self.path.rglob("*.parquet") if ".hoodie" not in p.parts}
 
@@ -96,9 +104,11 @@ class _Table:
         return paths
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_each_cleans_on_where_the_other_ended(jvm_hudi: JvmHudi, tmp_path: Path, kind: str) -> None:
-    table = _Table(tmp_path / "t", kind, jvm_hudi)
+@pytest.mark.parametrize(("kind", "version"), TABLES)
+def test_each_cleans_on_where_the_other_ended(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
+) -> None:
+    table = _Table(tmp_path / "t", kind, version, jvm_hudi)
     for _ in range(4):
         table.upsert()
     (cleaned,) = table.ours.clean()
@@ -122,11 +132,11 @@ def test_each_cleans_on_where_the_other_ended(jvm_hudi: JvmHudi, tmp_path: Path,
     table.agree()
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(("kind", "version"), TABLES)
 def test_each_finishes_what_the_other_has_planned(
-    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:
-    table = _Table(tmp_path / "t", kind, jvm_hudi)
+    table = _Table(tmp_path / "t", kind, version, jvm_hudi)
     for _ in range(4):
         table.upsert()
     paths = table.plan()
@@ -134,18 +144,19 @@ def test_each_finishes_what_the_other_has_planned(
     assert pending.state is State.REQUESTED
     assert all(path.exists() for path in paths)
     table.their_upsert()
-    assert pending.at(State.COMPLETED) in table.cleans
+    assert pending.time in table.cleaned
     assert not any(path.exists() for path in paths)
     table.agree()
 
     table.their_upsert()
     theirs = table.cleans[-1]
     assert theirs.time > pending.time
-    for state in ("clean", "clean.inflight"):
-        (table.path / ".hoodie" / f"{theirs.time}.{state}").unlink()
+    for pattern in (f"{theirs.time}*.clean", f"{theirs.time}.clean.inflight"):
+        (file,) = (table.path / ".hoodie").rglob(pattern)
+        file.unlink()
     table.upsert()
     table.ours.clean()
-    assert theirs in table.cleans
+    assert theirs.time in table.cleaned
     table.agree()
     table.their_upsert()
     table.agree()

@@ -12,7 +12,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.timeline.instant import Action
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import JvmHudi
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 
 pytestmark = pytest.mark.jvm
@@ -31,6 +31,8 @@ TABLES = {
     "bucket, parquet": {**BASE, **BUCKET, "hoodie.logfile.data.block.format": "parquet"},
     "bucket, avro": {**BASE, **BUCKET, "hoodie.logfile.data.block.format": "avro"},
     "bloom": {**BASE, **BLOOM},
+    "bucket, version 9": {**BASE, **BUCKET, TABLE_VERSION: "9"},
+    "bloom, version 8": {**BASE, **BLOOM, TABLE_VERSION: "8"},
 }
 NO_SERVICE = {"hoodie.compact.inline": "false"}
 SCHEDULE = {

@@ -9,7 +9,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import JvmHudi
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES
 
@@ -30,10 +30,12 @@ def rows(ids: str, city: str, ts: int) -> pa.Table:
     return pa.table({"id": list(ids), "city": [city] * len(ids), "ts": pa.array([ts] * len(ids))})
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_both_see_what_the_other_replaced(jvm_hudi: JvmHudi, tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "version"), [*((kind, "6") for kind in TYPES), (TYPES[1], "9")])
+def test_both_see_what_the_other_replaced(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
+) -> None:
     path = tmp_path / "t"
-    options = {**OPTIONS, TYPE: kind}
+    options = {**OPTIONS, TYPE: kind, TABLE_VERSION: version}
     table = HoodieTable(str(path), options)
 
     def agree(expected: str) -> None:

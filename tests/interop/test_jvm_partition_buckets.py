@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds.config.bucket_rules import BucketRules
-from tests.interop.jvm_hudi import VERSION_6, JvmHudi
+from tests.interop.jvm_hudi import JvmHudi, keeping
 from tests.interop.test_jvm_pingpong import BASE, COW, MOR, PARQUET, PARTITIONED, Game
 
 pytestmark = pytest.mark.jvm
@@ -99,7 +99,7 @@ def test_a_table_of_theirs_that_they_rescale(jvm_hudi: JvmHudi, tmp_path: Path, 
     jvm_hudi.sql(
         f"call partition_bucket_index_manager(table => 'rescaled_{name}', overwrite => 'c0,7;1$,5',"
         "rule => 'regex', bucket_number => 4, dry_run => false, "
-        f"options => '{','.join(f'{key}={value}' for key, value in VERSION_6.items())}')"
+        f"options => '{','.join(f'{k}={text}' for k, text in keeping(game.path).items())}')"
     )
     game.check()
     game.ours()

@@ -14,7 +14,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import JvmHudi
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 
 pytestmark = pytest.mark.jvm
@@ -47,6 +47,9 @@ TABLES = {
     "mor-parquet": {**BASE, **NONPARTITIONED, **MOR, **PARQUET},
     "mor-avro-partitioned": {**BASE, **PARTITIONED, **MOR, **AVRO},
     "mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO},
+    "version 8, cow": {**BASE, **NONPARTITIONED, **COW, TABLE_VERSION: "8"},
+    "version 9, mor-parquet": {**BASE, **PARTITIONED, **MOR, **PARQUET, TABLE_VERSION: "9"},
+    "version 8, mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO, TABLE_VERSION: "8"},
 }
 
 

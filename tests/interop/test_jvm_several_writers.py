@@ -17,7 +17,7 @@ from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.timeline.paths import FILE_LOCK
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import JvmHudi, JvmHudiError
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi, JvmHudiError
 from tests.rows import assert_same_rows
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
 
@@ -41,8 +41,8 @@ OF_THE_JVM = {
 class Table:
     """A table, and its writers here and there."""
 
-    def __init__(self, jvm: JvmHudi, path: Path, kind: str) -> None:
-        self.options = {**SHARED, TYPE: kind}
+    def __init__(self, jvm: JvmHudi, path: Path, kind: str, version: str) -> None:
+        self.options = {**SHARED, TYPE: kind, TABLE_VERSION: version}
         self._jvm = jvm
         self.path = path
 
@@ -60,9 +60,9 @@ class Table:
         return found(table)
 
 
-@pytest.fixture(params=TYPES)
+@pytest.fixture(params=[*((kind, "6") for kind in TYPES), (TYPES[1], "9")], ids="-".join)
 def table(request: pytest.FixtureRequest, jvm_hudi: JvmHudi, tmp_path: Path) -> Table:
-    place = Table(jvm_hudi, tmp_path / "t", request.param)
+    place = Table(jvm_hudi, tmp_path / "t", *request.param)
     write(place.ours(), trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))()
     return place
 
