@@ -95,9 +95,16 @@ class LocalStorage:
             _put(full, data, _link)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Create or overwrite a file, whole."""
+        """Create or overwrite a file, whole.
+
+        The checksum that Hadoop keeps beside its files goes first: it would call the new content
+        damaged, and reads a file without one as it is.
+        """
         full = self._inside(path)
+        folder, name = os.path.split(full)
         with self._errors("replace", path):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                os.unlink(os.path.join(folder, f".{name}.crc"))
             _put(full, data, os.replace)
 
     def list(

@@ -281,3 +281,13 @@ def test_a_file_that_is_deleted_while_its_folder_is_read_is_left_out(
 
     monkeypatch.setattr(os, "scandir", interrupted)
     assert [status.path for status in storage.list("")] == ["a", "c"]
+
+
+def test_a_checksum_of_hadoops_does_not_outlive_the_content_it_is_of(root: Path) -> None:
+    storage = LocalStorage(str(root))
+    storage.replace("a/file", b"theirs")
+    (root / "a/.file.crc").write_bytes(b"crc\0of theirs")
+    (root / "a/.other.crc").write_bytes(b"crc\0of another")
+    storage.replace("a/file", b"ours")
+    assert {path.name for path in (root / "a").iterdir()} == {"file", ".other.crc"}
+    assert storage.read("a/file") == b"ours"
