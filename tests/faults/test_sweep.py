@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hoodie_ds.testing import CRASHES, ERRORS, sweep, sweep_pairs
 from tests.faults.scenarios import SCENARIOS
+from tests.faults.services import one_in
 from tests.faults.swept import Sweep
 from tests.tally import tally
 
@@ -22,6 +25,15 @@ QUICK = (
     "state, mor",
 )
 
+LATER_VERSION = {"hoodie.write.table.version": "9"}
+OF_VERSION_9 = (
+    "upsert, mor",
+    pytest.param("rollback, cow", marks=pytest.mark.slow),
+    pytest.param("rollback, mor", marks=pytest.mark.slow),
+    pytest.param("insert overwrite, cow", marks=pytest.mark.slow),
+    pytest.param("two batches in an instant, mor", marks=pytest.mark.slow),
+)
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -29,6 +41,15 @@ def test_the_process_may_end_at_every_operation(name: str) -> None:
     swept = Sweep(name)
     tally("crash points", sweep(swept.start, swept.play, swept.check, CRASHES))
     tally("scenarios")
+
+
+@pytest.mark.parametrize("name", OF_VERSION_9)
+def test_the_process_may_end_in_a_table_of_version_9(name: str) -> None:
+    """Its timeline tells when an instant was completed, its log files whose they are."""
+    scenario = SCENARIOS[name]
+    swept = Sweep(name, replace(scenario, options={**scenario.options, **LATER_VERSION}))
+    assert any(path.startswith(".hoodie/timeline/") for path in swept.start.files)
+    assert sweep(swept.start, swept.play, one_in(3, swept.check), CRASHES) > 50
 
 
 def test_the_process_that_recovers_may_end_too() -> None:
