@@ -9,7 +9,8 @@ from hoodie_ds.config.enums import QueryType
 from hoodie_ds.config.given_options import GivenOptions, storage_options
 from hoodie_ds.config.options.read import QUERY_TYPE
 from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED
-from hoodie_ds.config.options.write import MERGE_HOOK, PATH, RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
+from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
+from hoodie_ds.config.options.write import MERGE_HOOK, PATH
 from hoodie_ds.errors import OptionError
 
 

@@ -38,8 +38,10 @@ from hoodie_ds.config.given_options import (
 from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.option import Option
+from hoodie_ds.config.options import deletes as delete_keys
 from hoodie_ds.config.options import files as file_keys
 from hoodie_ds.config.options import index as index_keys
+from hoodie_ds.config.options import storage as storage_keys
 from hoodie_ds.config.options import stream as stream_keys
 from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, WRITE_RESTRICTED
@@ -79,6 +81,8 @@ class WriteOptions:
         Java class that says the merge mode.
     partial_update_mode, unavailable_value
         Which values of a row are filled from another one, for a new table; and the marker of them.
+    delete_field, delete_marker
+        A column, and the text in it that marks a delete, for a new table.
     services : ServiceSwitches
         Which table services come along with batches.
     concurrency : Concurrency
@@ -131,6 +135,8 @@ class WriteOptions:
     payload_class: str | None = None
     partial_update_mode: PartialUpdateMode | None = None
     unavailable_value: str | None = None
+    delete_field: str | None = None
+    delete_marker: str | None = None
     index_type: IndexType | None = None
     num_buckets: int | None = None
     bucket_rules: BucketRules | None = None
@@ -246,6 +252,8 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         payload_class=next((t.strip() for _, t in given.written(write_keys.PAYLOAD_CLASS)), None),
         partial_update_mode=given.get(write_keys.PARTIAL_UPDATE_MODE),
         unavailable_value=given.get(write_keys.UNAVAILABLE_VALUE),
+        delete_field=given.get(delete_keys.DELETE_FIELD),
+        delete_marker=given.get(delete_keys.DELETE_MARKER),
         table_version=given.get(write_keys.TABLE_VERSION),
         metadata_enable=given.get(write_keys.METADATA_ENABLE),
         log_block_format=given.get(write_keys.LOG_BLOCK_FORMAT),
@@ -261,9 +269,9 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         batch_bytes=given.get_or_default(write_keys.BATCH_BYTES),
         task_max_bytes=given.get_or_default(write_keys.TASK_MAX_BYTES),
         set_null_for_missing_columns=given.get_or_default(write_keys.SET_NULL_FOR_MISSING_COLUMNS),
-        allow_non_atomic_storage=given.get_or_default(write_keys.ALLOW_NON_ATOMIC_STORAGE),
-        verify_checksums=given.get_or_default(write_keys.VERIFY_CHECKSUMS),
-        storage_retry_ms=given.get_or_default(write_keys.RETRY_DEADLINE_MS),
+        allow_non_atomic_storage=given.get_or_default(storage_keys.ALLOW_NON_ATOMIC_STORAGE),
+        verify_checksums=given.get_or_default(storage_keys.VERIFY_CHECKSUMS),
+        storage_retry_ms=given.get_or_default(storage_keys.RETRY_DEADLINE_MS),
         concurrency=Concurrency.of(given),
         storage_options=storage_options(given),
         extra_metadata=_extra_metadata(given),

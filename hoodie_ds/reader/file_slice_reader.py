@@ -14,6 +14,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
+from hoodie_ds.record.deletes import DeleteMarker
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
@@ -60,19 +61,20 @@ class FileSliceReader:
         Merges base and log records.
     ordering_fields : tuple of str
         Fields that the merger compares.
+    delete_marker : tuple of str, or None
+        A column, and the text in it that makes a row of a log file a delete, where the table has
+        one.
     virtual_keys : KeyGenerator, optional
         Makes the record keys of rows, where files are without them (``hoodie.populate.meta.fields``
         false).
-    delete_marker : tuple of str, optional
-        A column, and the text in it that makes a row of a log file a delete.
     """
 
     view: FileSystemView
     schema: pa.Schema
     merger: AnyMerger
     ordering_fields: tuple[str, ...]
+    delete_marker: DeleteMarker | None
     virtual_keys: KeyGenerator | None = None
-    delete_marker: tuple[str, str] | None = None
 
     def read(
         self,
@@ -130,7 +132,7 @@ class FileSliceReader:
         if self.virtual_keys is not None:
             schema = schema.append(KEY_FIELD)
         reader = LogReader(
-            self.view, schema, self.ordering_fields, self.virtual_keys, self.delete_marker
+            self.view, schema, self.ordering_fields, self.delete_marker, self.virtual_keys
         )
         parts = reader.read(slice_.logs)
         if not parts:

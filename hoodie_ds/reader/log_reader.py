@@ -20,8 +20,9 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
-from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
+from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
+from hoodie_ds.record.deletes import DeleteMarker, deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.merger import RecordSet
@@ -44,17 +45,17 @@ class LogReader:
         Columns to read, ``_hoodie_record_key`` and those of the ordering fields among them.
     ordering_fields : tuple of str
         Paths of the ordering fields; empty where the commit order decides.
+    delete_marker : tuple of str, or None
+        A column, and the text in it that makes a row a delete, where the table has one.
     virtual_keys : KeyGenerator, optional
         Makes the record keys of rows, where log files are without them.
-    delete_marker : tuple of str, optional
-        A column, and the text in it that makes a row of a log file a delete.
     """
 
     view: FileSystemView
     schema: pa.Schema
     ordering_fields: tuple[str, ...]
+    delete_marker: DeleteMarker | None
     virtual_keys: KeyGenerator | None = None
-    delete_marker: tuple[str, str] | None = None
 
     def read(self, logs: tuple[LogFile, ...]) -> list[RecordSet]:
         """Return the records of all blocks that count, one set per block.
@@ -123,13 +124,7 @@ class LogReader:
             )
         trusted = partial(self.view.vouches_for, _instant(log, block), log.path)
         rows = decode_data_block(block, log.path, trusted)
-        deleted = np.zeros(rows.num_rows, dtype=np.bool_)
-        if IS_DELETED in rows.column_names:
-            deleted = pc.fill_null(rows.column(IS_DELETED), False).to_numpy()
-        if self.delete_marker is not None and self.delete_marker[0] in rows.column_names:
-            name, marker = self.delete_marker
-            marked = pc.equal(rows.column(name).cast(pa.string()), marker)
-            deleted = deleted | pc.fill_null(marked, False).to_numpy()
+        deleted = deletes_among(rows, self.delete_marker)
         lacking = None
         if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":
             absent = [n not in (*rows.column_names, RECORD_KEY) for n in self.schema.names]

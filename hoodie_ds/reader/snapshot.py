@@ -123,8 +123,8 @@ class Snapshot:
             self.schema,
             merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
             properties.ordering_fields if by_event_time else (),
-            _virtual_keys(properties),
             properties.delete_marker,
+            _virtual_keys(properties),
         )
 
     def read(

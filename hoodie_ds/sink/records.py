@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
+from hoodie_ds.record.deletes import deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
@@ -32,17 +32,14 @@ class BucketKey:
 def to_records(plan: WritePlan, rows: pa.Table) -> RecordSet:
     """See rows, in the table's types and with their record keys, as records.
 
-    A row is a delete if the operation is, or if its column ``_hoodie_is_deleted`` is true.
+    A row is a delete if the operation is, or if its columns say so.
     """
     if plan.operation is Operation.DELETE:
         deleted = np.ones(rows.num_rows, dtype=np.bool_)
-    elif IS_DELETED in rows.column_names:
-        marks = pc.fill_null(rows.column(IS_DELETED), False)
-        deleted = marks.to_numpy()
-        if IS_DELETED not in plan.schema.names:
-            rows = rows.drop_columns([IS_DELETED])  # a mark of the sink's own
     else:
-        deleted = np.zeros(rows.num_rows, dtype=np.bool_)
+        deleted = deletes_among(rows, plan.table.properties.delete_marker)
+        if IS_DELETED in rows.column_names and IS_DELETED not in plan.schema.names:
+            rows = rows.drop_columns([IS_DELETED])  # a mark of the sink's own
     return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in plan.ordering_fields))
 
 

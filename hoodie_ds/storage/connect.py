@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from hoodie_ds.config.base_path import check_base_path, scheme_of
-from hoodie_ds.config.options.write import ALLOW_NON_ATOMIC_STORAGE, RETRY_DEADLINE_MS
+from hoodie_ds.config.options.storage import ALLOW_NON_ATOMIC_STORAGE, RETRY_DEADLINE_MS
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hoodie_ds.config.options.write import ALLOW_NON_ATOMIC_STORAGE
+from hoodie_ds.config.options.storage import ALLOW_NON_ATOMIC_STORAGE
 from hoodie_ds.errors import AlreadyExistsError, OptionError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, TypeVar, cast
 
-from hoodie_ds.config.options.write import RETRY_DEADLINE_MS
+from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS
 from hoodie_ds.environment import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
 from hoodie_ds.storage.path import check_path

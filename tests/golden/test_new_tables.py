@@ -26,7 +26,6 @@ NOT_MADE = (
     "AWSDmsAvroPayload",
     "HoodieJsonPayload",
     "merger",
-    "column that marks deletes",
 )
 """Ends of the names of kinds whose options are refused."""
 

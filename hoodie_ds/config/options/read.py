@@ -6,7 +6,8 @@ from typing import Final
 
 from hoodie_ds.config.enums import QueryType
 from hoodie_ds.config.option import Kind, Option
-from hoodie_ds.config.options.write import MERGE_HOOK, PATH, RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
+from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
+from hoodie_ds.config.options.write import MERGE_HOOK, PATH
 
 QUERY_TYPE: Final = Option(
     "hoodie.datasource.query.type",

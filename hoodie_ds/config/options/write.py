@@ -38,9 +38,11 @@ from hoodie_ds.config.options.cleaning import CLEANING_OPTIONS
 from hoodie_ds.config.options.clustering import CLUSTERING_OPTIONS
 from hoodie_ds.config.options.compaction import COMPACTION_OPTIONS
 from hoodie_ds.config.options.concurrency import CONCURRENCY_OPTIONS
+from hoodie_ds.config.options.deletes import DELETE_OPTIONS
 from hoodie_ds.config.options.files import SMALL_FILE_OPTIONS
 from hoodie_ds.config.options.index import INDEX_OPTIONS
 from hoodie_ds.config.options.services import SERVICE_OPTIONS
+from hoodie_ds.config.options.storage import STORAGE_OPTIONS
 from hoodie_ds.config.options.stream import STREAM_OPTIONS
 
 _MB: Final = 1 << 20
@@ -317,27 +319,6 @@ SET_NULL_FOR_MISSING_COLUMNS: Final = Option(
     "Fill nullable columns that a batch lacks with null instead of refusing it.",
     False,
 )
-ALLOW_NON_ATOMIC_STORAGE: Final = Option(
-    "hoodie.py.storage.allow.non.atomic.put",
-    BOOLEAN,
-    "Write to a storage without atomic put-if-absent; safe only with one writer at a time.",
-    False,
-)
-VERIFY_CHECKSUMS: Final = Option(
-    "hoodie.py.read.verify.checksums",
-    BOOLEAN,
-    "Compare every data file that is read, also by a write that merges it, with the checksum in "
-    "its commit; a read also looks whether a file that a commit names is missing. Base files are "
-    "then read whole, also for a few columns.",
-    True,
-)
-RETRY_DEADLINE_MS: Final = Option(
-    "hoodie.py.storage.retry.deadline.ms",
-    POSITIVE_INT,
-    "How long an operation of a remote storage is tried again that fails for now: no answer, "
-    "throttling, a server's error.",
-    60_000,
-)
 EXTRA_METADATA_PREFIX: Final = Option(
     "hoodie.datasource.write.commitmeta.key.prefix",
     TEXT,
@@ -373,6 +354,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     PAYLOAD_CLASS,
     PARTIAL_UPDATE_MODE,
     UNAVAILABLE_VALUE,
+    *DELETE_OPTIONS,
     *INDEX_OPTIONS,
     TABLE_VERSION,
     METADATA_ENABLE,
@@ -385,9 +367,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     BATCH_BYTES,
     TASK_MAX_BYTES,
     SET_NULL_FOR_MISSING_COLUMNS,
-    ALLOW_NON_ATOMIC_STORAGE,
-    VERIFY_CHECKSUMS,
-    RETRY_DEADLINE_MS,
+    *STORAGE_OPTIONS,
     *SERVICE_OPTIONS,
     *CONCURRENCY_OPTIONS,
     *CLUSTERING_OPTIONS,

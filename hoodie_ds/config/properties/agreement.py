@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from hoodie_ds.config.enums import IndexType, MergeMode, PartialUpdateMode
 from hoodie_ds.config.key_generation import partition_names
 from hoodie_ds.config.option import Option
+from hoodie_ds.config.options import deletes as delete_keys
 from hoodie_ds.config.options import index as index_keys
 from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -106,6 +107,9 @@ def _merge_pairs(
     marked = update is not None and update.mode is PartialUpdateMode.FILL_UNAVAILABLE
     marker = update.marker if update and marked else ""
     yield write_keys.UNAVAILABLE_VALUE.key, options.unavailable_value, marker
+    name, text = table.delete_marker or ("", "")
+    yield delete_keys.DELETE_FIELD.key, options.delete_field, name
+    yield delete_keys.DELETE_MARKER.key, options.delete_marker, text
 
 
 def _partition_pairs(

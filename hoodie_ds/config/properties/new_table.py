@@ -23,6 +23,7 @@ from hoodie_ds.config.key_generation import (
     infer_key_generator,
     partition_names,
 )
+from hoodie_ds.config.options import deletes as delete_keys
 from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.options.write import PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
@@ -81,7 +82,7 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
     }
     if options.database_name is not None:
         entries[keys.DATABASE] = options.database_name
-    for part in (_key_entries, _merge_entries, _bucket_entries):
+    for part in (_key_entries, _merge_entries, _delete_entries, _bucket_entries):
         entries |= _tried(part, options, problems)
     if problems:
         raise OptionError.of(problems)
@@ -235,6 +236,20 @@ def _merge_entries(options: WriteOptions) -> dict[str, str]:
         keys.MERGER_STRATEGY: keys.EVENT_TIME_STRATEGY,
         keys.PRECOMBINE_FIELD: ",".join(ordering),
     }
+
+
+def _delete_entries(options: WriteOptions) -> dict[str, str]:
+    name, marker = options.delete_field, options.delete_marker
+    if name is None and marker is None:
+        return {}
+    for option, given in ((delete_keys.DELETE_FIELD, name), (delete_keys.DELETE_MARKER, marker)):
+        if given is None:
+            raise OptionError(option.key, None, "a column that marks deletes needs it")
+    if not options.record_key_fields:
+        raise OptionError(
+            write_keys.RECORD_KEY_FIELDS.key, None, "a table with deletes needs record key fields"
+        )
+    return {keys.DELETE_FIELD: name or "", keys.DELETE_MARKER: marker or ""}
 
 
 def _custom_entries(options: WriteOptions) -> dict[str, str]:

@@ -215,9 +215,9 @@ class TableProperties:
 
     @property
     def delete_marker(self) -> tuple[str, str] | None:
-        """A column, and the text in it that makes a row of a log file a delete; None without one.
+        """A column, and the text in it that makes a row a delete; None without one.
 
-        Tables from version 9 on have them, of which those of Database Migration Service are some.
+        Tables of Database Migration Service have one in version 9, and any table that was made so.
         """
         name, marker = self.raw.get(keys.DELETE_FIELD), self.raw.get(keys.DELETE_MARKER)
         return (name, marker) if name and marker else None

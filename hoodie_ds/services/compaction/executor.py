@@ -107,6 +107,7 @@ class CompactionExecutor:
             context.schema,
             merger_of(self.table.properties, self.context.options.merge_hook),
             self._ordering_fields,
+            self.table.properties.delete_marker,
         )
         others = [name for name in context.schema.names if name != FILE_NAME]
         pieces = reader.read(slice_, others, counts, keep_dictionaries=True)

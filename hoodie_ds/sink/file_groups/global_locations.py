@@ -96,7 +96,11 @@ class GlobalLocations:
             elsewhere = (stored >= 0) & ~combined.deleted & (paths != self._homes_of(stored))
         merge = plan.merger.over(combined.take(np.flatnonzero((stored < 0) | elsewhere)))
         reader = FileSliceReader(
-            self._stored.view, plan.stored_schema, plan.stored_merger, plan.ordering_fields
+            self._stored.view,
+            plan.stored_schema,
+            plan.stored_merger,
+            plan.ordering_fields,
+            plan.table.properties.delete_marker,
         )
         for number in np.unique(stored[elsewhere]).tolist():
             wanted = keys.filter(pa.array(elsewhere & (stored == number)))

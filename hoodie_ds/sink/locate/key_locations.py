@@ -113,7 +113,10 @@ def apply_policy(plan: WritePlan, records: RecordSet, latest: FileSlice | None) 
 def stored_keys(plan: WritePlan, latest: FileSlice) -> pa.Array:
     """Return the record keys (string) of the rows of a slice, its log files merged."""
     view = plan.view
-    reader = FileSliceReader(view, plan.stored_schema, plan.stored_merger, plan.ordering_fields)
+    marker = plan.table.properties.delete_marker
+    reader = FileSliceReader(
+        view, plan.stored_schema, plan.stored_merger, plan.ordering_fields, marker
+    )
     pieces = [rows.column(RECORD_KEY) for rows in reader.read(latest, [RECORD_KEY])]
     chunks = [chunk for piece in pieces for chunk in piece.chunks]
     return pa.chunked_array(chunks, pa.string()).combine_chunks()

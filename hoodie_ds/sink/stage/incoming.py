@@ -55,9 +55,11 @@ class Incoming:
             return to_records(self._plan, pa.concat_tables(self._pieces(None)))
         fields = {path.partition(".")[0] for path in self._plan.ordering_fields}
         names = self._plan.schema.names
+        marker = self._plan.table.properties.delete_marker
         wanted = {
             RECORD_KEY,
             IS_DELETED,
+            *(marker[:1] if marker else ()),
             *also,
             *fields,
             *(set(self._plan.ordering_fields) & set(names)),

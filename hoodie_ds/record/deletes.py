@@ -1,0 +1,47 @@
+"""Which rows delete their keys: by Hudi's boolean column, or by a column and a text of the table's.
+
+Both count wherever rows are merged: in rows of a write, and in those of log files.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.meta_columns import IS_DELETED
+
+DeleteMarker = tuple[str, str]
+"""A column, and the text in it that makes a row a delete."""
+
+_COMPARED: Final = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_dictionary,
+    pa.types.is_primitive,
+)
+
+
+def deletes_among(rows: pa.Table, marker: DeleteMarker | None) -> npt.NDArray[np.bool_]:
+    """Return for each row whether it is a delete.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        Rows that may have the columns or not.
+    marker : tuple of str and str, optional
+        The table's own column and text. Numbers, too, are compared as text; nested and binary
+        values are none.
+    """
+    deleted = np.zeros(rows.num_rows, dtype=np.bool_)
+    if IS_DELETED in rows.column_names:
+        deleted |= pc.fill_null(rows.column(IS_DELETED), False).to_numpy()
+    if marker is not None and marker[0] in rows.column_names:
+        column = rows.column(marker[0])
+        if any(is_kind(column.type) for is_kind in _COMPARED):
+            marked = pc.equal(column.cast(pa.string()), marker[1])
+            deleted |= pc.fill_null(marked, False).to_numpy()
+    return deleted
