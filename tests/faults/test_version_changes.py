@@ -89,4 +89,4 @@ def test_an_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> 
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
     ends = _Ends(kind, change)
-    assert sweep(ends.start, ends.play, ends.check) > 50
+    assert sweep(ends.start, ends.play, ends.check) > 40
