@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from hoodie_ds.testing import ScheduleError, explore, schedules
 from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Pair, Play
+from tests.faults.services import part_of_schedules
 from tests.tally import tally
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -36,6 +38,16 @@ def test_every_schedule_of_further_pairs(name: str) -> None:
 @pytest.mark.parametrize("name", [*PAIRS, *NIGHTLY])
 def test_every_schedule_of_writers_that_know_of_no_other(name: str) -> None:
     assert all_of(name, {**PAIRS, **NIGHTLY}[name], SINGLE) == 924
+
+
+@pytest.mark.parametrize("name", ["writer, writer, mor", "writer, rollback, mor", "writer, reader"])
+def test_some_schedules_in_a_table_of_version_9(name: str) -> None:
+    pair = {**PAIRS, **NIGHTLY}[name]
+    later = replace(pair, options={**pair.options, "hoodie.write.table.version": "9"})
+    play = Play(name, later, SEVERAL)
+    assert any(path.startswith(".hoodie/timeline/") for path in play.start.files)
+    orders = part_of_schedules(name, play.actors, 60)
+    assert explore(play.fresh, play.actors, play.check, orders) == 15
 
 
 def test_six_phases_each_make_924_schedules() -> None:
