@@ -85,6 +85,7 @@ def test_an_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
