@@ -29,7 +29,9 @@ class ArchivingOptions:
     max_commits : int
         More than so many of them are too many.
     entries_per_block : int
-        Of the archive.
+        Of the archive of layout 1.
+    files_per_level : int
+        How many files of the archive of layout 2 become one.
     beyond_savepoint : bool
         Whether commits after the oldest savepoint are archived too.
     """
@@ -38,6 +40,7 @@ class ArchivingOptions:
     min_commits: int = 40
     max_commits: int = 50
     entries_per_block: int = 10
+    files_per_level: int = 10
     beyond_savepoint: bool = False
 
     @classmethod
@@ -66,6 +69,7 @@ class ArchivingOptions:
             min_commits=fewest,
             max_commits=most,
             entries_per_block=given.get_or_default(keys.ARCHIVAL_BATCH),
+            files_per_level=given.get_or_default(keys.FILES_PER_LEVEL),
             beyond_savepoint=given.get_or_default(keys.ARCHIVE_BEYOND_SAVEPOINT),
         )
 

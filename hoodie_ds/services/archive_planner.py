@@ -1,12 +1,14 @@
 """Which instants leave the active timeline: the oldest ones, where nothing asks for them any more.
 
-The rules are those of Hudi's ``HoodieTimelineArchiver``. A time before the active timeline counts
-as committed, so whatever is not settled about an instant keeps it there, and all later ones.
+The rules are those of Hudi's ``TimelineArchiverV1`` and ``TimelineArchiverV2``. A time before the
+active timeline counts as committed, so whatever is not settled about an instant keeps it there, and
+all later ones. In layout 2 cleans and rollbacks go with the commits after them; rollbacks that are
+too many by themselves, of writes that failed one after another, go here in both layouts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -18,6 +20,7 @@ from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.timeline.commit_metadata import PENDING_KEY
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.decision_log import newest_decision
 
@@ -36,7 +39,7 @@ class ArchivePlan:
 
 
 def is_archiving_due(timeline: Timeline, options: ArchivingOptions) -> bool:
-    """Whether there are too many commits, cleans or rollbacks, without a look at the storage."""
+    """Whether there are too many instants of a kind, without a look at the storage."""
     return any(len(found) > options.max_commits for found in _countable(timeline))
 
 
@@ -61,23 +64,39 @@ def plan_archive(storage: Storage, timeline: Timeline, options: ArchivingOptions
         return ArchivePlan()
     commits, *others = (_oldest(found, options) for found in _countable(timeline))
     chosen = _commits(storage, timeline, options, commits) if commits else []
+    others.append(_before(timeline, chosen))
     pending = padded(timeline.pending[0].time) if timeline.pending else ""
     for found in others:
         chosen += [i for i in found if not pending or padded(i.time) < pending]
-    return ArchivePlan(tuple(sorted(chosen, key=lambda instant: padded(instant.time))))
+    return ArchivePlan(tuple(sorted(set(chosen), key=lambda instant: padded(instant.time))))
 
 
 def _countable(timeline: Timeline) -> list[tuple[Instant, ...]]:
-    """Commits, then cleans and rollbacks: each kind is counted on its own."""
-    kinds = (Action.CLEAN, Action.ROLLBACK)
-    others = [tuple(i for i in timeline.completed if i.action is kind) for kind in kinds]
-    return [tuple(timeline.commits), *others]
+    """Commits, then others of which each kind is counted on its own."""
+    kinds = [Action.CLEAN, Action.ROLLBACK] if timeline.layout == V1.version else [Action.ROLLBACK]
+    return [tuple(timeline.commits), *(_completed(timeline, kind) for kind in kinds)]
+
+
+def _completed(timeline: Timeline, kind: Action) -> tuple[Instant, ...]:
+    return tuple(i for i in timeline.completed if i.action is kind)
 
 
 def _oldest(found: tuple[Instant, ...], options: ArchivingOptions) -> tuple[Instant, ...]:
     """Those that are too many."""
     too_many = len(found) > options.max_commits
     return found[: len(found) - options.min_commits] if too_many else ()
+
+
+def _before(timeline: Timeline, commits: Sequence[Instant]) -> tuple[Instant, ...]:
+    """Cleans and rollbacks that go with commits in layout 2: those before the newest of these.
+
+    The newest clean stays, unlike in Hudi: it says which files are gone.
+    """
+    if timeline.layout == V1.version or not commits:
+        return ()
+    cleans, rollbacks = _completed(timeline, Action.CLEAN), _completed(timeline, Action.ROLLBACK)
+    end = padded(commits[-1].time)
+    return tuple(i for i in (*cleans[:-1], *rollbacks) if padded(i.time) < end)
 
 
 def _commits(

@@ -17,16 +17,15 @@ from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import NotFoundError
 from hoodie_ds.services.archive_planner import is_archiving_due, plan_archive
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.past import newest_archived
+from hoodie_ds.services.past import table_archive
 from hoodie_ds.services.results import ServiceResult, Work, counted, tell
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.timeline.archive.archived_timeline import put_archive_file
-from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_of
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.archive.archive import ActiveFile
+from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
-from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import HOODIE, instant_path
+from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import excluding
@@ -35,11 +34,6 @@ from hoodie_ds.transaction.sweep import left_over, sweep
 
 _AT_ONCE: Final = 200
 """Instants of one file of the archive: what they say is held in memory."""
-
-_COMPLETES_AS: Final = {
-    Action.COMPACTION: Action.COMMIT,
-    Action.LOG_COMPACTION: Action.DELTA_COMMIT,
-}
 
 
 def archive(
@@ -75,7 +69,7 @@ def archive(
         instants = plan_archive(
             table.storage, context.look(table), context.options.archiving
         ).instants
-        work = _leaving(_files(table.storage, instants)) if instants else Work()
+        work = _leaving(_files(table, instants)) if instants else Work()
     else:
         instants, work = _archive_oldest(context, table, most)
     took_ms = context.clock.now_ms() - started_ms
@@ -149,13 +143,9 @@ def archive_left_behind(
         The archive cannot be read.
     """
     commit = timeline.commit_at(time)
-    newest = newest_archived(table.storage, table.properties.archive_folder)
+    newest = table_archive(table).newest_write()
     if commit is not None and newest and padded(newest) > padded(time):
         _archive(context, table, (commit,))
-
-
-def _folder(table: Table) -> str:
-    return f"{HOODIE}/{table.properties.archive_folder}"
 
 
 def _without_busy(
@@ -188,12 +178,13 @@ def _start_after(timeline: Timeline, instants: Iterable[Instant]) -> str:
 
 def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...]) -> Work:
     storage = table.storage
-    files = _files(storage, instants)
-    entries = _entries(table, instants, files)
+    archive = table_archive(table, context.options.archiving)
+    files = _files(table, instants)
+    contents = [_contents(table, files[instant.time]) for instant in instants]
     # Before their plans are gone: what late tasks of such instants bring must never count.
     undoing = (Action.ROLLBACK, Action.RESTORE)
     remember_undone(storage, (i for i in instants if i.action in undoing))
-    put_archive_file(storage, _folder(table), entries, context.options.archiving.entries_per_block)
+    settled = archive.put(contents)
     steps = [step for instant in instants for step in files[instant.time]]
     # What is inflight was requested, so requests go last of the two.
     for state in (State.INFLIGHT, State.REQUESTED):
@@ -201,6 +192,7 @@ def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...
     for step in steps:  # one by one: many at once go in any order
         if step.state is State.COMPLETED:
             storage.delete(instant_path(step))
+    archive.tidy(settled)
     return _leaving(files)
 
 
@@ -209,36 +201,28 @@ def _leaving(files: Mapping[str, Mapping[Instant, FileStatus]]) -> Work:
     return Work(files_deleted=len(sizes), bytes_deleted=sum(sizes))
 
 
-def _files(storage: Storage, instants: Iterable[Instant]) -> dict[str, dict[Instant, FileStatus]]:
+def _files(table: Table, instants: Iterable[Instant]) -> dict[str, dict[Instant, FileStatus]]:
     """The files of instants on the active timeline, by instant time, each with its step."""
+    layout = LAYOUTS[table.layout]
     actions = {instant.time: instant.action for instant in instants}
     found: dict[str, dict[Instant, FileStatus]] = {time: {} for time in actions}
-    for status in storage.list(V1.folder):
-        step = V1.parse(status.path.rpartition("/")[2])
+    for status in table.storage.list(layout.folder):
+        step = layout.parse(status.path.rpartition("/")[2])
         if step is None or step.time not in actions:
             continue
         # A savepoint has the time of the commit that it keeps, and stays with it.
-        if _COMPLETES_AS.get(step.action, step.action) is actions[step.time]:
+        if COMPLETES_AS.get(step.action, step.action) is actions[step.time]:
             found[step.time][step] = status
     return found
 
 
-def _entries(
-    table: Table, instants: Iterable[Instant], files: Mapping[str, Mapping[Instant, FileStatus]]
-) -> list[ArchivedEntry]:
-    """What the archive is to say of instants: an entry for each of their files."""
-    utc, entries = table.properties.timeline_in_utc, []
-    for instant in instants:
-        steps, plan = files[instant.time], b""
-        for step in sorted(steps, key=_order):
-            with suppress(NotFoundError):  # another archiver has it
-                body = table.storage.read(instant_path(step))
-                plan = body if step.state is State.REQUESTED else plan
-                written_ms = steps[step].modified_ms
-                transition = format_time(written_ms, utc) if written_ms else instant.time
-                entries.append(entry_of(step, body, plan, transition))
-    return entries
-
-
-def _order(step: Instant) -> int:
-    return list(State).index(step.state)
+def _contents(table: Table, files: Mapping[Instant, FileStatus]) -> list[ActiveFile]:
+    """What the files of an instant say."""
+    utc, found = table.properties.timeline_in_utc, []
+    for step, status in files.items():
+        with suppress(NotFoundError):  # another archiver has it
+            body = table.storage.read(instant_path(step))
+            written_ms = status.modified_ms
+            written = format_time(written_ms, utc) if written_ms else step.time
+            found.append(ActiveFile(step, body, written))
+    return found

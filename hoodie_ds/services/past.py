@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.storage.protocol import Storage
@@ -15,12 +16,13 @@ from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.live_files import LiveFiles
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.archive.archived_timeline import archive_files, read_archive_file
+from hoodie_ds.timeline.archive.archive import Archive, archive_of
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import HOODIE, in_partition, instant_path
+from hoodie_ds.timeline.paths import in_partition, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
+_DEFAULTS: Final = ArchivingOptions()
 _REMEDY: Final = "choose a later instant"
 
 
@@ -44,28 +46,23 @@ def later_writes(timeline: Timeline, time: str) -> tuple[Instant, ...]:
     return tuple(sorted(later, key=lambda instant: padded(instant.time), reverse=True))
 
 
-def newest_archived(storage: Storage, folder: str) -> str:
-    """Return the time of the newest write that has been archived; empty if none has.
+def table_archive(table: Table, options: ArchivingOptions = _DEFAULTS) -> Archive:
+    """Return where instants of a table are that have left its active timeline.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
-    folder : str
-        The archive's, below ``.hoodie``.
-
-    Raises
-    ------
-    CorruptFileError
-        The archive cannot be read.
+    table : Table
+        The table.
+    options : ArchivingOptions
+        How the archive is written; who reads it needs none.
     """
-    times = [
-        entry.instant.time
-        for path in archive_files(storage, f"{HOODIE}/{folder}").values()
-        for entry in read_archive_file(storage, path)
-        if entry.instant.action in WRITE_ACTIONS
-    ]
-    return max(times, key=padded, default="")
+    return archive_of(
+        table.storage,
+        table.layout,
+        table.properties.archive_folder,
+        entries_per_block=options.entries_per_block,
+        files_per_level=options.files_per_level,
+    )
 
 
 def _is_later_write(instant: Instant, time: str) -> bool:
@@ -149,17 +146,7 @@ def _replaced_in_archive(table: Table, time: str) -> set[FileGroupId]:
 
     A clean that took them may be on the active timeline longer than those commits are.
     """
-    storage = table.storage
-    return {
-        FileGroupId(partition, file_id)
-        for path in archive_files(storage, f"{HOODIE}/{table.properties.archive_folder}").values()
-        for entry in read_archive_file(storage, path)
-        if entry.instant.action is Action.REPLACE_COMMIT
-        and entry.instant.state is State.COMPLETED
-        and padded(entry.instant.time) <= padded(time)
-        for partition, file_ids in entry.commit(path).replaced.items()
-        for file_id in file_ids
-    }
+    return {FileGroupId(*group) for group in table_archive(table).replaced(time)}
 
 
 def _check_retained(storage: Storage, cleans: Iterable[Instant], time: str, what: str) -> None:

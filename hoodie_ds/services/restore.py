@@ -12,7 +12,7 @@ from typing import Final
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.losses import Loss, Undoing, check_written_since
-from hoodie_ds.services.past import check_files_are_kept, later_writes, newest_archived
+from hoodie_ds.services.past import check_files_are_kept, later_writes, table_archive
 from hoodie_ds.services.rollback import carried_at, check_no_savepoint
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
@@ -145,7 +145,7 @@ def _check_nothing_archived(table: Table, timeline: Timeline, target: str) -> No
     storage = table.storage
     if not timeline.starts_after(target):
         return
-    archived = newest_archived(storage, table.properties.archive_folder)
+    archived = table_archive(table).newest_write()
     if archived and padded(archived) > padded(target):
         raise TimelineError(
             f"{storage.root}: writes after {target} have been archived, {archived} among them, so "

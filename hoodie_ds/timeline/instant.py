@@ -49,6 +49,14 @@ REPLACING: Final = frozenset({Action.REPLACE_COMMIT, Action.CLUSTERING})
 """Actions by which file groups make way for others."""
 
 
+COMPLETES_AS: Final = {
+    Action.COMPACTION: Action.COMMIT,
+    Action.LOG_COMPACTION: Action.DELTA_COMMIT,
+    Action.CLUSTERING: Action.REPLACE_COMMIT,
+}
+"""Actions that are called otherwise once they have completed."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
     """One step of one action on the timeline.

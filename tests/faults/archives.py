@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.services.archiving import archive
 from hoodie_ds.testing import Kind, MemoryStorage, Phase
-from hoodie_ds.timeline.archive.archived_timeline import archived_instants
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.timeline import Timeline
+from tests.archived import archived
 from tests.faults.pairs import SEVERAL, SINGLE, Pair
-from tests.faults.scenarios import BLOOM, COW, ELSEWHERE, MOR, TWO
+from tests.faults.scenarios import BLOOM, COW, ELSEWHERE, MOR, TWO, VERSION_9
 from tests.faults.services import Beside, KilledService, WriterThatServes
 from tests.faults.stream import Step, assert_well, found
 from tests.tables import trips
@@ -28,8 +29,11 @@ _STEPS = (Step(ONE), Step(TWO), Step(ELSEWHERE), Step(TWO), Step(ELSEWHERE))
 
 def _known(storage: MemoryStorage) -> set[Instant]:
     """The completed instants of which the timeline or the archive tells."""
-    done = load_timeline(storage, 1).completed
-    return {*done, *archived_instants(storage, ".hoodie/archived")}
+    return {*_timeline(storage).completed, *archived(storage)}
+
+
+def _timeline(storage: MemoryStorage) -> Timeline:
+    return HoodieTable(storage.root, storage=storage).timeline
 
 
 class KilledArchiving(KilledService):
@@ -49,14 +53,14 @@ class KilledArchiving(KilledService):
             self.write(left, number, step, 90)
             model = model.after(step)
         self.serve(left, "third")
-        assert load_timeline(left, 1).num_completed <= 3
+        assert _timeline(left).num_completed <= 3
         assert _known(left) > self.known
         assert found(left) == model.plain()
         assert_well(left, self.opts, settled=True)
 
     def _check_all_is_known(self, left: MemoryStorage) -> None:
         assert _known(left) == self.known
-        assert not load_timeline(left, 1).pending
+        assert not _timeline(left).pending
         assert self.is_unchanged(left)
         assert_well(left, self.opts)
 
@@ -67,6 +71,8 @@ _TABLES: Final[dict[str, Mapping[str, str]]] = {
     "bloom": {**COW, **BLOOM},
     "cow, several": {**COW, **SEVERAL},
     "mor, several": {**MOR, **SEVERAL},
+    "cow, version 9": {**COW, **VERSION_9},
+    "mor, several, version 9": {**MOR, **SEVERAL, **VERSION_9},
 }
 KILLED: Final = {
     f"archiving, {name}": partial(KilledArchiving, options) for name, options in _TABLES.items()
@@ -76,7 +82,7 @@ ARCHIVER = (
     Phase("begin"),
     Phase("commit", Kind.PUT, (".hoodie/*commit",)),
     Phase("look", Kind.LIST, (".hoodie/.temp",)),
-    Phase("archive", Kind.PUT, (".hoodie/archived/*",)),
+    Phase("archive", Kind.PUT, (".hoodie/archived/*", ".hoodie/timeline/history/*")),
     Phase("requests", Kind.DELETE, (".hoodie/*.requested",)),
     Phase("completed", Kind.DELETE, (".hoodie/*commit",)),
 )
@@ -90,6 +96,14 @@ _PAIRS: Final = {
     "writer of other groups, archive": (Pair(Step(ELSEWHERE), Step(YOURS), _KEEP, _FOUR), SEVERAL),
     "reader, archive": (Pair(None, Step(YOURS), _KEEP, _FOUR, reader=True), SINGLE),
     "reader, archive, mor": (Pair(None, Step(YOURS), _MOR, _FOUR, reader=True), SINGLE),
+    "writer, archive, version 9": (
+        Pair(Step(MINE), Step(YOURS), {**_MOR, **VERSION_9}, _FOUR),
+        SEVERAL,
+    ),
+    "reader, archive, version 9": (
+        Pair(None, Step(YOURS), {**_MOR, **VERSION_9}, _FOUR, reader=True),
+        SINGLE,
+    ),
 }
 BESIDE: Final[dict[str, Callable[[], Beside]]] = {
     name: partial(WriterThatServes, name, pair, mode, archive, ARCHIVER)

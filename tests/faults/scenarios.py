@@ -11,6 +11,7 @@ from tests.faults.stream import Step
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, trips
 
 COW, MOR = ({TYPE: kind} for kind in TYPES)
+VERSION_9 = {"hoodie.write.table.version": "9"}
 SPAN = {"hoodie.streaming.batches.per.commit": "2"}
 # Filters for a few keys: those of the default size take longer than all else.
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}

@@ -20,7 +20,7 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
-from hoodie_ds.timeline.archive.archived_timeline import archived_instants
+from tests.archived import archived
 from tests.rows import META
 from tests.tables import KEY
 
@@ -156,8 +156,8 @@ def assert_well(
 ) -> None:
     """Fail with what the independent checker has to say of a table."""
     buckets = "hoodie.index.type" not in options and KEY in options
-    archived = [instant.time for instant in archived_instants(left, ".hoodie/archived")]
-    wrong = check_table(left.files, settled=settled, buckets=buckets, archived=archived)
+    gone = [instant.time for instant in archived(left)]
+    wrong = check_table(left.files, settled=settled, buckets=buckets, archived=gone)
     wrong = [what for what in wrong if but_for is None or but_for not in what]
     assert not wrong, "; ".join(wrong)
 

@@ -35,6 +35,7 @@ FEW = {
     "clustering, merge-on-read": 47,
     "clean, commits, cow": 5,
     "archiving, mor, several": 11,
+    "archiving, cow, version 9": 11,
     "savepoint, mor": 11,
     "rollback, cow": 11,
     "restore, mor": 11,

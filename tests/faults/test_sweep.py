@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hoodie_ds.testing import CRASHES, ERRORS, sweep, sweep_pairs
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.scenarios import SCENARIOS, VERSION_9
 from tests.faults.services import one_in
 from tests.faults.swept import Sweep
 from tests.tally import tally
@@ -25,7 +25,6 @@ QUICK = (
     "state, mor",
 )
 
-LATER_VERSION = {"hoodie.write.table.version": "9"}
 OF_VERSION_9 = (
     "upsert, mor",
     pytest.param("rollback, cow", marks=pytest.mark.slow),
@@ -47,7 +46,7 @@ def test_the_process_may_end_at_every_operation(name: str) -> None:
 def test_the_process_may_end_in_a_table_of_version_9(name: str) -> None:
     """Its timeline tells when an instant was completed, its log files whose they are."""
     scenario = SCENARIOS[name]
-    swept = Sweep(name, replace(scenario, options={**scenario.options, **LATER_VERSION}))
+    swept = Sweep(name, replace(scenario, options={**scenario.options, **VERSION_9}))
     assert any(path.startswith(".hoodie/timeline/") for path in swept.start.files)
     assert sweep(swept.start, swept.play, one_in(3, swept.check), CRASHES) > 50
 

@@ -1612,6 +1612,7 @@ COMPACTIONS = [
 
 _ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
 _ARCHIVING = "tests/unit/services/test_archiving.py"
+_LSM_WRITER = "tests/unit/timeline/archive/test_lsm_writer.py"
 _LATE_FILES = "tests/unit/transaction/test_late_files.py"
 _BESIDE_ARCHIVES = "tests/integration/test_archived_commits.py"
 ARCHIVES = [
@@ -1621,11 +1622,44 @@ ARCHIVES = [
         f"{_ARCHIVING}::test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count",
         "P1: rows of a batch that was rolled back are in the table",
     ),
+    *(
+        Mutant(
+            f"instants leave the timeline of version {version} and are not archived",
+            always(f"{archive}.put", frozenset()),
+            f"{_ARCHIVING}::test_killed_anywhere_it_goes_on[{version}-COPY_ON_WRITE-False]",
+            "nobody knows any more what became of the table",
+        )
+        for version, archive in ((6, "LogArchive"), (9, "LsmArchive"))
+    ),
     Mutant(
-        "instants leave the timeline and are not archived",
-        within("archiving._archive", put_archive_file=nothing),
-        f"{_ARCHIVING}::test_killed_anywhere_it_goes_on[COPY_ON_WRITE-False]",
-        "nobody knows any more what became of the table",
+        "an archiver lists its file in whatever manifest comes next",
+        Text(
+            "        if put_manifest(storage, snapshot, (*snapshot.files, file)):",
+            "        if put_manifest(storage, newest_snapshot(storage), (*snapshot.files, file)):",
+        ),
+        f"{_LSM_WRITER}::test_two_archivers_at_once_lose_nothing[11]",
+        "instants that another one archived are in the archive no more, or twice",
+    ),
+    Mutant(
+        "instants are archived that the archive has",
+        always("lsm_writer.archived_keys", ()),
+        f"{_LSM_WRITER}::test_what_the_archive_has_is_not_put_again",
+        "the archive has instants twice, or archiving never ends",
+    ),
+    Mutant(
+        "files are deleted that came since an archiver has put its manifest",
+        Text(
+            "            settled = snapshot.names",
+            "            settled = newest_snapshot(storage).names",
+        ),
+        f"{_LSM_WRITER}::test_an_archiver_deletes_no_file_that_another_one_lists_afterwards",
+        "instants that another one archived are in the archive no more",
+    ),
+    Mutant(
+        "instants leave the timeline before the version names the manifest that has them",
+        within("lsm_writer.put_entries", point_to_newest=nothing),
+        f"{_LSM_WRITER}::test_the_version_names_what_was_put",
+        "Hudi's archive lacks them until the next archiving",
     ),
     Mutant(
         "completed files are archived before those of their requests",

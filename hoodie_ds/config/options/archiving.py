@@ -16,7 +16,8 @@ ARCHIVE_AUTOMATIC: Final = Option(
 KEEP_MIN_COMMITS: Final = Option(
     "hoodie.keep.min.commits",
     POSITIVE_INT,
-    "How many commits archiving leaves on the active timeline; of cleans and of rollbacks as many.",
+    "How many commits archiving leaves on the active timeline; of cleans and of rollbacks as many. "
+    "In table versions 8 and 9 cleans go with the commits after them.",
     40,
     aliases=("archive.min_commits",),
 )
@@ -31,7 +32,13 @@ KEEP_MAX_COMMITS: Final = Option(
 ARCHIVAL_BATCH: Final = Option(
     "hoodie.commits.archival.batch",
     POSITIVE_INT,
-    "Entries in one block of the archive; each instant has up to three.",
+    "Entries in one block of the archive of table version 6; each instant has up to three.",
+    10,
+)
+FILES_PER_LEVEL: Final = Option(
+    "hoodie.timeline.compaction.batch.size",
+    POSITIVE_INT,
+    "How many small files of the archive become a larger one, in table versions 8 and 9.",
     10,
 )
 ARCHIVE_BEYOND_SAVEPOINT: Final = Option(
@@ -46,6 +53,7 @@ ARCHIVING_OPTIONS: Final[tuple[Option[object], ...]] = (
     KEEP_MIN_COMMITS,
     KEEP_MAX_COMMITS,
     ARCHIVAL_BATCH,
+    FILES_PER_LEVEL,
     ARCHIVE_BEYOND_SAVEPOINT,
 )
 """Every option of this module, in the order of the option table."""

@@ -69,6 +69,11 @@ class ArchiveFile:
         low, high = self.bounds
         return low <= time <= high or low > high  # an upgrade's, whose rows are in no order
 
+    def may_hold_later(self, time: str) -> bool:
+        """Whether an instant later than a time may be in it."""
+        low, high = self.bounds
+        return high > time or low > high
+
     def _part(self, number: int) -> str:
         match = _FILE.fullmatch(self.name)
         assert match is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +18,18 @@ from hoodie_ds.errors import NotFoundError
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
-from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instants import Timeline
 
-_TIME, _ENDED, _BODY = "instantTime", "completionTime", "metadata"
-_SCHEMA: Final = pa.schema([(_TIME, pa.string()), (_ENDED, pa.string()), (_BODY, pa.binary())])
+_TIME, _ENDED, _ACTION, _BODY = "instantTime", "completionTime", "action", "metadata"
+_SCHEMA: Final = pa.schema(
+    [
+        (_TIME, pa.string()),
+        (_ENDED, pa.string()),
+        (_ACTION, pa.string()),
+        (_BODY, pa.binary()),
+    ]
+)
 
 
 def archived_body(storage: Storage, instant: Instant) -> bytes | None:
@@ -42,6 +49,33 @@ def archived_body(storage: Storage, instant: Instant) -> bytes | None:
             body = found[_BODY][0].as_py()
             return None if body is None else bytes(body)
     return None
+
+
+def archived_keys(storage: Storage, file: ArchiveFile) -> list[tuple[str, str]]:
+    """Return times and actions of the instants in a file of the archive.
+
+    Raises
+    ------
+    CorruptFileError
+        The file is damaged.
+    NotFoundError
+        It is gone: it was merged into another one.
+    """
+    return _pairs(_read(storage, file, [_TIME, _ACTION]))
+
+
+def archived_bodies(
+    storage: Storage, file: ArchiveFile, action: Action
+) -> list[tuple[str, bytes | None]]:
+    """Return times of an action's instants in a file of the archive, and what they said.
+
+    Raises
+    ------
+    CorruptFileError, NotFoundError
+        See `archived_keys`.
+    """
+    rows = _read(storage, file, [_TIME, _ACTION, _BODY])
+    return _pairs(rows.filter(pc.field(_ACTION) == action.value).select([_TIME, _BODY]))
 
 
 def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:
@@ -120,13 +154,22 @@ def _times(storage: Storage, file: ArchiveFile) -> Mapping[str, str]:
     rows = _rows(storage, file, [_TIME, _ENDED])
     if rows is None:  # merged into another one, which says the same of what was not looked up
         return {}
-    pairs = zip(rows[_TIME].to_pylist(), rows[_ENDED].to_pylist(), strict=True)
-    return {time: end or time for time, end in pairs if time}
+    return {time: end or time for time, end in _pairs(rows) if time}
+
+
+def _pairs(rows: pa.Table) -> list[tuple[Any, Any]]:
+    """The values of two columns."""
+    first, second = (column.to_pylist() for column in rows.columns)
+    return list(zip(first, second, strict=True))
 
 
 def _rows(storage: Storage, file: ArchiveFile, columns: list[str]) -> pa.Table | None:
     try:
-        with storage.open_input(file.path) as source:
-            return read_base_file(source, _SCHEMA, columns, file.path)
+        return _read(storage, file, columns)
     except NotFoundError:
         return None
+
+
+def _read(storage: Storage, file: ArchiveFile, columns: list[str]) -> pa.Table:
+    with storage.open_input(file.path) as source:
+        return read_base_file(source, _SCHEMA, columns, file.path)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.formats.parquet.avro_records import encode_records
-from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, read_base_file
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import (
     ArchiveFile,
@@ -34,6 +34,7 @@ from hoodie_ds.timeline.archive.lsm_snapshot import (
     put_manifest,
     read_manifest,
 )
+from hoodie_ds.timeline.archive.lsm_timeline import archived_keys
 from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 
 _SCHEMA_FILE: Final = "lsm_timeline_instant.avsc"
@@ -49,7 +50,6 @@ _SCHEMA: Final = pa.schema(
     ]
 )
 _STORED: Final = pa.schema([field.with_nullable(True) for field in _SCHEMA])
-_KEYS: Final = [_TIME, _ACTION]
 _SHORT: Final = [_TIME, "completionTime", _ACTION, _VERSION]
 _INSTANT_VERSION: Final = 1
 _PLANNED: Final = frozenset({Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION})
@@ -189,21 +189,16 @@ def _missing(storage: Storage, snapshot: Snapshot, entries: Collection[LsmEntry]
     wanted = {entry.key: entry for entry in entries}
     for file in snapshot.files:
         if any(file.may_hold(time) for time, _ in wanted):
-            for key in _keys(storage, file):
-                wanted.pop(key, None)
+            with suppress(NotFoundError):  # others have merged it, and listed another one
+                for key in archived_keys(storage, file):
+                    wanted.pop(key, None)
     return [wanted[key] for key in sorted(wanted)]
-
-
-def _keys(storage: Storage, file: ArchiveFile) -> Iterator[tuple[str, str]]:
-    with suppress(NotFoundError), storage.open_input(file.path) as source:
-        rows = read_base_file(source, _STORED, _KEYS, file.path)
-        yield from zip(*(rows[name].to_pylist() for name in _KEYS), strict=True)
 
 
 def _extremes(storage: Storage, file: ArchiveFile) -> Sequence[str]:
     """Times between which those of a file's instants lie."""
     low, high = file.bounds
-    return (low, high) if low <= high else [time for time, _ in _keys(storage, file)]
+    return (low, high) if low <= high else [time for time, _ in archived_keys(storage, file)]
 
 
 def _rows(entries: Sequence[LsmEntry]) -> pa.Table:

@@ -11,15 +11,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
 from hoodie_ds.timeline.layout.layout import Layout
 
 _NAME: Final = re.compile(r"([0-9]{17}|[0-9]{14})(?:_([0-9]{17}))?\.(.+)", re.ASCII)
-_COMPLETES_AS: Final = {
-    Action.COMPACTION: Action.COMMIT,
-    Action.LOG_COMPACTION: Action.DELTA_COMMIT,
-    Action.CLUSTERING: Action.REPLACE_COMMIT,
-}
 
 
 class LayoutV2:
@@ -38,7 +33,7 @@ class LayoutV2:
             middle = "" if action is Action.COMMIT else f".{action.value}"
             return f"{time}{middle}.inflight"
         end = f"_{instant.completion_time}" if instant.completion_time else ""
-        return f"{time}{end}.{_COMPLETES_AS.get(action, action).value}"
+        return f"{time}{end}.{COMPLETES_AS.get(action, action).value}"
 
     def parse(self, name: str) -> Instant | None:
         """Read a file name of the folder; None for a file that is not an instant."""
@@ -58,5 +53,5 @@ _FORMS: Final = {
     V2.file_name(Instant("", action, state))[1:]: (action, state)
     for action in Action
     for state in State
-    if state is not State.COMPLETED or action not in _COMPLETES_AS
+    if state is not State.COMPLETED or action not in COMPLETES_AS
 }

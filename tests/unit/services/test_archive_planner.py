@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
@@ -15,13 +17,17 @@ from hoodie_ds.services.archive_planner import is_archiving_due, plan_archive
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.archive.archived_timeline import archive_files, read_archive_file
+from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY
 from hoodie_ds.timeline.clean_metadata import METADATA_SCHEMA
 from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout.layout import Layout
 from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout.v2 import V2
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision
+from tests.archived import entries
 from tests.golden.golden_tables import unzip_table
 
 _FEW: Final = ArchivingOptions(min_commits=2, max_commits=3)
@@ -77,13 +83,10 @@ def _history(storage: LocalStorage) -> tuple[dict[str, bytes], list[list[Instant
     files: dict[str, bytes] = {}
     runs = []
     for path in archive_files(storage, ".hoodie/history").values():
-        entries = list(read_archive_file(storage, path))
-        runs.append([e.instant for e in entries if e.instant.state is State.COMPLETED])
-        files |= {instant_path(e.instant): _body(e.content) for e in entries}
-    for status in storage.list(".hoodie"):
-        if V1.parse(status.path.rpartition("/")[2]) is not None:
-            files[status.path] = storage.read(status.path)
-    return files, runs
+        found = list(read_archive_file(storage, path))
+        runs.append([e.instant for e in found if e.instant.state is State.COMPLETED])
+        files |= {instant_path(e.instant): _body(e.content) for e in found}
+    return files | _active(storage, V1), runs
 
 
 def _body(content: Mapping[str, Any]) -> bytes:
@@ -93,11 +96,29 @@ def _body(content: Mapping[str, Any]) -> bytes:
     return json.dumps(said[0]).encode() if said else b""
 
 
-@pytest.mark.parametrize("name", ["v6_cow_archived", "v6_cow_archived_beyond_savepoint"])
-def test_after_each_write_the_same_is_archived_as_by_hudi(name: str, tmp_path: Path) -> None:
-    files, runs = _history(LocalStorage(str(unzip_table(name, tmp_path))))
-    options = ArchivingOptions(min_commits=2, max_commits=3, beyond_savepoint="beyond" in name)
-    steps = {path: step for path in files if (step := V1.parse(path.rpartition("/")[2]))}
+def _later_history(storage: LocalStorage) -> tuple[dict[str, bytes], list[list[Instant]]]:
+    """The same of layout 2: two runs have become a file of level 1, and there are two more."""
+    paths = [status.path for status in storage.list(HISTORY)]
+    merged = min(path for path in paths if path.endswith("_1.parquet"))
+    runs = [
+        entries(pq.read_table(io.BytesIO(storage.read(path))).to_pylist())
+        for path in (merged, *sorted(path for path in paths if path.endswith("_0.parquet")))
+    ]
+    files = {instant_path(entry.instant): entry.metadata for run in runs for entry in run}
+    return files | _active(storage, V2), [[entry.instant for entry in run] for run in runs]
+
+
+def _active(storage: LocalStorage, layout: Layout) -> dict[str, bytes]:
+    listed = storage.list(layout.folder)
+    paths = [s.path for s in listed if layout.parse(s.path.rpartition("/")[2]) is not None]
+    return {path: storage.read(path) for path in paths}
+
+
+def _replayed(
+    files: Mapping[str, bytes], layout: Layout, options: ArchivingOptions
+) -> list[list[Instant]]:
+    """What our planner archives after each write."""
+    steps = {path: step for path in files if (step := layout.parse(path.rpartition("/")[2]))}
     times = sorted({step.time for step in steps.values()})
     cleans = {step.time for step in steps.values() if step.action is Action.CLEAN}
     storage, found = MemoryStorage(), []
@@ -106,14 +127,27 @@ def test_after_each_write_the_same_is_archived_as_by_hudi(name: str, tmp_path: P
             storage.put_if_absent(path, files[path])
         if following in cleans:  # Hudi archives after the clean that follows a commit
             continue
-        plan = plan_archive(storage, load_timeline(storage, 1), options)
+        plan = plan_archive(storage, load_timeline(storage, layout.version), options)
         found += [list(plan.instants)] if plan.instants else []
         gone = {instant.time for instant in plan.instants}
         for path, step in steps.items():
             if step.time in gone:
                 storage.delete(path)
+    return found
+
+
+@pytest.mark.parametrize("name", ["v6_cow_archived", "v6_cow_archived_beyond_savepoint"])
+def test_after_each_write_the_same_is_archived_as_by_hudi(name: str, tmp_path: Path) -> None:
+    files, runs = _history(LocalStorage(str(unzip_table(name, tmp_path))))
+    options = ArchivingOptions(min_commits=2, max_commits=3, beyond_savepoint="beyond" in name)
     assert len(runs) >= 3
-    assert found == runs
+    assert _replayed(files, V1, options) == runs
+
+
+def test_and_of_timeline_layout_2(tmp_path: Path) -> None:
+    files, runs = _later_history(LocalStorage(str(unzip_table("v9_cow_archived", tmp_path))))
+    first, second, *others = _replayed(files, V2, _FEW)
+    assert [first + second, *others] == runs
 
 
 # How many
@@ -228,3 +262,36 @@ def test_replaced_files_that_are_still_there_keep_their_commit(file: str) -> Non
 
 def test_a_commit_that_replaced_nothing_keeps_nothing() -> None:
     assert _archived(_replacing(4, ())) == [1, 2, 3, 4, 5, 6]
+
+
+# Of timeline layout 2
+
+
+def _later(*instants: tuple[int, Action]) -> list[int]:
+    """Numbers of what is to be archived of completed instants of layout 2."""
+    storage = MemoryStorage()
+    for number, action in instants:
+        instant = Instant(_time(number), action, State.COMPLETED, 0, 2, _time(number))
+        body = CommitMetadata().to_bytes(2) if action is Action.COMMIT else b""
+        storage.put_if_absent(instant_path(instant), body)
+    plan = plan_archive(storage, load_timeline(storage, 2), _FEW)
+    return [int(instant.time[8:]) for instant in plan.instants]
+
+
+_FOUR: Final = [(number, Action.COMMIT) for number in (1, 3, 5, 7)]
+
+
+@pytest.mark.parametrize("action", [Action.CLEAN, Action.ROLLBACK])
+def test_what_lies_before_archived_commits_goes_with_them(action: Action) -> None:
+    assert _later(*_FOUR) == [1, 3]
+    assert _later(*_FOUR, (2, action), (4, action), (8, action)) == [1, 2, 3]
+
+
+def test_the_newest_clean_stays() -> None:
+    assert _later(*_FOUR, (2, Action.CLEAN)) == [1, 3]
+
+
+def test_cleans_are_not_counted_and_rollbacks_are() -> None:
+    commits = _FOUR[:3]
+    assert _later(*commits, *((number, Action.CLEAN) for number in range(11, 19))) == []
+    assert _later(*commits, *((number, Action.ROLLBACK) for number in range(11, 15))) == [11, 12]

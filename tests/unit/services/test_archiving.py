@@ -20,16 +20,18 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from hoodie_ds.timeline.archive.archived_timeline import archived_instants
+from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import instant_path, marker_path, temp_folder
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from tests.archived import archived, rows_of
 from tests.faults.stream import Step, run
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 from tests.unit.transaction.failed_tables import DyingStorage, KilledError, Result
 
-_ARCHIVE: Final = ".hoodie/archived"
+VERSION: Final = "hoodie.write.table.version"
 _KEEP: Final = {
     "hoodie.keep.min.commits": "2",
     "hoodie.keep.max.commits": "4",
@@ -37,20 +39,62 @@ _KEEP: Final = {
 }
 
 
+def _options(version: str, kind: str) -> dict[str, str]:
+    return {**TRIPS, **_KEEP, BUCKETS: "1", TYPE: kind, VERSION: version}
+
+
 @cache
-def _written(kind: str, commits: int) -> MemoryStorage:
-    storage = MemoryStorage(clock=SimClock())
-    options = {**TRIPS, **_KEEP, BUCKETS: "1", TYPE: kind}
+def _written(version: str, kind: str, commits: int) -> MemoryStorage:
+    storage, options = MemoryStorage(clock=SimClock()), _options(version, kind)
     table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
     for number in range(commits):
         table.upsert(trips(("a", "x", number, 1.0), (f"k{number}", "y", 1, 2.0)))
     return storage
 
 
-def _table(kind: str = "COPY_ON_WRITE", commits: int = 6) -> tuple[MemoryStorage, HoodieTable]:
-    storage = _written(kind, commits).copy()
-    options = {**TRIPS, **_KEEP, BUCKETS: "1", TYPE: kind}
-    return storage, HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=RandomIds())
+class _Place:
+    """A table of a version, of which six commits are too many."""
+
+    def __init__(self, version: str, kind: str = "COPY_ON_WRITE", commits: int = 6) -> None:
+        self.layout = 1 if version == "6" else 2
+        self.options = _options(version, kind)
+        self.storage = _written(version, kind, commits).copy()
+        self.table = self.opened(self.storage)
+
+    def opened(self, storage: Storage) -> HoodieTable:
+        return HoodieTable("/t", self.options, storage=storage, clock=SimClock(), ids=RandomIds())
+
+    @property
+    def timeline(self) -> Timeline:
+        return load_timeline(self.storage, self.layout)
+
+    @property
+    def steps(self) -> set[Instant]:
+        """What lies in the folder of the active timeline."""
+        layout = LAYOUTS[self.layout]
+        names = [path[len(layout.folder) + 1 :] for path in self.storage.files]
+        return {step for step in map(layout.parse, names) if step is not None}
+
+    @property
+    def done(self) -> set[Instant]:
+        return {step for step in self.steps if step.state is State.COMPLETED}
+
+    @property
+    def archived(self) -> list[Instant]:
+        return archived(self.storage)
+
+    def instant(self, time: str, action: Action, state: State) -> Instant:
+        instant = Instant(time, action, state, layout=self.layout)
+        end = time if self.layout == 2 and state is State.COMPLETED else ""
+        return replace(instant, completion_time=end)
+
+    def put(self, instant: Instant, body: bytes = b"") -> None:
+        self.storage.put_if_absent(instant_path(instant), body)
+
+
+@pytest.fixture(params=["6", "9"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def _context(storage: Storage, **more: str) -> ServiceContext:
@@ -81,55 +125,55 @@ class _Interrupted(DyingStorage):
         return super().list(path, recursive, folders=folders)
 
 
-def _steps(storage: MemoryStorage) -> set[Instant]:
-    names = (path.rpartition("/")[2] for path in storage.files if path.count("/") == 1)
-    return {step for step in map(V1.parse, names) if step is not None}
-
-
 @pytest.mark.parametrize("kind", TYPES)
-def test_the_oldest_instants_are_in_the_archive_then_and_the_rows_are_the_same(kind: str) -> None:
-    storage, table = _table(kind)
+def test_the_oldest_instants_are_in_the_archive_then_and_the_rows_are_the_same(
+    version: str, kind: str
+) -> None:
+    place = _Place(version, kind)
+    table = place.table
     rows, times = found(table), [instant.time for instant in table.timeline.commits]
     done = table.archive()
     assert [i.time for i in done] == times[:4]
     assert [i.time for i in table.timeline.commits] == times[4:]
-    assert archived_instants(storage, _ARCHIVE) == done.done
-    assert not [step for step in _steps(storage) if step.time in times[:4]]
+    assert place.archived == list(done.done)
+    assert not [step for step in place.steps if step.time in times[:4]]
     assert found(table) == rows
     table.upsert(trips(("b", "x", 9, 1.0)))
     assert found(table) == sorted([*rows, ("b", "x", 9, 1.0)])
-    assert check_table(storage.files, settled=True, buckets=True, archived=times[:4]) == []
+    files = place.storage.files
+    assert check_table(files, settled=True, buckets=True, archived=times[:4]) == []
 
 
-def test_dry_changes_nothing_and_says_what_would_be_archived() -> None:
-    storage, table = _table()
-    before = dict(storage.files)
-    would = table.archive(dry=True)
-    assert dict(storage.files) == before
+def test_dry_changes_nothing_and_says_what_would_be_archived(version: str) -> None:
+    place = _Place(version)
+    before = dict(place.storage.files)
+    would = place.table.archive(dry=True)
+    assert dict(place.storage.files) == before
     assert would.work.files_deleted > 0
-    assert table.archive() == replace(would, dry=False)
+    assert place.table.archive() == replace(would, dry=False)
     assert len(would) == 4
-    gone = before.keys() - storage.files.keys()
+    gone = before.keys() - place.storage.files.keys()
     assert would.work.files_deleted == len(gone)
     assert would.work.bytes_deleted == sum(len(before[path]) for path in gone)
 
 
-def test_where_nothing_is_due_nothing_is_written() -> None:
-    storage, table = _table(commits=4)
-    before = dict(storage.files)
-    assert not table.archive()
-    archive_if_due(_context(storage), load_timeline(storage, 1))
-    assert dict(storage.files) == before
+def test_where_nothing_is_due_nothing_is_written(version: str) -> None:
+    place = _Place(version, commits=4)
+    before = dict(place.storage.files)
+    assert not place.table.archive()
+    archive_if_due(_context(place.storage), place.timeline)
+    assert dict(place.storage.files) == before
 
 
-def test_after_a_commit_it_is_archived_if_it_is_due() -> None:
-    storage, _ = _table()
-    archive_if_due(_context(storage), load_timeline(storage, 1))
-    assert load_timeline(storage, 1).num_completed == 2
+def test_after_a_commit_it_is_archived_if_it_is_due(version: str) -> None:
+    place = _Place(version)
+    archive_if_due(_context(place.storage), place.timeline)
+    assert place.timeline.num_completed == 2
 
 
 def test_a_table_without_the_property_has_its_archive_where_hudi_looks() -> None:
-    storage, table = _table()
+    place = _Place("6")
+    storage, table = place.storage, place.table
     text = storage.read(".hoodie/hoodie.properties").decode()
     assert "hoodie.archivelog.folder=archived" in text
     other = text.replace("hoodie.archivelog.folder=archived", "hoodie.archivelog.folder=history")
@@ -141,83 +185,98 @@ def test_a_table_without_the_property_has_its_archive_where_hudi_looks() -> None
     for number in range(4):
         table.upsert(trips(("a", "x", 10 + number, 1.0)))
     table.archive()
-    assert len(archived_instants(storage, _ARCHIVE)) == 4
+    assert len(place.archived) == 4
+
+
+def test_the_archive_of_a_long_table_has_few_files() -> None:
+    place = _Place("9", commits=5)
+    few = {"hoodie.timeline.compaction.batch.size": "2"}
+    for number in range(8):
+        archive(_context(place.storage, **few))
+        for fare in range(3):
+            place.table.upsert(trips(("a", "x", 100 * number + fare, 1.0)))
+    times = [instant.time for instant in place.archived]
+    assert times == sorted(set(times))
+    assert len(times) == 3 * 8
+    assert [file.level for file in newest_snapshot(place.storage).files] == [3]
 
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("kind", TYPES)
-def test_killed_anywhere_it_goes_on(kind: str, after: bool) -> None:
+def test_killed_anywhere_it_goes_on(version: str, kind: str, after: bool) -> None:
     """Each instant is on the timeline or in the archive, and none looks unfinished."""
     number = 0
     while True:
         number += 1
-        storage, table = _table(kind)
-        rows, steps = found(table), _steps(storage)
-        done = {step for step in steps if step.state is State.COMPLETED}
+        place = _Place(version, kind)
+        storage, table = place.storage, place.table
+        rows, done = found(table), place.done
         try:
             archive(_context(DyingStorage(storage, number, after=after)))
         except KilledError:
             pass
         else:
             break
-        archived = set(archived_instants(storage, _ARCHIVE))
-        left = _steps(storage)
-        assert {step for step in left if step.state is State.COMPLETED} | archived == done
-        assert load_timeline(storage, 1).pending == ()
+        before = set(place.archived)
+        assert place.done | before == done
+        assert place.timeline.pending == ()
         assert found(table) == rows
         table.archive()
         for fare in range(3 if number % 4 == 0 else 1):
             table.upsert(trips(("z", "x", fare, 1.0)))
         table.archive()
         assert found(table) == sorted([*rows, ("z", "x", fare, 1.0)])
-        assert set(archived_instants(storage, _ARCHIVE)) >= {i for i in done if i in archived}
-        assert load_timeline(storage, 1).num_completed <= 4
-        assert load_timeline(storage, 1).pending == ()
+        assert set(place.archived) >= before
+        assert place.timeline.num_completed <= 4
+        assert place.timeline.pending == ()
+        if place.layout == 2:
+            assert len(place.archived) == len(set(place.archived))
     assert number > 20
 
 
-def test_a_second_archiver_at_the_same_time_does_no_harm() -> None:
+def test_a_second_archiver_at_the_same_time_does_no_harm(version: str) -> None:
     """It begins at each step of the first one."""
     for number in range(1, 60):
-        storage, table = _table()
-        rows = found(table)
-        steps = {i for i in _steps(storage) if i.state is State.COMPLETED}
-
+        place = _Place(version)
+        storage, rows, done = place.storage, found(place.table), place.done
         other = _Interrupted(storage, number, partial(archive, _context(storage)))
         archive(_context(other))
-        archived = set(archived_instants(storage, _ARCHIVE))
-        assert archived | _steps(storage) >= steps
-        assert load_timeline(storage, 1).pending == ()
-        assert load_timeline(storage, 1).num_completed == 2
-        assert found(table) == rows
+        assert {*place.archived, *place.done} >= done
+        assert place.timeline.pending == ()
+        assert place.timeline.num_completed == 2
+        assert found(place.table) == rows
+        if place.layout == 2:
+            assert len(place.archived) == 4
 
 
 def _look(table: HoodieTable, seen: list[object]) -> None:
     seen.append((found(table), table.timeline.pending))
 
 
-def test_no_moment_of_it_shows_other_rows() -> None:
+def test_no_moment_of_it_shows_other_rows(version: str) -> None:
     for number in range(1, 60):
-        storage, table = _table("MERGE_ON_READ")
-        rows = found(table)
+        place = _Place(version, "MERGE_ON_READ")
+        rows = found(place.table)
         seen: list[object] = []
-        look = partial(_look, table, seen)
-        archive(_context(_Interrupted(storage, number, look)))
+        look = partial(_look, place.table, seen)
+        archive(_context(_Interrupted(place.storage, number, look)))
         assert seen in ([], [(rows, ())])
 
 
-def test_beside_other_writers_it_holds_the_lock() -> None:
-    storage, _ = _table()
+def test_beside_other_writers_it_holds_the_lock(version: str) -> None:
+    place = _Place(version)
+    storage = place.storage
     shared = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
     locked: list[FileStatus] = []
     other = _Interrupted(storage, 25, lambda: locked.extend(storage.list(".hoodie/.locks/leases")))
     archive(_context(other, **shared))
     assert locked
-    assert load_timeline(storage, 1).num_completed == 2
+    assert place.timeline.num_completed == 2
 
 
-def test_what_a_late_task_left_is_deleted_before_its_commit_is_archived() -> None:
-    storage, table = _table()
+def test_what_a_late_task_left_is_deleted_before_its_commit_is_archived(version: str) -> None:
+    place = _Place(version)
+    storage, table = place.storage, place.table
     rows, time = found(table), table.timeline.commits[0].time
     late = f"y/{'7' * 8}-0000-0000-0000-000000000000-0_5-5-5_{time}.parquet"
     data = next(data for path, data in storage.files.items() if path.endswith(f"_{time}.parquet"))
@@ -229,9 +288,10 @@ def test_what_a_late_task_left_is_deleted_before_its_commit_is_archived() -> Non
     assert found(table) == rows
 
 
-def test_an_instant_with_a_task_at_work_is_not_archived() -> None:
-    storage, table = _table()
-    times = [instant.time for instant in table.timeline.commits]
+def test_an_instant_with_a_task_at_work_is_not_archived(version: str) -> None:
+    place = _Place(version)
+    storage = place.storage
+    times = [instant.time for instant in place.timeline.commits]
     path = marker_path(times[2], f"y/late_{times[2]}.parquet", "CREATE")
 
     storage.put_if_absent(path, b"late")
@@ -242,15 +302,16 @@ def test_an_instant_with_a_task_at_work_is_not_archived() -> None:
     assert [i.time for i in done] == times[:2]
 
 
-def test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count() -> None:
-    storage, table = _table(commits=1)
+def test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count(version: str) -> None:
+    place = _Place(version, commits=1)
+    storage, table = place.storage, place.table
     failed = []
     for number in range(6):
         failed.append(str(int(table.timeline.latest_time or "") + 1))
-        instant = Instant(failed[-1], Action.COMMIT, State.REQUESTED)
-        storage.put_if_absent(instant_path(instant), b"")
-        inflight = CommitMetadata(operation_type="UPSERT").to_bytes(1)
-        storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), inflight)
+        instant = place.instant(failed[-1], Action.COMMIT, State.REQUESTED)
+        place.put(instant)
+        inflight = CommitMetadata(operation_type="UPSERT").to_bytes(place.layout, inflight=True)
+        place.put(instant.at(State.INFLIGHT), inflight)
         table.upsert(trips(("a", "x", 10 + number, 1.0)))  # which rolls it back
     rows, rollbacks = found(table), table.timeline.rollbacks
     done = table.archive()
@@ -270,9 +331,12 @@ def test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count() -
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count(kind: str) -> None:
+def test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count(
+    version: str, kind: str
+) -> None:
     """To readers that list folders, as soon as its instant lies before the first commit."""
-    storage, table = _table(kind, commits=3)
+    place = _Place(version, kind, commits=3)
+    storage, table = place.storage, place.table
     before = set(storage.files)
     step = Step(trips(("late", "x", 1, 1.0)))
     run(storage, {**TRIPS, BUCKETS: "1", TYPE: kind}, 0, step, 0, commit=False)
@@ -292,92 +356,100 @@ def test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count(kind: s
     assert found(table) == rows
 
 
-def test_a_rollback_without_a_plan_leaves_no_mark() -> None:
-    storage, table = _table(commits=2)
+def test_a_rollback_without_a_plan_leaves_no_mark(version: str) -> None:
+    place = _Place(version, commits=2)
     for number in range(5):
-        rollback = Instant(f"2025010100000000{number}", Action.ROLLBACK, State.COMPLETED)
-        storage.put_if_absent(instant_path(rollback), b"")
-    assert len(table.archive()) == 3
-    assert not storage.list(".hoodie/.locks/undone")
+        place.put(place.instant(f"2025010100000000{number}", Action.ROLLBACK, State.COMPLETED))
+    assert len(place.table.archive()) == 3
+    assert not place.storage.list(".hoodie/.locks/undone")
 
 
-def test_a_savepoint_and_its_commit_stay_together() -> None:
-    storage, table = _table()
+def test_a_savepoint_and_its_commit_stay_together(version: str) -> None:
+    place = _Place(version)
+    table = place.table
     times = [instant.time for instant in table.timeline.commits]
     table.savepoint(times[1])
     beyond = {"hoodie.archive.beyond.savepoint": "true"}
     rows = found(table)
-    archive(_context(storage, **beyond))
+    archive(_context(place.storage, **beyond))
     assert [i.time for i in table.timeline.commits] == [times[1], times[5]]
     assert [i.time for i in table.timeline.savepoints] == [times[1]]
     assert found(table) == rows
 
 
-def test_a_compaction_goes_with_its_plan() -> None:
-    storage, table = _table("MERGE_ON_READ")
-    compaction = Instant("20250101000000000", Action.COMPACTION, State.REQUESTED)
-    body = storage.read(instant_path(table.timeline.commits[0]))
-    storage.put_if_absent(instant_path(compaction), b"")
-    storage.put_if_absent(instant_path(compaction.at(State.INFLIGHT)), b"")
-    storage.put_if_absent(instant_path(compaction.at(State.COMPLETED)), body)
-    table.archive()
-    assert not [step for step in _steps(storage) if step.time == compaction.time]
+def test_a_compaction_goes_with_its_plan(version: str) -> None:
+    place = _Place(version, "MERGE_ON_READ")
+    plan, inflight, done = (
+        place.instant("20250101000000000", Action.COMPACTION, state) for state in State
+    )
+    body = place.storage.read(instant_path(place.timeline.commits[0]))
+    place.put(plan, b"what it was to do" if place.layout == 2 else b"")
+    place.put(inflight)
+    place.put(done, body)
+    place.table.archive()
+    assert not [step for step in place.steps if step.time == done.time]
+    assert place.archived[0].action is Action.COMMIT
+    if place.layout == 2:
+        row = next(row for row in rows_of(place.storage) if row["instantTime"] == done.time)
+        assert (row["plan"], row["metadata"]) == (b"what it was to do", body)
 
 
-def test_a_damaged_file_of_the_timeline_is_not_archived() -> None:
-    storage, table = _table()
-    path = instant_path(table.timeline.commits[1])
+def test_a_damaged_file_of_the_timeline_is_not_archived(version: str) -> None:
+    place = _Place(version)
+    storage = place.storage
+    path = instant_path(place.timeline.commits[1])
     storage.replace(path, storage.read(path).replace(b"UPSERT", b"INSERT"))
     before = {path: data for path, data in storage.files.items() if ".locks" not in path}
     with pytest.raises(CorruptFileError, match=path):
-        table.archive()
+        place.table.archive()
     assert {p: data for p, data in storage.files.items() if ".locks" not in p} == before
 
 
-def test_while_a_restore_is_pending_nothing_is_archived() -> None:
-    storage, table = _table()
-    restore = Instant("20270101000000000", Action.RESTORE, State.REQUESTED)
-    storage.put_if_absent(instant_path(restore), b"")
+def test_while_a_restore_is_pending_nothing_is_archived(version: str) -> None:
+    place = _Place(version)
+    restore = place.instant("20270101000000000", Action.RESTORE, State.REQUESTED)
+    place.put(restore)
     for dry in (False, True):
         with pytest.raises(TimelineError, match=f"restore {restore.time} is pending"):
-            table.archive(dry=dry)
+            place.table.archive(dry=dry)
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_who_has_begun_to_read_goes_on(kind: str) -> None:
+def test_who_has_begun_to_read_goes_on(version: str, kind: str) -> None:
     """Another process than the writer's, which has the timeline and no commit of it yet."""
-    storage, table = _table(kind)
-    rows = found(table)
-    fresh = storage.copy()
+    place = _Place(version, kind)
+    rows = found(place.table)
+    fresh = place.storage.copy()
     snapshot = Snapshot.latest(fresh)
     HoodieTable("/t", _KEEP, storage=fresh).archive()
-    assert load_timeline(fresh, 1).num_completed == 2
+    assert load_timeline(fresh, place.layout).num_completed == 2
     read = snapshot.read(["id", "city", "ts", "fare"]).to_pylist()
     assert sorted(tuple(row.values()) for row in read) == rows
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_savepoint_is_deleted_whose_neighbours_were_archived(kind: str) -> None:
+def test_a_savepoint_is_deleted_whose_neighbours_were_archived(version: str, kind: str) -> None:
     """Its commit would begin the timeline then, and what was archived after it would not count."""
-    storage, table = _table(kind)
+    place = _Place(version, kind)
+    table = place.table
     times = [instant.time for instant in table.timeline.commits]
     table.savepoint(times[1])
-    archive(_context(storage, **{"hoodie.archive.beyond.savepoint": "true"}))
+    archive(_context(place.storage, **{"hoodie.archive.beyond.savepoint": "true"}))
     rows = found(table)
     table.delete_savepoint(times[1])
     assert found(table) == rows
     assert [i.time for i in table.timeline.commits] == times[5:]
-    assert times[1] in [i.time for i in archived_instants(storage, _ARCHIVE)]
+    assert [i.time for i in place.archived] == times[:5]
     table.upsert(trips(("a", "x", 50, 1.0)))
     table.clean()
     assert found(table) == [("a", "x", 50, 1.0), *rows[1:]]
 
 
-def test_a_savepoint_without_archived_neighbours_leaves_its_commit() -> None:
-    _, table = _table()
+def test_a_savepoint_without_archived_neighbours_leaves_its_commit(version: str) -> None:
+    table = _Place(version).table
     times = [instant.time for instant in table.timeline.commits]
-    for archived in (False, True):
-        if archived:
+    for is_archived in (False, True):
+        if is_archived:
             assert len(table.archive()) == 4
             times = times[4:]
         table.savepoint(times[1])

@@ -13,9 +13,9 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.services.losses import Loss
-from hoodie_ds.services.past import newest_archived
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
+from hoodie_ds.timeline.archive.archive import archive_of
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import TEMP, instant_path
@@ -385,7 +385,7 @@ def test_a_write_that_was_archived_is_in_the_way(tmp_path: Path) -> None:
     folder = unzip_table("v6_cow_archived_beyond_savepoint", tmp_path)
     table = HoodieTable(folder)
     (savepoint,) = table.timeline.savepoints
-    assert newest_archived(open_storage(str(folder)), "history") > savepoint.time
+    assert archive_of(open_storage(str(folder)), 1, "history").newest_write() > savepoint.time
     with pytest.raises(TimelineError, match=f"writes after {savepoint.time} have been archived"):
         table.restore(savepoint.time)
 
@@ -394,7 +394,7 @@ def test_writes_that_were_archived_before_the_target_are_not(tmp_path: Path) -> 
     folder = unzip_table("v6_cow_archived_beyond_savepoint", tmp_path)
     table = HoodieTable(folder)
     first, second, third = (instant.time for instant in table.timeline.commits)
-    assert newest_archived(open_storage(str(folder)), "history") < second
+    assert archive_of(open_storage(str(folder)), 1, "history").newest_write() < second
     table.delete_savepoint(first)
     assert table.restore(second, dry=True).losses[0].time == third
     table.savepoint(second)
@@ -405,7 +405,8 @@ def test_writes_that_were_archived_before_the_target_are_not(tmp_path: Path) -> 
 def test_nothing_is_archived_in_a_young_table(tmp_path: Path) -> None:
     storage = MemoryStorage()
     storage.put_if_absent(".hoodie/archived/other", b"")
-    assert newest_archived(storage, "archived") == ""
+    assert archive_of(storage, 1, "archived").newest_write() == ""
+    assert archive_of(storage, 2, "").newest_write() == ""
     assert not list(tmp_path.iterdir())
 
 

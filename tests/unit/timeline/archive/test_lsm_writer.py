@@ -1,13 +1,8 @@
-"""Writing the archive of layout 2: Apache Hudi's entries anew, beside its own files.
-
-What an archive holds is read here as Hudi does: `_version_`, then the manifest, then the files, by
-pyarrow.
-"""
+"""Writing the archive of layout 2: Apache Hudi's entries anew, beside its own files."""
 
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +22,7 @@ from hoodie_ds.timeline.archive import lsm_writer
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION, newest_snapshot
 from hoodie_ds.timeline.archive.lsm_writer import LsmEntry, entry_of, merge_and_clean, put_entries
 from hoodie_ds.timeline.instant import Action, Instant, State
+from tests.archived import entries, rows_of
 from tests.golden.golden_tables import unzip_table
 from tests.unit.timeline.archive.test_lsm_timeline import BODY, C, T, put_file, put_manifest
 
@@ -46,39 +42,8 @@ def as_hudi_reads(storage: MemoryStorage) -> list[str]:
     return [row["instantTime"] for row in rows_of(storage)]
 
 
-def rows_of(storage: Storage) -> list[dict[str, Any]]:
-    names = [status.path.rpartition("/")[2] for status in storage.list(HISTORY)]
-    numbers = [name.partition("_")[2] for name in names if name.startswith("manifest_")]
-    number = max(numbers, key=int, default="")
-    if "_version_" in names:
-        number = storage.read(VERSION).decode()
-    if not number:
-        return []
-    manifest = json.loads(storage.read(f"{HISTORY}/manifest_{number}"))
-    bodies = [storage.read(f"{HISTORY}/{file['fileName']}") for file in manifest["files"]]
-    assert [len(body) for body in bodies] == [file["fileLen"] for file in manifest["files"]]
-    return [row for body in bodies for row in pq.read_table(io.BytesIO(body)).to_pylist()]
-
-
 def times(numbers: Iterable[int]) -> list[str]:
     return [entry(number).instant.time for number in numbers]
-
-
-def hudis_entries(rows: Iterable[dict[str, Any]]) -> list[LsmEntry]:
-    return [
-        LsmEntry(
-            Instant(
-                row["instantTime"],
-                Action(row["action"]),
-                State.COMPLETED,
-                layout=2,
-                completion_time=row["completionTime"],
-            ),
-            row["metadata"] or b"",
-            row["plan"] or b"",
-        )
-        for row in rows
-    ]
 
 
 @pytest.mark.parametrize("name", ["v9_cow_archived", "v9_upgraded"])
@@ -87,7 +52,7 @@ def test_entries_are_written_as_by_hudi(name: str, tmp_path: Path) -> None:
     for path in folder.glob("*.parquet"):
         theirs, ours = pq.ParquetFile(path), MemoryStorage()
         rows = theirs.read().to_pylist()
-        put_entries(ours, hudis_entries(rows))
+        put_entries(ours, entries(rows))
         [put] = newest_snapshot(ours).files
         low, high = (end(row["instantTime"] for row in rows) for end in (min, max))
         assert put.name == f"{low}_{high}_0.parquet"
@@ -125,7 +90,7 @@ def test_what_is_called_what_and_stays_is_as_in_hudis_folder(tmp_path: Path) -> 
     )
     ours = MemoryStorage()
     for rows in (first[:1], first[1:], third, fourth):
-        merge_and_clean(ours, put_entries(ours, hudis_entries(rows)), 2)
+        merge_and_clean(ours, put_entries(ours, entries(rows)), 2)
     assert {status.path.rpartition("/")[2] for status in ours.list(HISTORY)} == found
     for name in (name for name in found if name.endswith(".parquet")):
         their_rows, our_rows = (

@@ -1,0 +1,235 @@
+"""The archive of a table, as archiving and services ask it, in the form of its timeline layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.archive.archived_timeline import (
+    archive_files,
+    put_archive_file,
+    read_archive_file,
+)
+from hoodie_ds.timeline.archive.entry import ArchivedEntry
+from hoodie_ds.timeline.archive.entry import entry_of as log_entry
+from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
+from hoodie_ds.timeline.archive.lsm_timeline import archived_bodies, archived_keys
+from hoodie_ds.timeline.archive.lsm_writer import (
+    FILES_PER_LEVEL,
+    LsmEntry,
+    merge_and_clean,
+    put_entries,
+)
+from hoodie_ds.timeline.archive.lsm_writer import entry_of as lsm_entry
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.paths import HOODIE, instant_path
+
+ENTRIES_PER_BLOCK: Final = 10
+_STATES: Final = list(State)
+_WRITES: Final = frozenset(action.value for action in WRITE_ACTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveFile:
+    """A file of an instant on the active timeline.
+
+    Parameters
+    ----------
+    step : Instant
+        The instant, in the state whose file it is.
+    body : bytes
+        Its content.
+    written : str
+        When it was written, as an instant time.
+    """
+
+    step: Instant
+    body: bytes
+    written: str
+
+
+class Archive(Protocol):
+    """Where instants are that have left the active timeline."""
+
+    def put(self, instants: Sequence[Sequence[ActiveFile]]) -> frozenset[str]:
+        """Put instants, whole and durable: then they may leave the active timeline.
+
+        Parameters
+        ----------
+        instants : sequence of sequence of ActiveFile
+            The files of each instant, the oldest instants first.
+
+        Returns
+        -------
+        frozenset of str
+            What `tidy` is to be given.
+
+        Raises
+        ------
+        CorruptFileError
+            A file is not what its instant has there, or the archive is damaged.
+        """
+        ...
+
+    def tidy(self, settled: frozenset[str]) -> None:
+        """Keep the archive in few files, once what was put has left the active timeline."""
+        ...
+
+    def newest_write(self) -> str:
+        """Return the time of the newest write in the archive; empty if it has none.
+
+        Raises
+        ------
+        CorruptFileError
+            The archive cannot be read.
+        NotFoundError
+            Another archiver has merged a file away meanwhile.
+        """
+        ...
+
+    def replaced(self, until: str) -> Iterator[tuple[str, str]]:
+        """Yield partition and file id of what writes up to a time have replaced.
+
+        Raises
+        ------
+        CorruptFileError, NotFoundError
+            See `newest_write`.
+        """
+        ...
+
+
+def archive_of(
+    storage: Storage,
+    layout: int,
+    folder: str,
+    *,
+    entries_per_block: int = ENTRIES_PER_BLOCK,
+    files_per_level: int = FILES_PER_LEVEL,
+) -> Archive:
+    """Return the archive of a table.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    layout : int
+        Version of the timeline layout.
+    folder : str
+        Name of the archive's folder, which layout 1 alone leaves open.
+    entries_per_block : int
+        Of layout 1 (``hoodie.commits.archival.batch``).
+    files_per_level : int
+        Of layout 2 (``hoodie.timeline.compaction.batch.size``).
+    """
+    if layout == V1.version:
+        return LogArchive(storage, f"{HOODIE}/{folder}", entries_per_block)
+    return LsmArchive(storage, files_per_level)
+
+
+@dataclass(frozen=True, slots=True)
+class LogArchive:
+    """The archive of layout 1: a log file for each run of an archiver."""
+
+    storage: Storage
+    folder: str
+    entries_per_block: int
+
+    def put(self, instants: Sequence[Sequence[ActiveFile]]) -> frozenset[str]:
+        """Put a file; there is nothing to tidy."""
+        entries = [entry for files in instants for entry in self._entries(files)]
+        put_archive_file(self.storage, self.folder, entries, self.entries_per_block)
+        return frozenset()
+
+    def tidy(self, settled: frozenset[str]) -> None:
+        """Do nothing, as Hudi does on storages without appends."""
+
+    def newest_write(self) -> str:
+        """Return the time of the newest write."""
+        writes = (e.instant.time for _, e in self._read() if e.instant.action in WRITE_ACTIONS)
+        return max(writes, key=padded, default="")
+
+    def replaced(self, until: str) -> Iterator[tuple[str, str]]:
+        """Yield what was replaced."""
+        for path, entry in self._read():
+            instant = entry.instant
+            is_done = instant.action is Action.REPLACE_COMMIT and instant.state is State.COMPLETED
+            if is_done and padded(instant.time) <= padded(until):
+                yield from _pairs(entry.commit(path).replaced)
+
+    def _read(self) -> Iterator[tuple[str, ArchivedEntry]]:
+        for path in archive_files(self.storage, self.folder).values():
+            for entry in read_archive_file(self.storage, path):
+                yield path, entry
+
+    @staticmethod
+    def _entries(files: Sequence[ActiveFile]) -> Iterator[ArchivedEntry]:
+        plan = b""
+        for file in sorted(files, key=lambda file: _STATES.index(file.step.state)):
+            plan = file.body if file.step.state is State.REQUESTED else plan
+            yield log_entry(file.step, file.body, plan, file.written)
+
+
+@dataclass(frozen=True, slots=True)
+class LsmArchive:
+    """The archive of layout 2: Parquet files that are merged level by level."""
+
+    storage: Storage
+    files_per_level: int
+
+    def put(self, instants: Sequence[Sequence[ActiveFile]]) -> frozenset[str]:
+        """Put a file of those that the archive has not; returns what nobody will list any more."""
+        return put_entries(self.storage, [e for files in instants for e in self._entries(files)])
+
+    def tidy(self, settled: frozenset[str]) -> None:
+        """Merge small files, and delete what does not count."""
+        merge_and_clean(self.storage, settled, self.files_per_level)
+
+    def newest_write(self) -> str:
+        """Return the time of the newest write."""
+        newest = ""
+        for file in newest_snapshot(self.storage).files:
+            if file.may_hold_later(newest):
+                keys = archived_keys(self.storage, file)
+                writes = [time for time, action in keys if action in _WRITES]
+                newest = max(filter(None, [newest, *writes]), key=padded, default="")
+        return newest
+
+    def replaced(self, until: str) -> Iterator[tuple[str, str]]:
+        """Yield what was replaced."""
+        for file in newest_snapshot(self.storage).files:
+            for time, body in archived_bodies(self.storage, file, Action.REPLACE_COMMIT):
+                if padded(time) <= padded(until):
+                    yield from _pairs(CommitMetadata.from_bytes(body or b"", file.path).replaced)
+
+    @staticmethod
+    def _entries(files: Sequence[ActiveFile]) -> Iterator[LsmEntry]:
+        done = [file for file in files if file.step.state is State.COMPLETED]
+        if not done:
+            return  # another archiver has put it, or it would be there
+        # As in Hudi the last one, where an instant was completed twice.
+        last = max(done, key=lambda file: file.step.completion_time)
+        _check_whole(last)
+        yield lsm_entry(last.step, {file.step: file.body for file in files})
+
+
+def _check_whole(file: ActiveFile) -> None:
+    """Raise `CorruptFileError` if a completed file is damaged: that is not archived."""
+    path = instant_path(file.step)
+    if not file.body:
+        return  # as in Hudi, whose writers may leave an empty file where they are killed
+    if file.step.action in WRITE_ACTIONS:
+        CommitMetadata.from_bytes(file.body, path)
+    else:
+        read_record(file.body, path)
+
+
+def _pairs(replaced: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    for partition, file_ids in replaced.items():
+        for file_id in file_ids:
+            yield partition, file_id
