@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -13,7 +15,7 @@ from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.timeline.archive.archived_timeline import archived_instants
 from hoodie_ds.timeline.instant import WRITE_ACTIONS
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import JvmHudi
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES
 
@@ -37,29 +39,40 @@ def _rows(ids: str, ts: int) -> pa.Table:
     return pa.table({"id": list(ids), "city": ["x"] * len(ids), "ts": times})
 
 
-@pytest.mark.parametrize("kind", TYPES)
+def _archived(path: Path) -> list[tuple[str, str]]:
+    """The instant times and actions that the archive has, in either layout."""
+    history = path / ".hoodie/timeline/history"
+    if not history.exists():
+        instants = archived_instants(LocalStorage(str(path)), ".hoodie/archived")
+        return [(instant.time, instant.action) for instant in instants]
+    manifest = json.loads((history / f"manifest_{(history / '_version_').read_text()}").read_text())
+    tables = [pq.read_table(history / file["fileName"]) for file in manifest["files"]]
+    return [(row["instantTime"], row["action"]) for rows in tables for row in rows.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [*((kind, "6") for kind in TYPES), ("MERGE_ON_READ", "9")]
+)
 def test_hudi_lists_our_archive_and_goes_on_with_it(
-    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:
     path = tmp_path / "t"
-    options = {**_OPTIONS, TYPE: kind}
+    options = {**_OPTIONS, TYPE: kind, TABLE_VERSION: version}
     table = HoodieTable(str(path), options)
-    storage = LocalStorage(str(path))
 
     def agree() -> None:
-        ours = archived_instants(storage, ".hoodie/archived")
         listed = jvm_hudi.sql(
             f"call show_archived_commits(table => '{name}', limit => 1000, "
             "start_ts => '00000000000000000', end_ts => '99999999999999999')"
         )
         times = sorted(set(listed["commit_time"].to_pylist()))
-        assert times == [i.time for i in ours if i.action in WRITE_ACTIONS]
+        assert times == [time for time, action in _archived(path) if action in WRITE_ACTIONS]
         found = table.read()
         assert_same_rows(read_with_hudi_rs(path), found)
         assert_same_rows(jvm_hudi.read(path), found)
 
     table.upsert(_rows("ab", 1))
-    name = f"archived_{kind.lower()}"
+    name = f"archived_{kind.lower()}_{version}"
     jvm_hudi.sql(f"create table {name} using hudi location '{path}'")
     for ts in range(2, 6):
         table.upsert(_rows("ab", ts))
@@ -72,11 +85,11 @@ def test_hudi_lists_our_archive_and_goes_on_with_it(
         jvm_hudi.write(path, _rows("ac", ts), options)
     agree()
     table.upsert(_rows("f", 12))
-    before = len(archived_instants(storage, ".hoodie/archived"))
+    before = len(_archived(path))
     table.upsert(_rows("g", 13))
     table.clean()
     table.archive()
-    assert len(archived_instants(storage, ".hoodie/archived")) > before
+    assert len(_archived(path)) > before
     agree()
     jvm_hudi.write(path, _rows("h", 14), options)
     agree()
