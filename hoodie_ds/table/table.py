@@ -157,7 +157,7 @@ def check_unchanged(table: Table) -> None:
     TableNotFoundError
         It is gone.
     UnsupportedTableError
-        This release cannot write to it any more.
+        This release cannot write to it any more, or its timeline is elsewhere by now.
     WriteConflictError
         Its properties were changed otherwise; names the keys.
     """
@@ -175,6 +175,12 @@ def check_unchanged(table: Table) -> None:
             f"{root}: another engine changed the table while a batch was written to it; nothing "
             f"was committed: {error}"
         ) from error
+    if found.layout_version != table.layout:
+        raise UnsupportedTableError(
+            f"{root}: another engine changed the table while a batch was written to it; nothing "
+            f"was committed: it has table version {found.version} now, whose timeline is "
+            "elsewhere; run the batch again"
+        )
     keys = ", ".join(found.differing_keys(table.properties))
     raise WriteConflictError(
         f"{root}: another writer changed {keys} in {PROPERTIES} while a batch was written; the "

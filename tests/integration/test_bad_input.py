@@ -73,8 +73,8 @@ def test_a_value_outside_a_closed_set(place: Path) -> None:
 
 
 def test_another_table_version_as_option(place: Path) -> None:
-    options = {**TRIPS, "hoodie.write.table.version": "9"}
-    refused(place, OptionError, "hoodie.write.table.version", "'9'", "6", options=options)
+    options = {**TRIPS, "hoodie.write.table.version": "10"}
+    refused(place, OptionError, "hoodie.write.table.version", "'10'", "6, 8 or 9", options=options)
 
 
 def test_a_partition_delete_without_partitions(tmp_path: Path) -> None:

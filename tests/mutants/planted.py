@@ -1642,7 +1642,7 @@ ARCHIVES = [
     ),
     Mutant(
         "instants are archived that the archive has",
-        always("lsm_writer.archived_keys", ()),
+        always("archived_keys", ()),
         f"{_LSM_WRITER}::test_what_the_archive_has_is_not_put_again",
         "the archive has instants twice, or archiving never ends",
     ),

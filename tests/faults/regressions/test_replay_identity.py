@@ -149,7 +149,7 @@ def test_digests_of_earlier_releases_are_compared_on_the_keys_that_they_cover() 
     instant = load_timeline(storage, 1).commits[-1]
     keys = InputDigest.of(pa.table({"id": ["a"]}))
     text = json.dumps({"q": {"0": f"1-{keys.checksum:016x}"}})
-    storage.replace(commit_path(instant), place.newest.with_extra({INPUTS_KEY: text}).to_bytes())
+    storage.replace(commit_path(instant), place.newest.with_extra({INPUTS_KEY: text}).to_bytes(1))
     read_commit.cache_clear()
     place.stream(BatchId("q", 0), row("a", 2.0))  # the keys are all that is known
     assert place.refuses(ReplayMismatchError, BatchId("q", 0), row("b")).count("checksum") == 2
@@ -186,7 +186,7 @@ def test_commits_grew_with_every_writer_that_ever_wrote() -> None:
     sizes = []
     for number in range(count):
         place.numbered(f"load {number:03}", 5, row("a", float(number)))
-        sizes.append(len(place.newest.to_bytes()))
+        sizes.append(len(place.newest.to_bytes(1)))
     assert max(sizes[CARRIED:]) - min(sizes[CARRIED:]) < 50
     decisions = [
         len(body) for path, body in place.storage.files.items() if path.startswith(DECISIONS)
