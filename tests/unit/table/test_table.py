@@ -6,17 +6,25 @@ import pytest
 
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import CorruptFileError, NotFoundError, OptionError, TableNotFoundError
+from hoodie_ds.errors import (
+    CorruptFileError,
+    NotFoundError,
+    OptionError,
+    TableNotFoundError,
+    UnsupportedTableError,
+)
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import (
     Table,
+    check_unchanged,
     create_table,
     drop_metadata_table,
     find_table,
     open_table,
     update_properties,
 )
+from hoodie_ds.testing import MemoryStorage
 
 _FILE, _BACKUP = ".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup"
 _NOW = 1_767_225_600_000
@@ -183,3 +191,11 @@ def test_a_drop_killed_anywhere_leaves_a_table_that_can_be_trusted(
     assert has_files or left.properties.metadata_partitions == ()
     assert drop_metadata_table(left, _NOW).properties.metadata_partitions == ()
     assert open_table(storage).properties.metadata_partitions == ()
+
+
+def test_what_cannot_be_written_any_more_is_refused_while_a_batch_is_written() -> None:
+    storage = MemoryStorage()
+    table = create_table(storage, _properties(), 0)
+    update_properties(table, {"hoodie.table.cdc.enabled": "true"}, (), 1)
+    with pytest.raises(UnsupportedTableError, match=r"nothing was committed.*change data capture"):
+        check_unchanged(table)

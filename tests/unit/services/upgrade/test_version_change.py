@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError, WriteConflictError
+from hoodie_ds.errors import (
+    CorruptFileError,
+    OptionError,
+    StorageError,
+    TimelineError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
 from hoodie_ds.formats.avro.container import is_container, read_record
+from hoodie_ds.services.upgrade import properties, version_change
 from hoodie_ds.services.upgrade.properties import translated
+from hoodie_ds.services.upgrade.timeline_files import converted_body
 from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation
-from hoodie_ds.timeline.instant import Action, State
+from hoodie_ds.testing.fault import Kind
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
-from hoodie_ds.timeline.paths import PROPERTIES_BACKUP
+from hoodie_ds.timeline.paths import PROPERTIES_BACKUP, instant_path
 from tests.faults.writers import Place
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
@@ -224,3 +238,142 @@ def test_overwrites_and_clusterings_have_the_names_of_their_layout() -> None:
     names = {status.path.rpartition("/")[2] for status in storage.list(".hoodie")}
     assert f"{clustered.time}.replacecommit.requested" in names
     assert found(table) == rows
+
+
+def test_a_custom_key_generator_keeps_the_types_of_its_fields() -> None:
+    before = _properties(
+        table_keygenerator_type="CUSTOM",
+        table_partition_fields="region",
+        datasource_write_partitionpath_field="region:SIMPLE",
+    )
+    nine = translated(before, 9)
+    assert nine.raw["hoodie.table.partition.fields"] == "region:SIMPLE"
+    six = translated(nine, 6)
+    assert six.raw["hoodie.table.partition.fields"] == "region"
+    assert six.partition_field_specs == ("region:SIMPLE",)
+
+
+def test_a_merge_of_the_users_own_stays_one_and_so_does_a_table_without_ordering() -> None:
+    hook = {"record_merge_mode": "CUSTOM", "compaction_payload_class": "mine.Payload"}
+    custom = _properties(
+        **hook, record_merge_strategy_id="00000000-0000-0000-0000-000000000000"
+    ).without({"hoodie.table.ordering.fields"})
+    nine = translated(custom, 9)
+    assert nine.raw["hoodie.compaction.payload.class"] == "mine.Payload"
+    assert translated(nine, 8).raw["hoodie.compaction.payload.class"] == "mine.Payload"
+    assert translated(nine, 6).merge_mode is MergeMode.CUSTOM
+
+
+def test_what_would_merge_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No table is known whose meaning a step changes: so a step of its own is put in."""
+    lost = {"hoodie.table.ordering.fields": "other"}
+    monkeypatch.setitem(properties._STEPS, (6, 8), lambda found: lost)
+    with pytest.raises(UnsupportedTableError, match="merge or partition its rows otherwise"):
+        translated(_properties(), 8)
+
+
+def test_a_change_says_what_it_does() -> None:
+    table = _table(MemoryStorage("memory://t"))
+    told = str(table.upgrade(8, dry=True))
+    assert told.startswith("version 6 to 8, ")
+    assert "properties" in told
+    table.upgrade(8)
+    assert str(table.upgrade(8)) == "version 8, nothing to do"
+
+
+def test_a_change_under_way_to_another_version_is_ended_first() -> None:
+    storage = MemoryStorage("memory://t")
+    _table(storage)
+    count = 0
+
+    def stop(operation: Operation) -> None:
+        nonlocal count
+        if operation.path == PROPERTIES_BACKUP and not count:
+            count += 1
+            raise StorageError("stopped")
+
+    faulty = FaultyStorage(storage, before_each=stop)
+    with pytest.raises(StorageError, match="stopped"):
+        HoodieTable("memory://t", {**TRIPS, BUCKETS: "1"}, storage=faulty).upgrade(8)
+    table = HoodieTable("memory://t", {**TRIPS, BUCKETS: "1"}, storage=storage)
+    with pytest.raises(TimelineError, match="on its way to version 8"):
+        table.upgrade(9)
+    assert table.upgrade(8)
+    assert table.upgrade(9)
+
+
+def test_one_of_several_writers_changes_a_version() -> None:
+    several = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    storage = MemoryStorage("memory://t")
+    rows = found(_table(storage))
+    table = HoodieTable("memory://t", {**TRIPS, BUCKETS: "1", **several}, storage=storage)
+    assert table.upgrade(9)
+    assert found(table) == rows
+
+
+def test_a_damaged_commit_is_not_taken_along() -> None:
+    storage = MemoryStorage("memory://t")
+    table = _table(storage)
+    path = instant_path(table.timeline.commits[0])
+    storage.replace(path, b"{")
+    with pytest.raises(CorruptFileError):
+        table.upgrade(9)
+    instant = Instant("20250101000000000", Action.COMMIT, State.COMPLETED)
+    with pytest.raises(CorruptFileError, match="is not what a commit says"):
+        converted_body(b"[1]", instant, 2, path)
+
+
+def test_a_file_of_an_attempt_that_ended_is_put_anew() -> None:
+    storage = MemoryStorage("memory://t")
+    table = _table(storage)
+    rows, commit = found(table), table.timeline.commits[0]
+    storage.put_if_absent(f".hoodie/timeline/{commit.time}.commit.requested", b"old")
+    table.upgrade(9)
+    assert found(table) == rows
+    assert storage.read(f".hoodie/timeline/{commit.time}.commit.requested") != b"old"
+
+
+def test_others_may_decide_something_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    decide, tries = version_change._decide, []
+
+    def slower(*given: Any) -> bool:
+        tries.append(given)
+        return len(tries) > 1 and decide(*given)
+
+    monkeypatch.setattr(version_change, "_decide", slower)
+    table = _table(MemoryStorage("memory://t"))
+    rows = found(table)
+    assert table.upgrade(9)
+    assert len(tries) == 2
+    assert found(table) == rows
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_timeline_that_loses_files_meanwhile_is_not_taken_along(late: bool) -> None:
+    storage = MemoryStorage("memory://t")
+    rows = found(_table(storage))
+    gone = {p: d for p, d in storage.files.items() if p.endswith(".commit.requested")}
+    put: list[str] = []
+
+    def archives(operation: Operation) -> None:
+        if operation.kind is not Kind.PUT or not operation.path.startswith(".hoodie/timeline/"):
+            return
+        for path in gone if not late else [p for p in gone if p.rpartition("/")[2] in put]:
+            storage.delete(path)
+        put.append(operation.path.rpartition("/")[2])
+
+    options = {**TRIPS, BUCKETS: "1"}
+    faulty = FaultyStorage(storage, before_each=archives)
+    with pytest.raises(TimelineError, match="has changed while it was put into layout 2"):
+        HoodieTable("memory://t", options, storage=faulty).upgrade(9)
+    for path, body in gone.items():
+        storage.put_if_absent(path, body)
+    table = HoodieTable("memory://t", options, storage=storage)
+    assert table.upgrade(9)
+    assert found(table) == rows
+
+
+def test_what_is_avro_already_stays_as_it_is() -> None:
+    instant = Instant("20250101000000000", Action.COMMIT, State.COMPLETED, layout=2)
+    body = CommitMetadata(operation_type="UPSERT").to_bytes(2)
+    assert converted_body(body, instant, 2, "p") == body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -159,9 +160,12 @@ def test_a_damaged_view_is_named(tmp_path: Path) -> None:
     storage = writer(tmp_path).storage
     look = partial(load_timeline, storage, 1)
     pin_timeline(storage, BatchId("q", 1), look)
-    (tmp_path / ".hoodie/.temp/views/q_1").write_bytes(b'["2026')
-    with pytest.raises(CorruptFileError, match="views/q_1"):
-        pin_timeline(storage, BatchId("q", 1), look)
+    view = tmp_path / ".hoodie/.temp/views/q_1"
+    nameless = json.loads(view.read_text()) | {"instants": [[1, 0]]}
+    for damaged in (b'["2026', json.dumps(nameless).encode()):
+        view.write_bytes(damaged)
+        with pytest.raises(CorruptFileError, match="views/q_1"):
+            pin_timeline(storage, BatchId("q", 1), look)
 
 
 def test_nothing_is_pinned_before_there_is_a_table(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hoodie_ds.testing.faulty_storage import FaultyStorage
 from hoodie_ds.testing.schedules import Actor, Phase, explore, schedules
 from hoodie_ds.testing.sweep import CRASHES, ERRORS, sweep, sweep_pairs
 from hoodie_ds.timeline.archive import lsm_writer
+from hoodie_ds.timeline.archive.archive import archive_of
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION, newest_snapshot
 from hoodie_ds.timeline.archive.lsm_writer import LsmEntry, entry_of, merge_and_clean, put_entries
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -368,3 +369,17 @@ def test_two_archivers_at_once_lose_nothing(every: int) -> None:
     actors = archiver("A", [4, 5, 6]), archiver("B", [4, 6, 7])
     orders = list(schedules(*actors))[::every]
     assert explore(begun, actors, check, orders) == len(orders) == -(-924 // every)
+
+
+def test_the_newest_write_is_looked_for_where_it_may_be() -> None:
+    storage = MemoryStorage()
+    for number in (3, 2, 1):
+        archive(storage, [number], files_per_level=10)
+    read: list[str] = []
+
+    def note(operation: Operation) -> None:
+        read.append(operation.path.rpartition("/")[2])
+
+    found = archive_of(FaultyStorage(storage, before_each=note), 2, "").newest_write()
+    assert found == entry(3).instant.time
+    assert sum(name.endswith(".parquet") for name in read) < 3
