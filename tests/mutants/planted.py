@@ -1641,12 +1641,6 @@ ARCHIVES = [
         "instants that another one archived are in the archive no more, or twice",
     ),
     Mutant(
-        "instants are archived that the archive has",
-        always("archived_keys", ()),
-        f"{_LSM_WRITER}::test_what_the_archive_has_is_not_put_again",
-        "the archive has instants twice, or archiving never ends",
-    ),
-    Mutant(
         "files are deleted that came since an archiver has put its manifest",
         Text(
             "            settled = snapshot.names",
