@@ -205,6 +205,14 @@ class LogBlockFormat(str, Enum):
     AVRO = "avro"
 
 
+class SupplementalLogging(str, Enum):
+    """What is logged of a change (``hoodie.table.cdc.supplemental.logging.mode``)."""
+
+    OP_KEY_ONLY = "OP_KEY_ONLY"
+    DATA_BEFORE = "DATA_BEFORE"
+    DATA_BEFORE_AFTER = "DATA_BEFORE_AFTER"
+
+
 class BloomFilterType(str, Enum):
     """Form of the bloom filter in a base file's footer (``hoodie.bloom.index.filter.type``)."""
 

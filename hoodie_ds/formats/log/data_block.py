@@ -55,14 +55,27 @@ def encode_parquet_block(table: pa.Table, avro_schema: str, instant: str, codec:
     return _data_block(BlockType.PARQUET_DATA, avro_schema, instant, memoryview(sink.getvalue()))
 
 
-def encode_avro_block(table: pa.Table, avro_schema: str, instant: str) -> bytes:
-    """Return a block that holds rows as Avro records; see `encode_parquet_block`."""
+def encode_avro_block(
+    table: pa.Table,
+    avro_schema: str,
+    instant: str,
+    block_type: BlockType = BlockType.AVRO_DATA,
+) -> bytes:
+    """Return a block that holds rows as Avro records; see `encode_parquet_block`.
+
+    Parameters
+    ----------
+    table, avro_schema, instant
+        As in `encode_parquet_block`.
+    block_type : BlockType
+        ``AVRO_DATA``, or ``CDC_DATA`` of `hoodie_ds.formats.log.cdc_block`.
+    """
     node = parse_avro(avro_schema, "table schema")
     table = conform(table, arrow_schema_of(node, "table schema"))
     parts = [_avro_records(batch, node) for batch in table.to_batches()]
     head = _TWO_INTS.pack(_CONTENT_VERSION, table.num_rows)
     content = b"".join([head, *parts])
-    return _data_block(BlockType.AVRO_DATA, avro_schema, instant, content)
+    return _data_block(block_type, avro_schema, instant, content)
 
 
 def decode_data_block(
@@ -88,19 +101,29 @@ def decode_data_block(
     SchemaError
         The block's schema has no Arrow counterpart; names the column.
     """
-    if HeaderKey.SCHEMA not in block.header:
-        raise CorruptFileError(f"{name}: a data block has no schema in its header; restore it")
-    node = parse_avro(block.header[HeaderKey.SCHEMA], name)
     match block.block_type:
         case BlockType.AVRO_DATA:
-            return decode_rows(_split_records(memoryview(block.content), name), node, name)
+            return decode_avro_rows(block, name)
         case BlockType.PARQUET_DATA:
+            schema = arrow_schema_of(_schema(block, name), name)
             source = pa.BufferReader(pa.py_buffer(block.content))
-            return read_base_file(source, arrow_schema_of(node, name), None, name, trusted())
+            return read_base_file(source, schema, None, name, trusted())
     raise UnsupportedTableError(
         f"{name}: a {block.block_type.name} block does not hold rows that this release reads; "
         "compact the table with Hudi on the JVM first"
     )
+
+
+def decode_avro_rows(block: LogBlock, name: str) -> pa.Table:
+    """Return the rows of a block whose content are Avro records; see `decode_data_block`."""
+    records = _split_records(memoryview(block.content), name)
+    return decode_rows(records, _schema(block, name), name)
+
+
+def _schema(block: LogBlock, name: str) -> AvroType:
+    if HeaderKey.SCHEMA not in block.header:
+        raise CorruptFileError(f"{name}: a data block has no schema in its header; restore it")
+    return parse_avro(block.header[HeaderKey.SCHEMA], name)
 
 
 def _data_block(
