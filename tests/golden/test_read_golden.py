@@ -36,10 +36,12 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "v6_cow_metadata": (OptionError, r"has a metadata table \(column_stats, files\)"),
     "v6_cow_no_keys": (OptionError, "is without record keys"),
     "v6_cow_virtual_keys": (UnsupportedTableError, "has files without Hudi's meta columns"),
+    "v6_mor_cdc": (UnsupportedTableError, "it has change data capture"),
     "v6_mor_consistent_buckets_split": (UnsupportedTableError, "buckets that Hudi splits"),
     "v6_mor_consistent_buckets_splitting": (UnsupportedTableError, "buckets that Hudi splits"),
     "v9_cow_cdc": (UnsupportedTableError, "it has change data capture"),
     "v9_mor_cdc": (UnsupportedTableError, "it has change data capture"),
+    "v9_mor_cdc_compacted": (UnsupportedTableError, "it has change data capture"),
     "v9_mor_metadata": (OptionError, r"has a metadata table \("),
     "v9_mor_virtual_keys": (UnsupportedTableError, "has files without Hudi's meta columns"),
 }

@@ -343,7 +343,20 @@ def cow_cdc(table: Recipe) -> None:
     change(table)
 
 
-@golden("mor_cdc", MOR, CDC, {LOGGING: "OP_KEY_ONLY"}, versions="9", partition="")
+@golden("mor_cdc", MOR, CDC, {LOGGING: "OP_KEY_ONLY"}, versions="69", partition="")
 def mor_cdc(table: Recipe) -> None:
     """Only operation and key of a change are logged; with the changes of each commit."""
     change(table)
+
+
+@golden("mor_cdc_compacted", MOR, CDC, BUCKET, {LOGGING: "DATA_BEFORE"}, versions="9", partition="")
+def mor_cdc_compacted(table: Recipe) -> None:
+    """What a change replaces is logged; log files, merged by a compaction that logs changes too."""
+    table.upsert([1, 2, 3], 1)
+    table.upsert([1, 5], 2)
+    table.delete([2], 3)
+    table.upsert([3], 4, COMPACT)
+    table.upsert([3, 7], 5)
+    table.ask_snapshots()
+    table.ask_changes()
+    table.store()
