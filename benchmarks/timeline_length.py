@@ -39,7 +39,9 @@ from spark_side import session
 import hoodie_ds
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds, SystemClock
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
@@ -134,7 +136,7 @@ def write(
 
 def read(storage: Storage) -> None:
     """Read the table."""
-    assert Snapshot.latest(storage).read().num_rows == ROWS
+    assert Scanner(SnapshotQuery(PinnedTable.latest(storage))).to_table().num_rows == ROWS
 
 
 def later(time: str, number: int) -> str:

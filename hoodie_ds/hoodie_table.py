@@ -25,7 +25,8 @@ from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import OptionError, WriteConflictError
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.query import Query, open_query
+from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.record.merge.merge_hook import MergeHook
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.context import ServiceContext
@@ -242,12 +243,12 @@ class HoodieTable(TableServices):
         SchemaError
             A column does not exist, or the filter does not fit the columns.
         """
-        return self._snapshot().read(columns, filter)
+        return Scanner(self._query(), columns, filter).to_table()
 
     @property
     def schema(self) -> pa.Schema:
         """Columns of the table, the five ``_hoodie_*`` columns first."""
-        return self._snapshot().schema
+        return self._query().schema
 
     @property
     def properties(self) -> TableProperties:
@@ -292,10 +293,9 @@ class HoodieTable(TableServices):
             coordinator.abort([message])  # else it looks alive to others until it is old
             raise
 
-    def _snapshot(self) -> Snapshot:
+    def _query(self) -> Query:
         options = ReadOptions.parse(self._options)
-        hook = self._merge_hook or options.merge_hook
-        return Snapshot.latest(self._open_to_read(), hook, options.verify_checksums)
+        return open_query(self._open_to_read(), options, self._merge_hook)
 
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:
         parsed = self._parsed(options)

@@ -26,7 +26,7 @@ from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
 from hoodie_ds.datasource.task import refuse_number
 from hoodie_ds.errors import OptionError
 from hoodie_ds.reader.declared import check_declared
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.storage.connect import storage_to_read
 
@@ -71,14 +71,14 @@ class HoodieDataSource(DataSource):
             raise OptionError(
                 "CREATE TABLE", f"USING {self.name()}", f"{_NO_CATALOG}; {_WHAT_WORKS}"
             )
-        return from_arrow_schema(self._snapshot().schema)
+        return from_arrow_schema(self._query().schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a snapshot query, of the columns that the user declared."""
-        snapshot = self._snapshot()
+        """Return the reader of a query, of the columns that the user declared."""
+        query = self._query()
         declared = arrow_schema(schema)
-        check_declared(arrow_schema(from_arrow_schema(snapshot.schema)), declared)
-        return HoodieReader(snapshot, declared)
+        check_declared(arrow_schema(from_arrow_schema(query.schema)), declared)
+        return HoodieReader(query, declared)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of ``df.write``; mode ``overwrite`` is ``insert_overwrite_table``.
@@ -141,8 +141,6 @@ class HoodieDataSource(DataSource):
             return {**self.options, "path": given["location"]}
         return self.options
 
-    def _snapshot(self) -> Snapshot:
+    def _query(self) -> Query:
         options = ReadOptions.parse(self._given())
-        return Snapshot.latest(
-            storage_to_read(options), options.merge_hook, options.verify_checksums
-        )
+        return open_query(storage_to_read(options), options)

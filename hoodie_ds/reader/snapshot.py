@@ -2,194 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
-from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hoodie_ds.config.enums import MergeMode, TableType
-from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.config.texts import texts
-from hoodie_ds.errors import OptionError, SchemaError
-from hoodie_ds.meta_columns import RECORD_KEY, with_meta_columns
-from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
-from hoodie_ds.record.merge.hook_merger import merger_of
-from hoodie_ds.record.merge.merger import Merger
-from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_slice import FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.live_files import check_nothing_is_missing
-from hoodie_ds.table.table import Table, open_table
-from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.timeline.timeline import Timeline
-
-_READ_THREADS: Final = 4
-_PREFIXED_SINCE: Final = 9
-"""Table version from which on a COMPLEX key of one field is always ``field:value``."""
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
+from hoodie_ds.reader.slice_executor import SliceExecutor
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A table at one moment.
+@dataclass(frozen=True, slots=True)
+class SnapshotQuery:
+    """Asks for all rows of a table as it was at one moment.
 
     Parameters
     ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        The moment.
-    schema : pyarrow.Schema
-        Columns: the five meta columns, then the user's; where files are without meta columns, the
-        user's alone, as in Hudi.
-    merge_hook : str or callable, optional
-        As in `latest`.
-    verify : bool
-        As in `latest`.
+    pinned : PinnedTable
+        The table at that moment.
     """
 
-    table: Table
-    timeline: Timeline
-    schema: pa.Schema
-    merge_hook: str | Callable[..., object] | None = None
-    verify: bool = True
-
-    @classmethod
-    def latest(
-        cls,
-        storage: Storage,
-        merge_hook: str | Callable[..., object] | None = None,
-        verify: bool = True,
-    ) -> Snapshot:
-        """Open a table as it is now.
-
-        Parameters
-        ----------
-        storage : Storage
-            Rooted at the table's base path.
-        merge_hook : str or callable, optional
-            What merges the rows of a table with merge mode CUSTOM, or its import path.
-        verify : bool
-            Whether files are compared with the checksums of the commits that wrote them.
-
-        Raises
-        ------
-        TableNotFoundError
-            There is no table.
-        UnsupportedTableError
-            The table has a version or feature that this release does not read.
-        OptionError
-            A merge-on-read table needs a merge hook and none is given, or it cannot be imported.
-        """
-        table = open_table(storage)
-        table.properties.check_readable()
-        timeline = table.load_timeline()
-        columns = table_schema(table, timeline) or pa.schema([])
-        if table.properties.populate_meta_fields:
-            columns = with_meta_columns(columns)
-        snapshot = cls(table, timeline, columns, merge_hook, verify)
-        snapshot.reader()  # refuses a merge hook that cannot be had
-        return snapshot
-
-    def slices(self) -> Iterator[FileSlice]:
-        """Every latest file slice, partition by partition.
-
-        Raises
-        ------
-        CorruptFileError
-            A file that the slices are made of is missing, or a file is not as it was written.
-        """
-        view = self._view
-        files = view.data_files()
-        if self.verify:
-            check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
-        yield from view.slices_among(files)
+    pinned: PinnedTable
 
     @property
-    def _view(self) -> FileSystemView:
-        return FileSystemView(self.table.storage, self.timeline, self.verify)
+    def schema(self) -> pa.Schema:
+        """Columns of the rows."""
+        return self.pinned.schema
 
-    def reader(self) -> FileSliceReader:
-        """Return what reads the slices."""
-        properties = self.table.properties
-        merges = properties.table_type is TableType.MERGE_ON_READ
-        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
-        return FileSliceReader(
-            self._view,
-            self.schema,
-            merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
-            properties.ordering_fields if by_event_time else (),
-            properties.delete_marker,
-            _virtual_keys(properties),
-        )
-
-    def read(
-        self, columns: str | Iterable[str] | None = None, row_filter: pc.Expression | None = None
-    ) -> pa.Table:
-        """Read the rows.
-
-        Parameters
-        ----------
-        columns : str or iterable of str, optional
-            Columns to return, meta columns among them if wanted; all if None.
-        row_filter : pyarrow.compute.Expression, optional
-            Rows to return; may use columns that are not returned.
-
-        Returns
-        -------
-        pyarrow.Table
-
-        Raises
-        ------
-        SchemaError
-            A column does not exist, or the filter does not fit the columns.
-        OptionError
-            The filter is no expression of Arrow.
-        """
-        wanted = self.schema.names if columns is None else list(texts("columns", columns))
-        for name in wanted:
-            if name not in self.schema.names:
-                raise SchemaError(
-                    f"column {name!r} is not in the table; its columns are "
-                    f"{', '.join(self.schema.names)}"
-                )
-        # Without a column Arrow would lose the number of rows on the way.
-        some = [name for name in self.schema.names if name == RECORD_KEY] or self.schema.names[:1]
-        fetched = (wanted or some) if row_filter is None else self.schema.names
-        empty = pa.schema([self.schema.field(name) for name in fetched]).empty_table()
-        _filtered(empty, row_filter)  # refused before anything is read
-        reader = self.reader()
-        with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hoodie-reader") as pool:
-            parts = pool.map(lambda found: list(reader.read(found, fetched)), self.slices())
-            rows = pa.concat_tables([empty, *chain.from_iterable(parts)])
-        return _filtered(rows, row_filter).select(wanted)
-
-
-def _virtual_keys(properties: TableProperties) -> KeyGenerator | None:
-    """What makes the record keys that the files of a table do not have; None if they have them."""
-    if properties.populate_meta_fields:
-        return None
-    prefixed = properties.complex_key_prefixed
-    if prefixed is None:  # by the releases that make tables of the version
-        prefixed = properties.version >= _PREFIXED_SINCE
-    kind, fields = properties.key_generator, properties.record_key_fields
-    return KeyGenerator(KeySpec(kind, fields, complex_key_prefixed=prefixed), None)
-
-
-def _filtered(rows: pa.Table, row_filter: object) -> pa.Table:
-    if row_filter is None:
-        return rows
-    if not isinstance(row_filter, pc.Expression):
-        remedy = 'give an expression of Arrow, such as pyarrow.compute.field("id") == "a"'
-        raise OptionError("filter", type(row_filter).__name__, remedy)
-    try:
-        return rows.filter(row_filter)
-    except pa.ArrowException as error:
-        raise SchemaError(
-            f"the filter {str(row_filter)[:200]} does not fit the table's columns, "
-            f"{', '.join(rows.column_names)}: {error}"
-        ) from error
+    def plan(self) -> ScanPlan:
+        """Return what to read; files are listed when its tasks are iterated over."""
+        tasks = (ScanTask(found) for found in self.pinned.slices())
+        return ScanPlan(self.schema, SliceExecutor(self.pinned), tasks)

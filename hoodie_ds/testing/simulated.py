@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 _POOLS = (
     "hoodie_ds.sink.commit.staged_merge",
     "hoodie_ds.sink.file_groups.buffers",
-    "hoodie_ds.reader.snapshot",
+    "hoodie_ds.reader.scanner",
     "hoodie_ds.services.clean_planner",
 )
 

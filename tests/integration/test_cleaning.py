@@ -16,7 +16,9 @@ from hoodie_ds.errors import (
     TimelineError,
     WriteConflictError,
 )
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -147,9 +149,9 @@ def test_an_open_instant_keeps_what_its_writer_may_look_at(policy: str) -> None:
 
 def _read(table: _Table, between: Callable[[], object]) -> int:
     """Read a snapshot, something else being done once its timeline is loaded."""
-    snapshot = Snapshot.latest(table.storage)
+    snapshot = PinnedTable.latest(table.storage)
     between()
-    return snapshot.read().num_rows
+    return Scanner(SnapshotQuery(snapshot)).to_table().num_rows
 
 
 def test_a_reader_that_is_behind_the_retention_is_told_to_read_again() -> None:

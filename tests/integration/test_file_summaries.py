@@ -14,7 +14,9 @@ from typing import cast
 import pytest
 
 from hoodie_ds.errors import CorruptFileError, HoodieError, StorageError
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import LiveFiles, replaced_ids
 from hoodie_ds.testing import (
@@ -47,7 +49,7 @@ def summed_up(kind: str, writes: int = 22, **more: str) -> Table:
 
 
 def newest_files(storage: MemoryStorage) -> Iterator[str]:
-    for found in Snapshot.latest(storage).slices():
+    for found in PinnedTable.latest(storage).slices():
         yield from (file.path for file in (found.base, *found.logs) if file is not None)
 
 
@@ -60,7 +62,7 @@ def test_a_new_process_misses_any_file_of_a_summed_up_table(kind: str) -> None:
         damaged = table.storage.copy()
         damaged.delete(path)
         with pytest.raises(CorruptFileError, match="is missing"):
-            Snapshot.latest(damaged).read()
+            Scanner(SnapshotQuery(PinnedTable.latest(damaged))).to_table()
 
 
 def test_a_commit_that_was_taken_back_does_not_count() -> None:
@@ -206,13 +208,15 @@ def test_a_child_of_a_fork_does_not_wait_for_a_thread_of_its_parent() -> None:
 
     begun.read = slow_read  # type: ignore[method-assign]
     with ThreadPoolExecutor(1) as pool:
-        read = pool.submit(lambda: Snapshot.latest(begun).read().num_rows)
+        read = pool.submit(
+            lambda: Scanner(SnapshotQuery(PinnedTable.latest(begun))).to_table().num_rows
+        )
         assert reading.wait(60)
         child = os.fork()
         if child == 0:
             begun.read = partial(MemoryStorage.read, begun)  # type: ignore[method-assign]
             signal.alarm(20)
-            os._exit(Snapshot.latest(begun).read().num_rows)
+            os._exit(Scanner(SnapshotQuery(PinnedTable.latest(begun))).to_table().num_rows)
         forked.set()
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
         assert read.result() == 3

@@ -780,7 +780,7 @@ READS = [
     ),
     Mutant(
         "a reader lists folders again after it has seen that no file is missing",
-        instead("Snapshot.slices", listing_again),
+        instead("PinnedTable.slices", listing_again),
         "tests/faults/test_anomalies.py::test_a_reader_gives_the_rows_or_an_error",
         "P17: fewer rows, and no error",
     ),
@@ -1430,7 +1430,7 @@ SPARK = [
         "a table without file slices has no split",
         instead(
             "HoodieReader.partitions",
-            lambda splits, reader: [s for s in splits(reader) if s.slice is not None],
+            lambda splits, reader: [s for s in splits(reader) if s.task is not None],
         ),
         f"{_SPARK}::test_a_table_without_file_slices_could_not_be_read",
         "a table that was emptied cannot be read",

@@ -22,7 +22,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
 from hoodie_ds.meta_columns import FILE_NAME
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.clustering.inputs import GroupInput
 from hoodie_ds.services.clustering.layout import check_sortable, in_order
 from hoodie_ds.services.context import ServiceContext
@@ -95,7 +95,7 @@ class ClusteringExecutor:
     def _rewritten(
         self, context: WriteContext, partition: str, given: GroupInput
     ) -> list[WriteStatus]:
-        reader = Snapshot(
+        reader = PinnedTable(
             self.table,
             self.timeline,
             context.schema,

@@ -13,7 +13,9 @@ import pytest
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.pinned_timeline import forget_pinned, pin_timeline
@@ -78,7 +80,7 @@ class Table:
         return self.read()
 
     def read(self) -> list[int]:
-        rows = Snapshot.latest(self.storage).read(["ts"])
+        rows = Scanner(SnapshotQuery(PinnedTable.latest(self.storage)), ["ts"]).to_table()
         return [int(ts) for ts in rows.column("ts").to_pylist()]
 
 

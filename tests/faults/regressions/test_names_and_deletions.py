@@ -14,7 +14,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, HoodieError, NotFoundError
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -246,15 +246,15 @@ def test_a_sweep_leaves_log_files_whose_name_another_engine_may_take(
     assert data_files(storage) == [PURE_LOG]
 
 
-def dead_log(storage: MemoryStorage) -> tuple[Snapshot, list[FileSlice]]:
+def dead_log(storage: MemoryStorage) -> tuple[PinnedTable, list[FileSlice]]:
     """A read that was planned while a dead writer's log file was there."""
     HoodieTable("/t", MOR, storage=storage).upsert(OLD)
     written(storage, MINE, SimClock())
-    snapshot = Snapshot.latest(storage)
+    snapshot = PinnedTable.latest(storage)
     return snapshot, list(snapshot.slices())
 
 
-def read(snapshot: Snapshot, slices: list[FileSlice]) -> list[tuple[str, float]]:
+def read(snapshot: PinnedTable, slices: list[FileSlice]) -> list[tuple[str, float]]:
     tables = [t for s in slices for t in snapshot.reader().read(s, ["id", "fare"])]
     return sorted((row["id"], row["fare"]) for t in tables for row in t.to_pylist())
 
@@ -271,7 +271,7 @@ def test_a_read_still_needs_what_is_committed() -> None:
     storage = MemoryStorage()
     HoodieTable("/t", MOR, storage=storage).upsert(OLD)
     HoodieTable("/t", MOR, storage=storage).upsert(YOURS)
-    snapshot = Snapshot.latest(storage)
+    snapshot = PinnedTable.latest(storage)
     slices: list[FileSlice] = list(snapshot.slices())
     storage.delete(next(path for path in storage.files if ".log." in path))
     with pytest.raises(NotFoundError, match=r"\.log\.1_"):
@@ -288,7 +288,7 @@ def test_a_read_of_a_slice_that_began_before_the_timeline(cleaned: bool) -> None
     for state in State:
         storage.delete(instant_path(first.at(state)))
     written(storage, MINE, SimClock())
-    snapshot = Snapshot.latest(storage)
+    snapshot = PinnedTable.latest(storage)
     slices: list[FileSlice] = list(snapshot.slices())
     if cleaned:
         clean = Instant("29990101000000000", Action.CLEAN, State.COMPLETED)
@@ -308,7 +308,7 @@ def test_a_torn_log_file_that_was_rolled_back_by_a_command_stays_readable(named:
     snapshot, slices = dead_log(storage)
     if named:
         HoodieTable("/t", MOR, storage=storage).upsert(YOURS)
-        snapshot = Snapshot.latest(storage)
+        snapshot = PinnedTable.latest(storage)
         slices = list(snapshot.slices())
     log = next(path for path in storage.files if ".log." in path and not path.startswith(".hoodie"))
     torn = storage.read(log)
@@ -348,7 +348,7 @@ def test_a_log_file_of_an_old_slice_is_read_again_if_it_was_torn(ends: str) -> N
     for state in State:
         table.delete(instant_path(first.at(state)))
     written(table, MINE, SimClock())
-    snapshot = Snapshot.latest(table)
+    snapshot = PinnedTable.latest(table)
     slices = list(snapshot.slices())
     (log,) = (log.path for slice_ in slices for log in slice_.logs)
     whole = table.read(log)

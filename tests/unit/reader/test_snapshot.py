@@ -17,7 +17,9 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
 )
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.timeline import load_timeline
@@ -104,9 +106,9 @@ def test_a_table_without_a_commit_has_no_rows(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_stays_at_its_moment(table: HoodieTable, storage: Storage) -> None:
-    snapshot = Snapshot.latest(storage)
+    snapshot = PinnedTable.latest(storage)
     table.upsert(trips(("z", "x", 9, 9.0)))
-    ids = [row["id"] for row in snapshot.read(["id"]).to_pylist()]
+    ids = [row["id"] for row in Scanner(SnapshotQuery(snapshot), ["id"]).to_table().to_pylist()]
     assert sorted(ids) == ["a", "b", "c"]
 
 

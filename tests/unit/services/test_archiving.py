@@ -14,7 +14,9 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.reader.snapshot import Snapshot
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.services.archiving import archive, archive_if_due
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import FileStatus, Storage
@@ -420,10 +422,10 @@ def test_who_has_begun_to_read_goes_on(version: str, kind: str) -> None:
     place = _Place(version, kind)
     rows = found(place.table)
     fresh = place.storage.copy()
-    snapshot = Snapshot.latest(fresh)
+    snapshot = PinnedTable.latest(fresh)
     HoodieTable("/t", _KEEP, storage=fresh).archive()
     assert load_timeline(fresh, place.layout).num_completed == 2
-    read = snapshot.read(["id", "city", "ts", "fare"]).to_pylist()
+    read = Scanner(SnapshotQuery(snapshot), ["id", "city", "ts", "fare"]).to_table().to_pylist()
     assert sorted(tuple(row.values()) for row in read) == rows
 
 

@@ -1,0 +1,133 @@
+"""A table at one moment, which whoever reads it holds on to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import MergeMode, TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.meta_columns import with_meta_columns
+from hoodie_ds.reader.file_slice_reader import FileSliceReader
+from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
+from hoodie_ds.record.merge.hook_merger import merger_of
+from hoodie_ds.record.merge.merger import Merger
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import check_nothing_is_missing
+from hoodie_ds.table.table import Table, open_table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.timeline import Timeline
+
+_PREFIXED_SINCE: Final = 9
+"""Table version from which on a COMPLEX key of one field is always ``field:value``."""
+
+
+@dataclass(frozen=True)
+class PinnedTable:
+    """A table at one moment.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        The moment.
+    schema : pyarrow.Schema
+        Columns: the five meta columns, then the user's; where files are without meta columns, the
+        user's alone, as in Hudi.
+    merge_hook : str or callable, optional
+        As in `latest`.
+    verify : bool
+        As in `latest`.
+    """
+
+    table: Table
+    timeline: Timeline
+    schema: pa.Schema
+    merge_hook: str | Callable[..., object] | None = None
+    verify: bool = True
+
+    @classmethod
+    def latest(
+        cls,
+        storage: Storage,
+        merge_hook: str | Callable[..., object] | None = None,
+        verify: bool = True,
+    ) -> PinnedTable:
+        """Open a table as it is now.
+
+        Parameters
+        ----------
+        storage : Storage
+            Rooted at the table's base path.
+        merge_hook : str or callable, optional
+            What merges the rows of a table with merge mode CUSTOM, or its import path.
+        verify : bool
+            Whether files are compared with the checksums of the commits that wrote them.
+
+        Raises
+        ------
+        TableNotFoundError
+            There is no table.
+        UnsupportedTableError
+            The table has a version or feature that this release does not read.
+        OptionError
+            A merge-on-read table needs a merge hook and none is given, or it cannot be imported.
+        """
+        table = open_table(storage)
+        table.properties.check_readable()
+        timeline = table.load_timeline()
+        columns = table_schema(table, timeline) or pa.schema([])
+        if table.properties.populate_meta_fields:
+            columns = with_meta_columns(columns)
+        pinned = cls(table, timeline, columns, merge_hook, verify)
+        pinned.reader()  # refuses a merge hook that cannot be had
+        return pinned
+
+    def slices(self) -> Iterator[FileSlice]:
+        """Every latest file slice, partition by partition.
+
+        Raises
+        ------
+        CorruptFileError
+            A file that the slices are made of is missing, or a file is not as it was written.
+        """
+        view = self._view
+        files = view.data_files()
+        if self.verify:
+            check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
+        yield from view.slices_among(files)
+
+    @property
+    def _view(self) -> FileSystemView:
+        return FileSystemView(self.table.storage, self.timeline, self.verify)
+
+    def reader(self) -> FileSliceReader:
+        """Return what reads the slices."""
+        properties = self.table.properties
+        merges = properties.table_type is TableType.MERGE_ON_READ
+        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
+        return FileSliceReader(
+            self._view,
+            self.schema,
+            merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
+            properties.ordering_fields if by_event_time else (),
+            properties.delete_marker,
+            _virtual_keys(properties),
+        )
+
+
+def _virtual_keys(properties: TableProperties) -> KeyGenerator | None:
+    """What makes the record keys that the files of a table do not have; None if they have them."""
+    if properties.populate_meta_fields:
+        return None
+    prefixed = properties.complex_key_prefixed
+    if prefixed is None:  # by the releases that make tables of the version
+        prefixed = properties.version >= _PREFIXED_SINCE
+    kind, fields = properties.key_generator, properties.record_key_fields
+    return KeyGenerator(KeySpec(kind, fields, complex_key_prefixed=prefixed), None)

@@ -1,0 +1,52 @@
+"""Which query a read asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import pyarrow as pa
+
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scan_plan import ScanPlan
+from hoodie_ds.reader.snapshot import SnapshotQuery
+from hoodie_ds.storage.protocol import Storage
+
+
+class Query(Protocol):
+    """A question to a table as it was when the query was opened."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the rows."""
+        ...
+
+    def plan(self) -> ScanPlan:
+        """Return what to read."""
+        ...
+
+
+def open_query(
+    storage: Storage,
+    options: ReadOptions,
+    merge_hook: str | Callable[..., object] | None = None,
+) -> Query:
+    """Open the query that options ask for.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    options : ReadOptions
+        What was asked for.
+    merge_hook : str or callable, optional
+        In place of that of the options.
+
+    Raises
+    ------
+    TableNotFoundError, UnsupportedTableError, OptionError
+        As `PinnedTable.latest`.
+    """
+    hook = merge_hook or options.merge_hook
+    return SnapshotQuery(PinnedTable.latest(storage, hook, options.verify_checksums))

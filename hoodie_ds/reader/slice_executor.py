@@ -1,0 +1,28 @@
+"""Tasks that are file slices to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scan_plan import ScanTask
+
+
+@dataclass(frozen=True, slots=True)
+class SliceExecutor:
+    """Reads file slices of a table as it was at one moment; an `Executor`.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table at that moment.
+    """
+
+    pinned: PinnedTable
+
+    def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a slice; see `FileSliceReader.read`."""
+        return self.pinned.reader().read(task.slice, columns)
