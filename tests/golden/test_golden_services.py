@@ -27,9 +27,15 @@ def _data_files(path: Path) -> set[str]:
     return {str(p.relative_to(path)) for p in found if ".hoodie" not in p.parts}
 
 
+def _timeline(path: Path) -> Path:
+    """The folder of a table's instants."""
+    folder = path / ".hoodie" / "timeline"
+    return folder if folder.exists() else folder.parent
+
+
 def _before(path: Path, time: str) -> None:
     """Take everything off a table that was written at a time or later."""
-    for file in (path / ".hoodie").iterdir():
+    for file in _timeline(path).iterdir():
         if file.name[:17] >= time and file.name[:1].isdigit():
             file.unlink()
     for name in _data_files(path):
@@ -40,7 +46,7 @@ def _before(path: Path, time: str) -> None:
 
 def _planned(path: Path, pattern: str) -> tuple[str, dict[str, Any]]:
     """Time and content of a plan."""
-    (file,) = (path / ".hoodie").glob(pattern)
+    (file,) = _timeline(path).glob(pattern)
     return file.name.partition(".")[0], read_record(file.read_bytes(), file.name)
 
 
@@ -59,7 +65,7 @@ def _names_alone(value: Any) -> Any:
 
 
 def _commit(path: Path, time: str, action: str) -> CommitMetadata:
-    file = path / ".hoodie" / f"{time}.{action}"
+    (file,) = _timeline(path).glob(f"{time}*.{action}")
     return CommitMetadata.from_bytes(file.read_bytes(), file.name)
 
 
@@ -77,15 +83,24 @@ def _without_tokens(path: Path) -> list[str]:
     return sorted(_TOKEN.sub("", n) if ".log." in n else n for n in _data_files(path))
 
 
-@pytest.mark.parametrize("name", ["v6_cow_clustering", "v6_mor_clustering"])
-def test_a_clustering_is_planned_and_carried_out_as_by_hudi(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "action"),
+    [
+        ("v6_cow_clustering", "replacecommit"),
+        ("v6_mor_clustering", "replacecommit"),
+        ("v9_cow_clustering", "clustering"),
+    ],
+)
+def test_a_clustering_is_planned_and_carried_out_as_by_hudi(
+    name: str, action: str, tmp_path: Path
+) -> None:
     path = unzip_table(f"{name}_requested", tmp_path)
-    time, theirs = _planned(path, "*.replacecommit.requested")
+    time, theirs = _planned(path, f"*.{action}.requested")
     _before(path, time)
     clusterer = Clusterer(HoodieTable(path, SMALL_FILES)._services())
     scheduled = clusterer.schedule()
     assert scheduled is not None
-    our_time, ours = _planned(path, "*.replacecommit.requested")
+    our_time, ours = _planned(path, f"*.{action}.requested")
     assert _names_alone(ours) == _names_alone(theirs)
     clusterer.run(scheduled)
     done = _commit(path, our_time, "replacecommit")
@@ -98,8 +113,9 @@ def test_a_clustering_is_planned_and_carried_out_as_by_hudi(name: str, tmp_path:
     assert replaced == theirs_replaced
 
 
-def test_a_compaction_is_planned_as_by_hudi(tmp_path: Path) -> None:
-    path = unzip_table("v6_mor_compaction_requested", tmp_path)
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_compaction_is_planned_as_by_hudi(version: int, tmp_path: Path) -> None:
+    path = unzip_table(f"v{version}_mor_compaction_requested", tmp_path)
     time, theirs = _planned(path, "*.compaction.requested")
     _before(path, time)
     assert Compactor(HoodieTable(path)._services()).schedule() is not None
@@ -107,7 +123,7 @@ def test_a_compaction_is_planned_as_by_hudi(tmp_path: Path) -> None:
     assert _names_alone(ours) == _names_alone(theirs)
 
 
-@pytest.mark.parametrize("name", ["v6_cow_undone", "v6_mor_undone"])
+@pytest.mark.parametrize("name", ["v6_cow_undone", "v6_mor_undone", "v9_mor_undone"])
 def test_what_hudi_takes_off_a_table_goes_here_too(name: str, tmp_path: Path) -> None:
     path = unzip_table(f"{name}_before", tmp_path)
     table = HoodieTable(path)

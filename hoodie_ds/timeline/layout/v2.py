@@ -47,7 +47,7 @@ class LayoutV2:
 
 
 V2: Final[Layout] = LayoutV2()
-"""The layout of tables of versions 8 and 9, which this release reads."""
+"""The layout of tables of versions 8 and 9."""
 
 _FORMS: Final = {
     V2.file_name(Instant("", action, state))[1:]: (action, state)

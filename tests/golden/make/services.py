@@ -255,7 +255,7 @@ def cow_undone(table: Recipe) -> None:
     undo(table, {})
 
 
-@golden("mor_undone", MOR, BUCKET)
+@golden("mor_undone", MOR, BUCKET, versions="69")
 def mor_undone(table: Recipe) -> None:
     """The same with log files and a compaction, in buckets."""
     undo(table, COMPACT)
