@@ -5,16 +5,43 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hoodie_ds.config.enums import KeyGeneratorType
+from hoodie_ds.config.enums import IndexType, KeyGeneratorType
 from hoodie_ds.config.options.write import PARTITION_FIELDS, RECORD_KEY_FIELDS
 from hoodie_ds.errors import OptionError
 
 _SPEC: Final = re.compile(r"[^:]+:(SIMPLE|TIMESTAMP)", re.IGNORECASE)
 
 
+_VIRTUAL: Final = (
+    KeyGeneratorType.SIMPLE,
+    KeyGeneratorType.NON_PARTITION,
+    KeyGeneratorType.COMPLEX,
+)
+
+
 def partition_names(fields: tuple[str, ...]) -> tuple[str, ...]:
     """Return the column names of partition fields, ``column`` or ``column:TYPE``."""
     return tuple(field.partition(":")[0] for field in fields)
+
+
+def lacking_stored_keys(
+    generator: KeyGeneratorType, record_keys: tuple[str, ...], index: IndexType | None
+) -> tuple[str, ...]:
+    """Return what a table needs Hudi's meta columns for, each in a few words.
+
+    Hudi refuses to compute keys by other key generators, and keys that no column has. Its bloom
+    filters are written with stored keys alone.
+    """
+    needing: list[str] = []
+    if generator not in _VIRTUAL:
+        names = ", ".join(kind.value for kind in _VIRTUAL)
+        needing.append(f"the key generator {generator.value} (only with {names})")
+    if not record_keys:
+        needing.append("without record key fields")
+    if index in (IndexType.BLOOM, IndexType.GLOBAL_BLOOM):
+        instead = index.value.replace("BLOOM", "SIMPLE")
+        needing.append(f"the index {index.value} (take {instead} or BUCKET)")
+    return tuple(needing)
 
 
 def infer_key_generator(

@@ -130,6 +130,7 @@ class WriteOptions:
     complex_keygen_new_encoding: bool | None = None
     hive_style: bool | None = None
     url_encode: bool | None = None
+    populate_meta_fields: bool | None = None
     merge_mode: MergeMode | None = None
     merge_hook: str | Callable[..., object] | None = None
     payload_class: str | None = None
@@ -247,6 +248,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         complex_keygen_new_encoding=given.get(write_keys.COMPLEX_KEYGEN_NEW_ENCODING),
         hive_style=given.get(write_keys.HIVE_STYLE),
         url_encode=given.get(write_keys.URL_ENCODE),
+        populate_meta_fields=given.get(write_keys.POPULATE_META_FIELDS),
         merge_mode=_either(given, write_keys.MERGE_MODE, write_keys.PAYLOAD_CLASS),
         merge_hook=given.get(write_keys.MERGE_HOOK),
         payload_class=next((t.strip() for _, t in given.written(write_keys.PAYLOAD_CLASS)), None),

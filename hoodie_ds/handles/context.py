@@ -9,7 +9,9 @@ import pyarrow as pa
 import xxhash
 
 from hoodie_ds.config.enums import LogBlockFormat
+from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
+from hoodie_ds.meta_columns import FILE_NAME, META_COLUMNS
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.commit_metadata import WriteStat
@@ -62,6 +64,9 @@ class WriteContext:
         Of the bloom filters in base files.
     has_keys : bool
         Whether the table has record keys.
+    virtual_keys : MadeColumn or None
+        Makes the record keys of stored rows, where files have no meta columns filled in; see
+        `hoodie_ds.table.virtual_keys`.
     batch_number : int
         How many micro-batches the instant holds before this one.
     files : list of str
@@ -81,9 +86,16 @@ class WriteContext:
     log_block_format: LogBlockFormat
     bloom: BloomParams | None = None
     has_keys: bool = True
+    virtual_keys: MadeColumn | None = None
     batch_number: int = 0
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
     files: list[str] = field(default_factory=list)
+
+    @property
+    def kept_columns(self) -> list[str]:
+        """Columns that rows keep when they are written again; `keep` in `stamp` adds the rest."""
+        left_out = (FILE_NAME,) if self.virtual_keys is None else META_COLUMNS
+        return [name for name in self.schema.names if name not in left_out]
 
     @property
     def writer(self) -> int:

@@ -10,8 +10,7 @@ from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
-from hoodie_ds.handles.stamp import constant, stamp
-from hoodie_ds.meta_columns import FILE_NAME
+from hoodie_ds.handles.stamp import keep, stamp
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId
@@ -74,18 +73,16 @@ class CreateHandle:
         self._writer.write(stamp(self._context, rows, self._group.partition_path, self._name))
 
     def keep(self, rows: pa.Table) -> None:
-        """Add stored rows as they are, all columns but ``_hoodie_file_name``."""
+        """Add stored rows as they are, of the context's ``kept_columns``."""
         self._num_copied += rows.num_rows
-        name = constant(self._name, rows.num_rows)
-        self._writer.write(rows.append_column(FILE_NAME, name))
+        self._writer.write(keep(self._context, rows, self._name))
 
     def copy(self, base: BaseFile) -> None:
         """Make the file the next version of a base file: take all of its rows, as they are."""
         schema = self._context.schema
-        others = [name for name in schema.names if name != FILE_NAME]
         with open_base_file(self._context.storage, base) as source:
             for rows in BaseFileReader(source, schema, base.path, trusted=base.trusted).pieces(
-                others
+                self._context.kept_columns
             ):
                 self.keep(rows)
         self._prev_commit = base.name.instant_time

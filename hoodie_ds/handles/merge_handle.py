@@ -14,8 +14,9 @@ from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
-from hoodie_ds.handles.stamp import constant, stamp
-from hoodie_ds.meta_columns import FILE_NAME, RECORD_KEY
+from hoodie_ds.handles.stamp import keep as kept
+from hoodie_ds.handles.stamp import stamp
+from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import Mask, RecordSet
 from hoodie_ds.table.checksums import open_base_file
@@ -61,7 +62,9 @@ def merge_base_file(
         None if no record changes the file; it then stays the latest version.
     """
     with open_base_file(context.storage, base) as source:
-        stored = BaseFileReader(source, context.schema, base.path, True, base.trusted)
+        stored = BaseFileReader(
+            source, context.schema, base.path, True, base.trusted, context.virtual_keys
+        )
         compared = stored.read(_compared(context.schema, ordering_fields))
         merge = merger.over(records)
         if merger.needs_complete_rows:
@@ -70,11 +73,11 @@ def merge_base_file(
             keep = merge.keep(RecordSet.of_rows(compared, ordering_fields))
         if merge.changes_nothing and inserts is None:
             return None
-        kept = _kept_rows(stored, compared, keep)
+        stay = _kept_rows(stored, compared, keep, context.kept_columns)
         merged = merge.new_rows()
         num_others = int(keep.sum()) + merged.num_rows
         new = chain(whole(merged), inserts or ())
-        written = _write(context, base, stored.dictionaries, kept, new)
+        written = _write(context, base, stored.dictionaries, stay, new)
     counts = replace(
         written.stat,
         num_inserts=merge.num_inserts + written.stat.num_writes - num_others,
@@ -88,7 +91,7 @@ def _write(
     context: WriteContext,
     base: BaseFile,
     dictionaries: Collection[str],
-    kept: Iterable[pa.Table],
+    stay: Iterable[pa.Table],
     new: Iterable[pa.Table],
 ) -> WriteStatus:
     """Write the next version of a base file from the rows that stay and the new ones."""
@@ -104,8 +107,8 @@ def _write(
             dictionaries,
             context.bloom,
         )
-        for rows in kept:
-            writer.write(rows.append_column(FILE_NAME, constant(name, rows.num_rows)))
+        for rows in stay:
+            writer.write(kept(context, rows, name))
         for rows in new:
             writer.write(stamp(context, rows, base.partition_path, name))
         footer = writer.close()
@@ -134,10 +137,11 @@ def _compared(schema: pa.Schema, ordering_fields: tuple[str, ...]) -> list[str]:
     return [name for name in schema.names if name == RECORD_KEY or name in ordering]
 
 
-def _kept_rows(stored: BaseFileReader, compared: pa.Table, keep: Mask) -> Iterator[pa.Table]:
-    """Stored rows that stay, all columns but ``_hoodie_file_name``, piece by piece."""
-    read_before = {*compared.column_names, FILE_NAME}
-    others = [name for name in stored.schema.names if name not in read_before]
+def _kept_rows(
+    stored: BaseFileReader, compared: pa.Table, keep: Mask, columns: list[str]
+) -> Iterator[pa.Table]:
+    """Stored rows that stay, of some columns and those that were read before, piece by piece."""
+    others = [name for name in columns if name not in compared.column_names]
     start = 0
     for rows in stored.pieces(others):
         for name in compared.column_names:

@@ -36,9 +36,12 @@ def stamp(context: WriteContext, rows: pa.Table, partition_path: str, file_name:
     -------
     pyarrow.Table
         Columns of ``context.schema``. Constant columns are dictionary arrays, which Parquet
-        writes without looking at each value.
+        writes without looking at each value. The meta columns are null in a table with virtual
+        keys, as Hudi writes them.
     """
     count = rows.num_rows
+    if context.virtual_keys is not None:
+        return _without_meta(context, rows)
     sequence = _sequence_numbers(context, count)
     keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else sequence
     meta = {
@@ -50,6 +53,31 @@ def stamp(context: WriteContext, rows: pa.Table, partition_path: str, file_name:
     }
     user_columns = context.schema.names[len(META_COLUMNS) :]
     return pa.table({**meta, **{name: rows.column(name) for name in user_columns}})
+
+
+def keep(context: WriteContext, rows: pa.Table, file_name: str) -> pa.Table:
+    """Complete stored rows for a file of their group: they keep all but the file's name.
+
+    Parameters
+    ----------
+    context : WriteContext
+        Gives the schema to reach.
+    rows : pyarrow.Table
+        The context's ``kept_columns``, and others.
+    file_name : str
+        Value of ``_hoodie_file_name``.
+    """
+    if context.virtual_keys is not None:
+        return _without_meta(context, rows)
+    return rows.append_column(FILE_NAME, constant(file_name, rows.num_rows))
+
+
+def _without_meta(context: WriteContext, rows: pa.Table) -> pa.Table:
+    nothing = pa.nulls(rows.num_rows, pa.string())
+    columns = context.schema.names
+    return pa.table(
+        {name: nothing if name in META_COLUMNS else rows.column(name) for name in columns}
+    )
 
 
 def constant(text: str, count: int) -> pa.DictionaryArray:

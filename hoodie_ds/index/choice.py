@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.key_generation import lacking_stored_keys
 from hoodie_ds.config.options.index import INDEX_TYPE, PARTITION_BUCKETS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
@@ -65,7 +66,7 @@ def choose_index(
     if table is not None and stated in (None, IndexType.BUCKET):
         rules = load_hashing_config(table.storage, timeline)
     known = rules is not None or (properties.num_buckets or options.num_buckets) is not None
-    index = stated or _by_names(known, groups)
+    index = stated or _by_names(known, groups, properties.populate_meta_fields)
     if index is IndexType.BUCKET:
         layout = BucketLayout.of(properties, options, rules)
         for group in groups:
@@ -78,6 +79,12 @@ def choose_index(
             "this release has BUCKET, BLOOM, SIMPLE, FLINK_STATE, GLOBAL_BLOOM and GLOBAL_SIMPLE",
         )
     _check_has_no_buckets(index, properties, options, table, groups)
+    if not properties.populate_meta_fields:
+        kind, fields = properties.key_generator, properties.record_key_fields
+        for lacking in lacking_stored_keys(kind, fields, index):
+            raise OptionError(
+                INDEX_TYPE.key, index.value, f"a table with virtual keys cannot have {lacking}"
+            )
     return index, None
 
 
@@ -127,7 +134,8 @@ def has_bloom_filter(
     So they are wherever keys may be looked up: of buckets that are known as such, there is no need.
     """
     stated = options.index_type or properties.index_type
-    if not properties.record_key_fields or stated is IndexType.BUCKET:
+    stores_keys = properties.record_key_fields and properties.populate_meta_fields
+    if not stores_keys or stated is IndexType.BUCKET:
         return False
     return stated is not None or not _are_buckets([group])
 
@@ -142,9 +150,10 @@ def bloom_params(options: WriteOptions) -> BloomParams:
     )
 
 
-def _by_names(count_known: bool, groups: Sequence[FileGroupId]) -> IndexType:
-    buckets = _are_buckets(groups) if groups else count_known
-    return IndexType.BUCKET if buckets else IndexType.BLOOM
+def _by_names(count_known: bool, groups: Sequence[FileGroupId], stores_keys: bool) -> IndexType:
+    if _are_buckets(groups) if groups else count_known:
+        return IndexType.BUCKET
+    return IndexType.BLOOM if stores_keys else IndexType.SIMPLE
 
 
 def _are_buckets(groups: Sequence[FileGroupId]) -> bool:

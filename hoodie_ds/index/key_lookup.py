@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.arrow_columns import Numbers
-from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Mask, SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
@@ -42,6 +42,8 @@ class KeyLookup:
         Keeps keys for the next look-up.
     as_of : str
         Names the timeline by which log files are read.
+    virtual_keys : MadeColumn, optional
+        Makes the record keys of rows, where files are without them.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class KeyLookup:
         merged_keys: Callable[[FileSlice], SliceKeys],
         cache: KeyCache,
         as_of: str,
+        virtual_keys: MadeColumn | None = None,
     ) -> None:
         self._storage = storage
         self._use_bloom = use_bloom
         self._merged_keys = merged_keys
         self._cache = cache
         self._as_of = as_of
+        self._virtual_keys = virtual_keys
 
     def find(self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False) -> Numbers:
         """Find the slice of each key.
@@ -118,7 +122,8 @@ class KeyLookup:
             if slice_.base.checksum is not None:
                 check_once(self._storage, slice_.base.path, slice_.base.checksum)
             with self._storage.open_input(slice_.base.path) as file:
-                reader = BaseFileReader(file, _KEYS, slice_.base.path, trusted=slice_.base.trusted)
+                base, made = slice_.base, self._virtual_keys
+                reader = BaseFileReader(file, _KEYS, base.path, trusted=base.trusted, made=made)
                 may = _in_range(query.keys, reader.key_range())
                 bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
                 if bloom is not None:

@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.conform import conform
-from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.record.deletes import DeleteMarker
-from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
@@ -56,7 +55,8 @@ class FileSliceReader:
     view : FileSystemView
         The table at that moment.
     schema : pyarrow.Schema
-        All columns of the table, meta columns first.
+        All columns of the table, meta columns first; those may be missing where files are without
+        them.
     merger : Merger or HookMerger
         Merges base and log records.
     ordering_fields : tuple of str
@@ -64,9 +64,9 @@ class FileSliceReader:
     delete_marker : tuple of str, or None
         A column, and the text in it that makes a row of a log file a delete, where the table has
         one.
-    virtual_keys : KeyGenerator, optional
-        Makes the record keys of rows, where files are without them (``hoodie.populate.meta.fields``
-        false).
+    virtual_keys : MadeColumn, optional
+        Makes the record keys of rows, where files are without them; see
+        `hoodie_ds.table.virtual_keys`.
     """
 
     view: FileSystemView
@@ -74,7 +74,7 @@ class FileSliceReader:
     merger: AnyMerger
     ordering_fields: tuple[str, ...]
     delete_marker: DeleteMarker | None
-    virtual_keys: KeyGenerator | None = None
+    virtual_keys: MadeColumn | None = None
 
     def read(
         self,
@@ -112,9 +112,6 @@ class FileSliceReader:
             if merge is not None:
                 fills = isinstance(merge, PartialMerge)
                 compared = rows if fills else conform(rows, self._compared)
-                if self.virtual_keys is not None:
-                    keys = self.virtual_keys.record_keys(compared)
-                    compared = compared.append_column(KEY_FIELD, keys)
                 keep = merge.keep(RecordSet.of_rows(compared, self.ordering_fields))
                 rows = rows.select(columns).filter(pa.array(keep))
             yield rows
@@ -128,9 +125,7 @@ class FileSliceReader:
         """The merge of the records in the log files; None if there are none."""
         if not slice_.logs:
             return None
-        schema = pa.schema(map(self.schema.field, self._needed(columns)))
-        if self.virtual_keys is not None:
-            schema = schema.append(KEY_FIELD)
+        schema = pa.schema(map(self._keyed.field, self._needed(columns)))
         reader = LogReader(
             self.view, schema, self.ordering_fields, self.delete_marker, self.virtual_keys
         )
@@ -156,18 +151,22 @@ class FileSliceReader:
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
         needed = {*columns, *self._compared.names}
-        return [name for name in self.schema.names if name in needed]
+        return [name for name in self._keyed.names if name in needed]
 
     @cached_property
     def _compared(self) -> pa.Schema:
         """Columns that decide which rows stay."""
         names = self.schema.names
         if self.merger.needs_complete_rows:
-            return self.schema
-        keys = self.virtual_keys.spec.record_key_fields if self.virtual_keys else (RECORD_KEY,)
-        paths = (*self.ordering_fields, *keys)
-        compared = {p if p in names else p.partition(".")[0] for p in paths}
-        return pa.schema([f for f in self.schema if f.name in compared])
+            return self._keyed
+        fields = {p if p in names else p.partition(".")[0] for p in self.ordering_fields}
+        return pa.schema([f for f in self._keyed if f.name in fields or f.name == RECORD_KEY])
+
+    @cached_property
+    def _keyed(self) -> pa.Schema:
+        """All columns, and the record key of a table whose readers do not see it."""
+        lacks_key = self.virtual_keys is not None and RECORD_KEY not in self.schema.names
+        return self.schema.append(KEY_FIELD) if lacks_key else self.schema
 
     def _base(
         self, slice_: FileSlice, columns: Sequence[str], keep_dictionaries: bool
@@ -175,6 +174,13 @@ class FileSliceReader:
         if slice_.base is None:
             return
         with open_base_file(self.view.storage, slice_.base) as source:
-            base, schema = slice_.base, self.schema
-            reader = BaseFileReader(source, schema, base.path, keep_dictionaries, base.trusted)
+            base = slice_.base
+            reader = BaseFileReader(
+                source,
+                self._keyed,
+                base.path,
+                keep_dictionaries,
+                base.trusted,
+                self.virtual_keys,
+            )
             yield from reader.pieces(list(columns))

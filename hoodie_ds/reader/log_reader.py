@@ -20,11 +20,11 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
+from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.record.deletes import DeleteMarker, deletes_among
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
@@ -47,7 +47,7 @@ class LogReader:
         Paths of the ordering fields; empty where the commit order decides.
     delete_marker : tuple of str, or None
         A column, and the text in it that makes a row a delete, where the table has one.
-    virtual_keys : KeyGenerator, optional
+    virtual_keys : MadeColumn, optional
         Makes the record keys of rows, where log files are without them.
     """
 
@@ -55,7 +55,7 @@ class LogReader:
     schema: pa.Schema
     ordering_fields: tuple[str, ...]
     delete_marker: DeleteMarker | None
-    virtual_keys: KeyGenerator | None = None
+    virtual_keys: MadeColumn | None = None
 
     def read(self, logs: tuple[LogFile, ...]) -> list[RecordSet]:
         """Return the records of all blocks that count, one set per block.
@@ -129,10 +129,11 @@ class LogReader:
         if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":
             absent = [n not in (*rows.column_names, RECORD_KEY) for n in self.schema.names]
             lacking = np.tile(np.array(absent, dtype=np.bool_), (rows.num_rows, 1))
-        rows = conform(rows, self.schema)
-        if self.virtual_keys is not None:
-            at = self.schema.get_field_index(RECORD_KEY)
-            rows = rows.set_column(at, rows.field(at), self.virtual_keys.record_keys(rows))
+        if self.virtual_keys is None:
+            rows = conform(rows, self.schema)
+        else:
+            rows = conform(rows, self.virtual_keys.sources(self.schema))
+            rows = self.virtual_keys.complete(rows, self.schema)
         ordering = tuple(resolve(rows, p) for p in self.ordering_fields)
         return RecordSet(rows, deleted, ordering, lacking=lacking)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import pyarrow as pa
 
 from hoodie_ds.config.enums import MergeMode, TableType
-from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.storage.protocol import Storage
@@ -21,10 +18,8 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import check_nothing_is_missing
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.virtual_keys import virtual_keys
 from hoodie_ds.timeline.timeline import Timeline
-
-_PREFIXED_SINCE: Final = 9
-"""Table version from which on a COMPLEX key of one field is always ``field:value``."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +113,5 @@ class PinnedTable:
             merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
             properties.ordering_fields if by_event_time else (),
             properties.delete_marker,
-            _virtual_keys(properties),
+            virtual_keys(properties, self.schema),
         )
-
-
-def _virtual_keys(properties: TableProperties) -> KeyGenerator | None:
-    """What makes the record keys that the files of a table do not have; None if they have them."""
-    if properties.populate_meta_fields:
-        return None
-    prefixed = properties.complex_key_prefixed
-    if prefixed is None:  # by the releases that make tables of the version
-        prefixed = properties.version >= _PREFIXED_SINCE
-    kind, fields = properties.key_generator, properties.record_key_fields
-    return KeyGenerator(KeySpec(kind, fields, complex_key_prefixed=prefixed), None)

@@ -14,6 +14,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.virtual_keys import virtual_keys
 from hoodie_ds.timeline.paths import temp_folder
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
@@ -57,7 +58,8 @@ def rewrite_context(
         ),
         log_block_bytes=options.log_block_max_bytes,
         log_block_format=LogBlockFormat.PARQUET,
-        has_keys=bool(properties.record_key_fields),
+        has_keys=bool(properties.record_key_fields) and properties.populate_meta_fields,
+        virtual_keys=virtual_keys(properties, schema),
     )
 
 

@@ -127,7 +127,8 @@ def write_context(
         log_block_bytes=min(options.log_block_max_bytes, plan.budget.encode_bytes),
         log_block_format=plan.log_block_format,
         bloom=_bloom_params(plan),
-        has_keys=plan.index is not None,
+        has_keys=plan.index is not None and plan.table.properties.populate_meta_fields,
+        virtual_keys=plan.virtual_keys,
         batch_number=batch.pending.batches_before,
     )
 
@@ -135,6 +136,6 @@ def write_context(
 def _bloom_params(plan: WritePlan) -> BloomParams | None:
     """Base files that an index looks keys up in carry the bloom filter that Hudi needs there."""
     options = plan.options
-    if plan.index is None or plan.layout is not None:
+    if plan.index is None or plan.layout is not None or plan.virtual_keys is not None:
         return None
     return bloom_params(options)

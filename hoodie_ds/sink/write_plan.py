@@ -21,9 +21,11 @@ from hoodie_ds.config.enums import (
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.meta_columns import with_meta_columns
+from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.concat_merger import ConcatMerger
@@ -32,6 +34,7 @@ from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
+from hoodie_ds.table.virtual_keys import virtual_keys
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.pending_action import write_action
@@ -131,6 +134,22 @@ class WritePlan:
         """Makes record keys and partition paths."""
         return KeyGenerator.of(key_spec(self.table.properties, self.options))
 
+    @cached_property
+    def virtual_keys(self) -> MadeColumn | None:
+        """Makes the record keys of stored rows, where files are without them."""
+        return virtual_keys(self.table.properties, self.schema)
+
+    def slice_reader(self, view: FileSystemView) -> FileSliceReader:
+        """Return what reads file slices of a view of the table, such as `view`."""
+        return FileSliceReader(
+            view,
+            self.stored_schema,
+            self.stored_merger,
+            self.ordering_fields,
+            self.table.properties.delete_marker,
+            self.virtual_keys,
+        )
+
     @property
     def stored_merger(self) -> Merger | HookMerger:
         """Merges what is stored in base and log files."""
@@ -174,10 +193,13 @@ def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:
     """Describe a table's key generator.
 
     The encoding of a COMPLEX key with one field is the table's own where it records one, else the
-    option's, else Hudi's for version 6 (``field:value``).
+    option's, else Hudi's for version 6 (``field:value``). Keys that are not stored are made as
+    readers make them.
     """
     prefixed = properties.complex_key_prefixed
-    if prefixed is None:
+    if not properties.populate_meta_fields:
+        prefixed = properties.makes_prefixed_keys
+    elif prefixed is None:
         prefixed = not options.complex_keygen_new_encoding
     return KeySpec(
         kind=properties.key_generator,

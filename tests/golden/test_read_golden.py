@@ -35,7 +35,6 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "v6_cow_cdc": (UnsupportedTableError, "it has change data capture"),
     "v6_cow_metadata": (OptionError, r"has a metadata table \(column_stats, files\)"),
     "v6_cow_no_keys": (OptionError, "is without record keys"),
-    "v6_cow_virtual_keys": (UnsupportedTableError, "has files without Hudi's meta columns"),
     "v6_mor_cdc": (UnsupportedTableError, "it has change data capture"),
     "v6_mor_consistent_buckets_split": (UnsupportedTableError, "buckets that Hudi splits"),
     "v6_mor_consistent_buckets_splitting": (UnsupportedTableError, "buckets that Hudi splits"),
@@ -43,7 +42,6 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "v9_mor_cdc": (UnsupportedTableError, "it has change data capture"),
     "v9_mor_cdc_compacted": (UnsupportedTableError, "it has change data capture"),
     "v9_mor_metadata": (OptionError, r"has a metadata table \("),
-    "v9_mor_virtual_keys": (UnsupportedTableError, "has files without Hudi's meta columns"),
 }
 """Tables that take no upsert, with what it is refused with."""
 
@@ -52,7 +50,7 @@ WRITABLE = sorted({*golden_names()} - {*REFUSED, *CLUSTERINGS})
 BUCKETED = {
     *("v6_mor_bucket", "v6_mor_bucket_rules", "v6_mor_history"),
     *("v6_mor_failed_open", "v6_mor_failed_rolled_back"),
-    *(name for name in VERSION_6 if name.startswith("v6_mor_undone_")),
+    *(name for name in golden_names() if "_mor_undone_" in name),
     *("v8_mor_bucket", "v9_mor_bucket", "v9_mor_history"),
     *("v9_mor_failed_open", "v9_mor_failed_rolled_back"),
 }
@@ -185,8 +183,10 @@ def user_rows(table: HoodieTable) -> pa.Table:
 
 def by_key(rows: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
     """Rows without meta columns, by partition path and record key, each of which is there once."""
+    names = ("_hoodie_record_key", "_hoodie_partition_path")
+    key, path = names if names[0] in rows.column_names else ("id", "city")
     found = {
-        (row["_hoodie_record_key"], row["_hoodie_partition_path"]): {
+        (row[key], row[path]): {
             column: value for column, value in row.items() if not column.startswith("_hoodie_")
         }
         for row in notation(rows.to_pylist())

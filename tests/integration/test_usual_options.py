@@ -79,7 +79,7 @@ def test_other_keys_are_another_warning(caplog: pytest.LogCaptureFixture) -> Non
 def test_all_that_is_wrong_is_told_at_once() -> None:
     options = {
         "hoodie.tabel.name": "t",
-        "hoodie.populate.meta.fields": "false",
+        "hoodie.populate.meta.fields": "no",
         "hoodie.index.type": "HBASE",
         "hoodie.datasource.write.operation": "merge",
         "hoodie.datasource.write.batch.identifier": "7",

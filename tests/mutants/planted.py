@@ -1783,6 +1783,34 @@ ARCHIVES = [
 _CLUSTERING = "tests/integration/test_clustering.py"
 _BESIDE_CLUSTERINGS = "tests/faults/regressions/test_beside_clusterings.py"
 _CLUSTERER = "tests/unit/services/clustering/test_clusterer.py"
+_VIRTUAL = "tests/integration/test_virtual_keys.py"
+VIRTUAL_KEYS = [
+    Mutant(
+        "rows of a table with virtual keys are stamped",
+        Text(
+            "virtual_keys is not None:\n        return _without_meta(context, rows)\n    sequence",
+            "virtual_keys is False:\n        return _without_meta(context, rows)\n    sequence",
+        ),
+        f"{_VIRTUAL}::test_a_table_without_stored_keys_lives_on",
+        "Hudi would read keys and times that its own writers do not keep up",
+    ),
+    Mutant(
+        "rows are merged into a base file by stored keys that are null",
+        Text(
+            "base.path, True, base.trusted, context.virtual_keys", "base.path, True, base.trusted"
+        ),
+        f"{_VIRTUAL}::test_a_table_without_stored_keys_lives_on",
+        "P1: the old row stays beside the new one",
+    ),
+    Mutant(
+        "a look-up reads stored keys that are null",
+        Text("base.path, trusted=base.trusted, made=made)", "base.path, trusted=base.trusted)"),
+        f"{_VIRTUAL}::test_a_table_without_stored_keys_lives_on",
+        "P1: an upsert puts a row beside the one it takes the place of",
+    ),
+]
+"""Of tables whose files do not hold record keys."""
+
 CLUSTERINGS = [
     Mutant(
         "a batch is committed to what a clustering is to rewrite",
@@ -1808,8 +1836,8 @@ CLUSTERINGS = [
     Mutant(
         "log files are left out of a clustering",
         Text(
-            "reader.read(slice_, others) for slice_ in given.slices",
-            "reader.read(replace(slice_, logs=()), others) for slice_ in given.slices",
+            "reader.read(slice_, columns) for slice_ in given.slices",
+            "reader.read(replace(slice_, logs=()), columns) for slice_ in given.slices",
         ),
         f"{_CLUSTERING}::test_log_files_are_merged",
         "P1: updates and deletes are undone",
@@ -1831,6 +1859,7 @@ CLUSTERINGS = [
 
 MUTANTS = [
     *CLUSTERINGS,
+    *VIRTUAL_KEYS,
     *COMPACTIONS,
     *ARCHIVES,
     *CLEANS,

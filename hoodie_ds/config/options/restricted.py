@@ -24,7 +24,6 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     # What a row or file looks like.
     "hoodie.datasource.write.drop.partition.columns": _FALSE,
     "hoodie.datasource.write.slash.separated.date.partitioning": _FALSE,
-    "hoodie.populate.meta.fields": ("true",),
     "hoodie.allow.operation.metadata.field": _FALSE,
     "hoodie.table.base.file.format": ("parquet",),
     "hoodie.base.file.format": ("parquet",),

@@ -213,6 +213,12 @@ URL_ENCODE: Final = Option(
     BOOLEAN,
     "Percent-encode partition values in paths; false for a new table.",
 )
+POPULATE_META_FIELDS: Final = Option(
+    "hoodie.populate.meta.fields",
+    BOOLEAN,
+    "Fill in Hudi's five meta columns in every row; true for a new table. Without, record keys are "
+    "computed from the rows (virtual keys).",
+)
 MERGE_MODE: Final = Option(
     "hoodie.write.record.merge.mode",
     choice(MergeMode),
@@ -349,6 +355,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     COMPLEX_KEYGEN_NEW_ENCODING,
     HIVE_STYLE,
     URL_ENCODE,
+    POPULATE_META_FIELDS,
     MERGE_MODE,
     MERGE_HOOK,
     PAYLOAD_CLASS,

@@ -61,6 +61,11 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
         (write_keys.KEY_GENERATOR_TYPE, options.key_generator, table.key_generator),
         (write_keys.HIVE_STYLE, options.hive_style, table.hive_style),
         (write_keys.URL_ENCODE, options.url_encode, table.url_encode),
+        (
+            write_keys.POPULATE_META_FIELDS,
+            options.populate_meta_fields,
+            table.populate_meta_fields,
+        ),
         (index_keys.NUM_BUCKETS, options.num_buckets, table.num_buckets),
     )
     for option, given, stored in fixed:
@@ -79,12 +84,14 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
     # A table ordered by commit time stores no ordering field, so giving one contradicts nothing.
     if table.ordering_fields or table.order is not MergeMode.COMMIT_TIME_ORDERING:
         yield write_keys.ORDERING_FIELDS.key, options.ordering_fields, table.ordering_fields
-    if options.complex_keygen_new_encoding is not None and table.complex_key_prefixed is not None:
-        given_encoding, stored_encoding = (
-            options.complex_keygen_new_encoding,
-            not table.complex_key_prefixed,
-        )
-        yield write_keys.COMPLEX_KEYGEN_NEW_ENCODING.key, given_encoding, stored_encoding
+    prefixed = table.complex_key_prefixed
+    if not table.populate_meta_fields:  # keys are made anew at each read, always alike
+        prefixed = table.makes_prefixed_keys
+        consistent = options.consistent_logical_timestamp
+        yield write_keys.CONSISTENT_LOGICAL_TIMESTAMP.key, consistent, False
+    if prefixed is not None:
+        given_encoding = options.complex_keygen_new_encoding
+        yield write_keys.COMPLEX_KEYGEN_NEW_ENCODING.key, given_encoding, not prefixed
     for key, text in options.key_generator_options.items():
         yield key, text, table.key_generator_options.get(key)
 

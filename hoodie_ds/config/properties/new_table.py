@@ -21,6 +21,7 @@ from hoodie_ds.config.given_options import KEYGEN_PREFIX
 from hoodie_ds.config.key_generation import (
     check_key_generation,
     infer_key_generator,
+    lacking_stored_keys,
     partition_names,
 )
 from hoodie_ds.config.options import deletes as delete_keys
@@ -80,6 +81,8 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
         keys.URL_ENCODE: _flag(options.url_encode),
         keys.DROP_PARTITION_COLUMNS: "false",
     }
+    if options.populate_meta_fields is False:
+        entries[keys.POPULATE_META_FIELDS] = "false"
     if options.database_name is not None:
         entries[keys.DATABASE] = options.database_name
     for part in (_key_entries, _merge_entries, _delete_entries, _bucket_entries):
@@ -110,7 +113,7 @@ def _later_entries(entries: dict[str, str], options: WriteOptions, version: int)
         keys.FORMAT: "native",
         keys.KEY_GENERATOR_TYPE: generator.value,
         keys.PARTITION_FIELDS: typed,
-        keys.POPULATE_META_FIELDS: "true",
+        keys.POPULATE_META_FIELDS: _flag(options.populate_meta_fields is not False),
         keys.BASE_FORMAT: "PARQUET",
         keys.SEVERAL_BASE_FORMATS: "false",
         keys.METAFILE_IN_BASE_FORMAT: "false",
@@ -181,6 +184,7 @@ def _key_entries(options: WriteOptions) -> dict[str, str]:
     generator = options.key_generator or infer_key_generator(record_keys, partition)
     check_key_generation(generator, record_keys, partition)
     _check_time_format(options, generator, partition)
+    _check_virtual_keys(options, generator)
     entries = {keys.KEY_GENERATOR_CLASS: generator.java_class, **options.key_generator_options}
     if record_keys:
         entries[keys.RECORD_KEYS] = ",".join(record_keys)
@@ -212,6 +216,16 @@ def _check_time_format(
     for suffix in ("timestamp.type", "output.dateformat"):
         if KEYGEN_PREFIX + suffix not in options.key_generator_options:
             raise OptionError(KEYGEN_PREFIX + suffix, None, "a partition by time needs it")
+
+
+def _check_virtual_keys(options: WriteOptions, generator: KeyGeneratorType) -> None:
+    if options.populate_meta_fields is not False:
+        return
+    record_keys = options.record_key_fields or ()
+    for lacking in lacking_stored_keys(generator, record_keys, options.index_type):
+        raise OptionError(
+            write_keys.POPULATE_META_FIELDS.key, "false", f"does not go with {lacking}"
+        )
 
 
 def _merge_entries(options: WriteOptions) -> dict[str, str]:

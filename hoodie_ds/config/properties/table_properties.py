@@ -13,7 +13,11 @@ from typing import Final
 
 from hoodie_ds.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
 from hoodie_ds.config.given_options import KEYGEN_PREFIX, OLD_KEYGEN_PREFIX
-from hoodie_ds.config.key_generation import infer_key_generator, partition_names
+from hoodie_ds.config.key_generation import (
+    infer_key_generator,
+    lacking_stored_keys,
+    partition_names,
+)
 from hoodie_ds.config.options.write import PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.java_properties import (
@@ -28,6 +32,8 @@ from hoodie_ds.config.properties.property_reader import PropertyReader
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 
+_PREFIXED_SINCE: Final = 9
+"""Table version from which on a COMPLEX key of one field is always ``field:value``."""
 _LAYOUTS: Final = {6: 1, 8: 2, 9: 2}
 """Version of the timeline layout that tables of a version have."""
 
@@ -199,9 +205,24 @@ class TableProperties:
         cdc = self.raw.get(keys.CDC_ENABLED, "").strip().lower() == "true"
         reasons = {
             "change data capture": cdc,
-            "files without Hudi's meta columns": not self.populate_meta_fields,
+            **{f"virtual keys and {what}": True for what in self._lacking_stored_keys()},
         }
         self._refuse(reasons, "written to")
+
+    def _lacking_stored_keys(self) -> tuple[str, ...]:
+        """What there is that does without stored keys neither here nor in Hudi."""
+        if self.populate_meta_fields:
+            return ()
+        return lacking_stored_keys(self.key_generator, self.record_key_fields, self.index_type)
+
+    @property
+    def makes_prefixed_keys(self) -> bool:
+        """Whether COMPLEX keys of one field that no file holds are made as ``field:value``.
+
+        By the releases that make tables of the version, where the table itself does not say.
+        """
+        prefixed = self.complex_key_prefixed
+        return self.version >= _PREFIXED_SINCE if prefixed is None else prefixed
 
     @property
     def _timeline_folder(self) -> str:

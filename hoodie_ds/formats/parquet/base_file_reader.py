@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO, Final
 
@@ -35,6 +36,39 @@ _DICTIONARY_BYTES: Final = 3
 """Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
 
 
+@dataclass(frozen=True, slots=True)
+class MadeColumn:
+    """A column that is made from others, whatever a file holds under its name.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    made_from : pyarrow.Schema
+        The others, in the table's types.
+    make : callable
+        Makes the column from rows of those columns.
+    """
+
+    name: str
+    made_from: pa.Schema
+    make: Callable[[pa.Table], pa.ChunkedArray]
+
+    def sources(self, wanted: pa.Schema) -> pa.Schema:
+        """Return the columns to read, where `wanted` are to be had."""
+        if self.name not in wanted.names:
+            return wanted
+        given = [field for field in wanted if field.name != self.name]
+        return pa.schema([*given, *(f for f in self.made_from if f.name not in wanted.names)])
+
+    def complete(self, rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+        """Return the columns that are wanted of rows of `sources`."""
+        if self.name not in wanted.names:
+            return rows
+        made = self.make(conform(rows.select(self.made_from.names), self.made_from))
+        return rows.append_column(self.name, made).select(wanted.names)
+
+
 class BaseFileReader:
     """Reads one base file.
 
@@ -52,6 +86,8 @@ class BaseFileReader:
     trusted : bool
         Whether its bytes are known to be what a writer committed. Of a file that anybody may have
         made, no more is taken than its bytes can usually stand for.
+    made : MadeColumn, optional
+        A column of `schema` that the file does not hold.
 
     Raises
     ------
@@ -66,15 +102,18 @@ class BaseFileReader:
         name: str,
         keep_dictionaries: bool = False,
         trusted: bool = False,
+        made: MadeColumn | None = None,
     ) -> None:
         self.schema = schema
         self._name = name
+        self._made = made
         self.dictionaries: frozenset[str] = frozenset()
         with self._reading():
             self._file = _open(source)
             _check_claims(self._file.metadata, source, trusted)
             if keep_dictionaries:
-                self.dictionaries = _repetitive_strings(self._file.metadata, schema)
+                held = schema if made is None else made.sources(schema)
+                self.dictionaries = _repetitive_strings(self._file.metadata, held)
                 self._file = _open(source, self.dictionaries, self._file.metadata)
 
     @property
@@ -109,9 +148,11 @@ class BaseFileReader:
             A column cannot be converted; names it.
         """
         wanted = self._selection(columns)
+        sources = self._sources(wanted)
         with self._reading():
-            rows = self._file.read(columns=self._present(wanted))
-            return conform(_counted(rows, self.num_rows), wanted)
+            rows = self._file.read(columns=self._present(sources))
+            rows = conform(_counted(rows, self.num_rows), sources)
+        return self._complete(rows, wanted)
 
     def pieces(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
         """Read all rows piece by piece, in order; columns in `dictionaries` as dictionary arrays.
@@ -119,8 +160,9 @@ class BaseFileReader:
         See `read`.
         """
         kinds = dict.fromkeys(self.dictionaries, REPEATED_STRING)
+        selected = self._selection(columns)
         wanted = pa.schema(
-            [pa.field(f.name, kinds.get(f.name, f.type)) for f in self._selection(columns)]
+            [pa.field(f.name, kinds.get(f.name, f.type)) for f in self._sources(selected)]
         )
         with self._reading():
             present = self._present(wanted)
@@ -130,7 +172,8 @@ class BaseFileReader:
                 for number in range(self._file.num_row_groups)
             )
         if not present:
-            yield conform(_counted(pa.table({}), self.num_rows), wanted)
+            rows = conform(_counted(pa.table({}), self.num_rows), wanted)
+            yield self._complete(rows, selected)
             return
         while True:
             with self._reading():
@@ -138,7 +181,13 @@ class BaseFileReader:
                 if batch is None:
                     return
                 rows = conform(pa.Table.from_batches([batch]), wanted)
-            yield rows
+            yield self._complete(rows, selected)
+
+    def _sources(self, wanted: pa.Schema) -> pa.Schema:
+        return wanted if self._made is None else self._made.sources(wanted)
+
+    def _complete(self, rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+        return rows if self._made is None else self._made.complete(rows, wanted)
 
     def _selection(self, columns: list[str] | None) -> pa.Schema:
         return self.schema if columns is None else pa.schema(map(self.schema.field, columns))

@@ -21,7 +21,6 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
-from hoodie_ds.meta_columns import FILE_NAME
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.clustering.inputs import GroupInput
 from hoodie_ds.services.clustering.layout import check_sortable, in_order
@@ -102,8 +101,8 @@ class ClusteringExecutor:
             self.context.options.merge_hook,
             self.context.options.verify_checksums,
         ).reader()
-        others = [name for name in context.schema.names if name != FILE_NAME]
-        pieces = chain.from_iterable(reader.read(slice_, others) for slice_ in given.slices)
+        columns = context.kept_columns
+        pieces = chain.from_iterable(reader.read(slice_, columns) for slice_ in given.slices)
         return _written(context, partition, self._in_order(pieces), self._target_bytes)
 
     def _in_order(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -18,7 +18,6 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
-from hoodie_ds.meta_columns import FILE_NAME
 from hoodie_ds.reader.file_slice_reader import FileSliceReader, MergeCounts
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.compaction.planned_slices import PlannedSlices
@@ -108,9 +107,9 @@ class CompactionExecutor:
             merger_of(self.table.properties, self.context.options.merge_hook),
             self._ordering_fields,
             self.table.properties.delete_marker,
+            context.virtual_keys,
         )
-        others = [name for name in context.schema.names if name != FILE_NAME]
-        pieces = reader.read(slice_, others, counts, keep_dictionaries=True)
+        pieces = reader.read(slice_, context.kept_columns, counts, keep_dictionaries=True)
         first = [*islice(pieces, 1)]
         stored = (field for rows in first for field in rows.schema)
         dictionaries = [field.name for field in stored if pa.types.is_dictionary(field.type)]

@@ -22,7 +22,6 @@ from hoodie_ds.arrow_columns import Numbers, as_numpy, one_chunk
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
-from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import TaskOwnership
@@ -95,13 +94,7 @@ class GlobalLocations:
             paths = self._partitions(combined.rows)
             elsewhere = (stored >= 0) & ~combined.deleted & (paths != self._homes_of(stored))
         merge = plan.merger.over(combined.take(np.flatnonzero((stored < 0) | elsewhere)))
-        reader = FileSliceReader(
-            self._stored.view,
-            plan.stored_schema,
-            plan.stored_merger,
-            plan.ordering_fields,
-            plan.table.properties.delete_marker,
-        )
+        reader = plan.slice_reader(self._stored.view)
         for number in np.unique(stored[elsewhere]).tolist():
             wanted = keys.filter(pa.array(elsewhere & (stored == number)))
             for rows in reader.read(self._stored.slices[number], _compared_columns(plan)):

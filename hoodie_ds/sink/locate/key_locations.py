@@ -19,7 +19,6 @@ from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
 from hoodie_ds.index.key_lookup import KeyLookup
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
-from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice
@@ -62,6 +61,7 @@ def key_lookup(plan: WritePlan) -> KeyLookup:
         lambda found: known_keys(plan, found),
         _key_cache(plan),
         f"{plan.timeline.latest_time} {plan.timeline.digest}",
+        plan.virtual_keys,
     )
 
 
@@ -112,12 +112,8 @@ def apply_policy(plan: WritePlan, records: RecordSet, latest: FileSlice | None) 
 
 def stored_keys(plan: WritePlan, latest: FileSlice) -> pa.Array:
     """Return the record keys (string) of the rows of a slice, its log files merged."""
-    view = plan.view
-    marker = plan.table.properties.delete_marker
-    reader = FileSliceReader(
-        view, plan.stored_schema, plan.stored_merger, plan.ordering_fields, marker
-    )
-    pieces = [rows.column(RECORD_KEY) for rows in reader.read(latest, [RECORD_KEY])]
+    rows_of = plan.slice_reader(plan.view).read
+    pieces = [rows.column(RECORD_KEY) for rows in rows_of(latest, [RECORD_KEY])]
     chunks = [chunk for piece in pieces for chunk in piece.chunks]
     return pa.chunked_array(chunks, pa.string()).combine_chunks()
 

@@ -121,7 +121,11 @@ class BucketRouter:
         key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
         with open_base_file(self._plan.table.storage, latest.base) as source:
             reader = BaseFileReader(
-                source, key_column, latest.base.path, trusted=latest.base.trusted
+                source,
+                key_column,
+                latest.base.path,
+                trusted=latest.base.trusted,
+                made=self._plan.virtual_keys,
             )
             rows = next(reader.pieces(), None)
             if rows is not None:

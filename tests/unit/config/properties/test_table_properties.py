@@ -368,7 +368,10 @@ def test_tables_that_cannot_be_read(changes: dict[str, str | None], reason: str)
     ("changes", "reason"),
     [
         ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
-        ({"hoodie.populate.meta.fields": "false"}, "files without Hudi's meta columns"),
+        (
+            {"hoodie.populate.meta.fields": "false", "hoodie.index.type": "BLOOM"},
+            "virtual keys and the index BLOOM",
+        ),
     ],
 )
 def test_tables_that_can_only_be_read(changes: dict[str, str | None], reason: str) -> None:
