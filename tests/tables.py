@@ -20,6 +20,7 @@ TYPE = "hoodie.datasource.write.table.type"
 KEY = "hoodie.datasource.write.recordkey.field"
 PARTITION = "hoodie.datasource.write.partitionpath.field"
 ORDERING = "hoodie.datasource.write.precombine.field"
+VERSION = "hoodie.write.table.version"
 BUCKETS = "hoodie.bucket.index.num.buckets"
 TRIPS = {
     "hoodie.table.name": "trips",

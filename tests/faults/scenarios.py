@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tests.faults.stream import Step
-from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, trips
+from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, VERSION, trips
 
 COW, MOR = ({TYPE: kind} for kind in TYPES)
-VERSION_9 = {"hoodie.write.table.version": "9"}
+VERSIONS = ("6", "9")
+"""Table versions with a timeline layout each."""
+VERSION_9 = {VERSION: "9"}
 SPAN = {"hoodie.streaming.batches.per.commit": "2"}
 # Filters for a few keys: those of the default size take longer than all else.
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}

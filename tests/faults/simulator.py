@@ -36,9 +36,9 @@ from hoodie_ds.testing import (
     forget_process,
 )
 from tests.faults.keepers import GIVING_WAY, OFTEN, keeper, services_of
-from tests.faults.scenarios import BLOOM, STATE
+from tests.faults.scenarios import BLOOM, STATE, VERSIONS
 from tests.faults.stream import OPERATION, QUERY, Model, Step, assert_well, found
-from tests.tables import TRIPS, TYPE, TYPES, trips
+from tests.tables import TRIPS, TYPE, TYPES, VERSION, trips
 
 BATCHES = 6
 TRIES = 12
@@ -55,6 +55,7 @@ class Simulation:
         self.recorder, self.clock, self.ids = Recorder(), SimClock(), SimIds(seed)
         self.table = MemoryStorage(f"memory://seed-{seed}", clock=self.clock)
         chosen = {**TRIPS, **self.draw.choice(INDEXES), TYPE: self.draw.choice(TYPES)}
+        chosen[VERSION] = self.draw.choice(VERSIONS)
         self.span = self.draw.choice([1, 1, 2, 3])
         chosen |= {SPAN: str(self.span), **GIVING_WAY}
         self.options = {key: value for key, value in chosen.items() if value}

@@ -8,46 +8,59 @@ from dataclasses import replace
 import pytest
 
 from hoodie_ds.testing import ScheduleError, explore, schedules
-from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Pair, Play
+from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Play
+from tests.faults.scenarios import VERSIONS
 from tests.faults.services import part_of_schedules
+from tests.tables import VERSION
 from tests.tally import tally
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def all_of(name: str, pair: Pair, mode: Mapping[str, str] = SEVERAL) -> int:
-    play = Play(name, pair, mode)
-    return explore(play.fresh, play.actors, play.check, schedules(*play.actors))
+EVERY = {**PAIRS, **NIGHTLY}
+
+
+def made(name: str, version: str, mode: Mapping[str, str] = SEVERAL) -> Play:
+    """A pair at work on a table of a version."""
+    pair = EVERY[name]
+    play = Play(name, replace(pair, options={**pair.options, VERSION: version}), mode)
+    later = any(path.startswith(".hoodie/timeline/") for path in play.start.files)
+    assert later == (version == "9" and bool(pair.before))
+    return play
+
+
+def part_of(name: str, play: Play, one_in: int) -> int:
+    """Explore one in so many of all schedules."""
+    orders = part_of_schedules(name, play.actors, one_in)
+    return explore(play.fresh, play.actors, play.check, orders)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", PAIRS)
-def test_every_schedule_of_a_pair(name: str) -> None:
-    tally("schedules", all_of(name, PAIRS[name]))
+def test_a_quarter_of_the_schedules_of_a_pair(name: str, version: str) -> None:
+    tally("schedules", part_of(f"{name} {version}", made(name, version), 4))
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", NIGHTLY)
-def test_every_schedule_of_further_pairs(name: str) -> None:
-    tally("schedules, nightly", all_of(name, NIGHTLY[name]))
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_schedule_of_a_pair(name: str, version: str) -> None:
+    tally("schedules, nightly", part_of(name, made(name, version), 1))
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", [*PAIRS, *NIGHTLY])
-def test_every_schedule_of_writers_that_know_of_no_other(name: str) -> None:
-    assert all_of(name, {**PAIRS, **NIGHTLY}[name], SINGLE) == 924
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_schedule_of_writers_that_know_of_no_other(name: str, version: str) -> None:
+    assert part_of(name, made(name, version, SINGLE), 1) == 924
 
 
 @pytest.mark.parametrize("name", ["writer, writer, mor", "writer, rollback, mor", "writer, reader"])
 def test_some_schedules_in_a_table_of_version_9(name: str) -> None:
-    pair = {**PAIRS, **NIGHTLY}[name]
-    later = replace(pair, options={**pair.options, "hoodie.write.table.version": "9"})
-    play = Play(name, later, SEVERAL)
-    assert any(path.startswith(".hoodie/timeline/") for path in play.start.files)
-    orders = part_of_schedules(name, play.actors, 60)
-    assert explore(play.fresh, play.actors, play.check, orders) == 15
+    assert part_of(name, made(name, "9"), 60) == 15
 
 
 def test_six_phases_each_make_924_schedules() -> None:

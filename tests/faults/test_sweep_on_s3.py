@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -22,6 +23,7 @@ from hoodie_ds.testing import (
 from tests.faults.swept import Sweep
 from tests.s3_server import S3Server, find_versitygw
 from tests.tally import tally
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -63,10 +65,11 @@ def end_after_each_change(server: S3Server, name: str, folder: Path) -> int:
 
 
 # moto takes more than twice as long: it does the rest where there is nobody else to.
-PLACES = [
-    *(("versitygw", name) for name in MAIN),
-    *(("s3", name) for name in (MAIN[1:2] if find_versitygw() else MAIN)),
-]
+SERVERS = ("versitygw", "s3")
+BY_DAY = {("versitygw", "rollback, mor"), ("s3", "upsert, mor")}
+if not find_versitygw():
+    BY_DAY = {("s3", "rollback, mor"), ("s3", "upsert, mor")}
+PLACES = by_day(product(SERVERS, MAIN), BY_DAY)
 
 
 @pytest.mark.slow

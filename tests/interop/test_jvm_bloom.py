@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -35,9 +37,18 @@ def batch(first: int, count: int, ts: int) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("ours_first", [True, False])
-@pytest.mark.parametrize("index", ["BLOOM", "SIMPLE"])
+@pytest.mark.parametrize(
+    ("kind", "ours_first", "index"),
+    by_day(
+        product(TYPES, (True, False), ("BLOOM", "SIMPLE")),
+        {
+            ("COPY_ON_WRITE", True, "BLOOM"),
+            ("COPY_ON_WRITE", False, "SIMPLE"),
+            ("MERGE_ON_READ", False, "BLOOM"),
+            ("MERGE_ON_READ", True, "SIMPLE"),
+        },
+    ),
+)
 def test_no_key_is_stored_twice(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, ours_first: bool, index: str
 ) -> None:

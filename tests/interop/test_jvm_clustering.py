@@ -15,6 +15,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi, JvmHudiError
 from tests.rows import assert_same_rows
 from tests.tables import TYPE
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -102,7 +103,9 @@ def _is_sorted_in_files(rows: pa.Table) -> bool:
     return found == [sorted(values) for values in found]
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", by_day(TABLES, {"copy-on-write, partitions", "merge-on-read", "version 9"})
+)
 def test_hudi_carries_our_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     table = _Table(name, tmp_path / "t", jvm_hudi)
     table.insert(1, range(8))
@@ -134,7 +137,9 @@ def test_hudi_carries_our_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path)
     }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", by_day(TABLES, {"copy-on-write, partitions", "merge-on-read, partitions", "version 9"})
+)
 def test_we_carry_hudis_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     table = _Table(name, tmp_path / "t", jvm_hudi)
     table.their_write(1, range(8), "insert")

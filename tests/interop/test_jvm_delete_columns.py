@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,8 +11,11 @@ import pytest
 from hoodie_ds import HoodieTable
 from tests.interop.jvm_hudi import JvmHudi
 from tests.tables import TRIPS, TYPE, TYPES
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
+
+COW, MOR = TYPES
 
 VERSION, MODE = "hoodie.write.table.version", "hoodie.write.record.merge.mode"
 MARKS = {"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"}
@@ -36,8 +40,10 @@ OURS = rows(("k0", 6, "D"), ("k1", 4, "D"), ("k2", 6, "U"))
 THEIRS = rows(("k2", 7, "D"), ("k3", 4, "D"), ("k0", 7, "I"))
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    by_day(product(TYPES, "689"), {(COW, "6"), (MOR, "8"), (MOR, "9")}),
+)
 def test_both_delete_by_the_column(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:

@@ -132,8 +132,9 @@ def without_null_elements(rows: pa.Table) -> pa.Table:
     return rows
 
 
-@pytest.mark.parametrize("blocks", ["parquet", "avro"])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "blocks"), [(TYPES[0], "parquet"), (TYPES[1], "parquet"), (TYPES[1], "avro")]
+)
 def test_all_types(jvm_hudi: JvmHudi, tmp_path: Path, kind: str, blocks: str) -> None:
     options = {
         **TABLE,

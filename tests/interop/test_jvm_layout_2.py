@@ -19,6 +19,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TRIPS, TYPE, found, trips
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -67,7 +68,7 @@ def test_hudi_lists_our_instants_as_they_were_completed(
     assert jvm_hudi.properties(path)["hoodie.table.version"] == version
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", by_day(VERSIONS, {"8"}))
 def test_a_metadata_table_of_theirs_goes_with_our_consent(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str
 ) -> None:
@@ -96,7 +97,7 @@ def _written(path: Path, options: dict[str, str], rows: pa.Table) -> Callable[[]
     return partial(writer.commit, [message])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", by_day(VERSIONS, {"9"}))
 def test_a_write_lies_above_the_compaction_that_overtook_it(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str
 ) -> None:

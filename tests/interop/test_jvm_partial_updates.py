@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,8 +11,11 @@ import pytest
 from hoodie_ds import HoodieTable
 from tests.interop.jvm_hudi import JvmHudi, JvmHudiError
 from tests.tables import ORDERING, TRIPS, TYPE, TYPES
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
+
+COW, MOR = TYPES
 
 MODE = "hoodie.table.partial.update.mode"
 UNKNOWN = "__debezium_unavailable_value"
@@ -36,9 +40,13 @@ CHANGES = rows(("a", 2, None, UNKNOWN), ("b", 1, 2.0, "late"), ("c", 3, 4.0, Non
 LATER = rows(("a", 3, 9.0, None), ("c", 4, None, "four"))
 
 
-@pytest.mark.parametrize("version", ["6", "8", "9"])
-@pytest.mark.parametrize("by_event_time", [True, False])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "by_event_time", "version"),
+    by_day(
+        product(TYPES, (True, False), "689"),
+        {(COW, True, "6"), (MOR, False, "8"), (COW, False, "9"), (MOR, True, "9")},
+    ),
+)
 def test_both_fill_nulls_alike(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, by_event_time: bool, version: str
 ) -> None:
@@ -55,8 +63,9 @@ def test_both_fill_nulls_alike(
     assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
 
 
-@pytest.mark.parametrize("version", ["6", "8"])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "version"), by_day(product(TYPES, "68"), {(MOR, "6"), (COW, "8")})
+)
 def test_of_a_null_and_a_value_the_later_row_is_newer(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:
@@ -76,8 +85,10 @@ def test_of_a_null_and_a_value_the_later_row_is_newer(
     assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
 
 
-@pytest.mark.parametrize("by_event_time", [True, False])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "by_event_time"),
+    by_day(product(TYPES, (True, False)), {(COW, True), (MOR, False)}),
+)
 def test_both_fill_what_is_unavailable_in_version_9(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, by_event_time: bool
 ) -> None:
@@ -94,8 +105,9 @@ def test_both_fill_what_is_unavailable_in_version_9(
     assert content(table.read()) == content(jvm_hudi.read(tmp_path)) == expected
 
 
-@pytest.mark.parametrize("version", ["6", "8"])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "version"), by_day(product(TYPES, "68"), {(COW, "6"), (MOR, "8")})
+)
 def test_the_jvm_does_not_merge_what_it_cannot_fill(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:

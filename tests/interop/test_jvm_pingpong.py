@@ -16,6 +16,7 @@ from hoodie_ds import HoodieTable
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -51,6 +52,8 @@ TABLES = {
     "version 9, mor-parquet": {**BASE, **PARTITIONED, **MOR, **PARQUET, TABLE_VERSION: "9"},
     "version 8, mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO, TABLE_VERSION: "8"},
 }
+OURS_BY_DAY = {"cow-partitioned", "mor-avro", "version 8, cow", "version 9, mor-parquet"}
+THEIRS_BY_DAY = {"cow", "mor-parquet-partitioned", "version 8, mor-avro", "version 9, mor-parquet"}
 
 
 @dataclass
@@ -149,7 +152,7 @@ class Game:
         assert_same_rows(self.jvm.read(self.path), mine)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", by_day(TABLES, OURS_BY_DAY))
 def test_a_table_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game = Game(tmp_path / "t", TABLES[name], jvm_hudi)
     for _ in range(3):
@@ -160,7 +163,7 @@ def test_a_table_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game.ours()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", by_day(TABLES, THEIRS_BY_DAY))
 def test_a_table_of_theirs(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game = Game(tmp_path / "t", TABLES[name], jvm_hudi)
     game.theirs()

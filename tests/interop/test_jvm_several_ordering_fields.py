@@ -19,6 +19,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.meta_columns import IS_DELETED
 from tests.interop.jvm_hudi import JvmHudi
 from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TYPE
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -90,7 +91,10 @@ def left(ordering: str, *batches: tuple[list[Trip], bool]) -> list[Trip]:
     return sorted((r["id"], r["first"], r["second"]) for r in held.values() if not r[IS_DELETED])
 
 
-@pytest.mark.parametrize("ordering", [*PAIRS, "day,time", "text"])
+@pytest.mark.parametrize(
+    "ordering",
+    by_day([*PAIRS, "day,time", "text"], {"long,double", "text,decimal", "day,time", "text"}),
+)
 def test_the_jvm_reads_and_compacts_ours(jvm_hudi: JvmHudi, tmp_path: Path, ordering: str) -> None:
     chosen = {key: text for key, text in options(ordering).items() if key != BLOCKS}
     table = HoodieTable(str(tmp_path), chosen)
@@ -107,7 +111,7 @@ def test_the_jvm_reads_and_compacts_ours(jvm_hudi: JvmHudi, tmp_path: Path, orde
     assert trips_of(table.read()) == expected
 
 
-@pytest.mark.parametrize("ordering", PAIRS)
+@pytest.mark.parametrize("ordering", by_day(PAIRS, {"int,word", "flag,float"}))
 def test_we_read_what_the_jvm_writes(jvm_hudi: JvmHudi, tmp_path: Path, ordering: str) -> None:
     written = {**options(ordering), **NO_COMPACTION}
     for batch in BATCHES:

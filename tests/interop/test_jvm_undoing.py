@@ -15,6 +15,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -52,6 +53,10 @@ def _rows(ts: int, keys: range) -> pa.Table:
             "ts": pa.array([ts] * len(keys), pa.int64()),
         }
     )
+
+
+SOME = {"copy-on-write", "merge-on-read, buckets", "merge-on-read, version 9"}
+OTHERS = {"merge-on-read", "copy-on-write, version 8", "merge-on-read, version 9"}
 
 
 class _Table:
@@ -100,7 +105,7 @@ class _Table:
             self.agree()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", by_day(TABLES, SOME))
 def test_hudi_restores_to_our_savepoint(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     table = _Table(name, tmp_path / "t", jvm_hudi)
     table.write(1, range(8))
@@ -125,7 +130,7 @@ def test_hudi_restores_to_our_savepoint(name: str, jvm_hudi: JvmHudi, tmp_path: 
     table.agree()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", by_day(TABLES, OTHERS))
 def test_we_restore_to_hudis_savepoint(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     table = _Table(name, tmp_path / "t", jvm_hudi)
     table.their_write(1, range(8))
@@ -153,7 +158,7 @@ def test_we_restore_to_hudis_savepoint(name: str, jvm_hudi: JvmHudi, tmp_path: P
     table.agree()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", by_day(TABLES, OTHERS))
 def test_each_rolls_the_others_write_back(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     table = _Table(name, tmp_path / "t", jvm_hudi)
     table.write(1, range(8))
@@ -177,7 +182,7 @@ def test_each_rolls_the_others_write_back(name: str, jvm_hudi: JvmHudi, tmp_path
     table.goes_on(8)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", by_day(TABLES, SOME))
 def test_hudi_finishes_our_rollback(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     """It goes by our plan: deletes our files, and hides our blocks in log files of slices."""
     table = _Table(name, tmp_path / "t", jvm_hudi)

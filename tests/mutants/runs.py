@@ -1,12 +1,13 @@
 """Test runs in which a bug is planted, forked from a process that is warm.
 
-It has imported what others wrote, half of the time of a short run, and nothing of ours.
+It has imported the package and what others wrote, most of the time of a short run, and no test.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pkgutil
 import shutil
 import sys
 import tempfile
@@ -26,9 +27,9 @@ _SECONDS_MAX = 300
 _ENDED = 64
 """Added to pytest's exit codes: a process that ends by an error of its own has one of them, 1."""
 _FORKED = multiprocessing.get_context("forkserver")
-_FORKED.set_forkserver_preload(
-    ["fastavro", "fsspec", "hypothesis.stateful", "pandas", "pyarrow.parquet", "pytest"]
-)
+_OTHERS = ("fastavro", "fsspec", "hypothesis.stateful", "pandas", "pyarrow.parquet", "pytest")
+_OURS = [module.name for module in pkgutil.walk_packages([str(PACKAGE)], "hoodie_ds.")]
+_FORKED.set_forkserver_preload([*_OTHERS, *_OURS])
 
 
 def run_tests(tests: Sequence[str], name: str = "", text: Text | None = None) -> tuple[int, str]:
@@ -48,7 +49,9 @@ def run_tests(tests: Sequence[str], name: str = "", text: Text | None = None) ->
             _change(Path(folder), text)
         output = Path(folder) / "output"
         planted = "" if text is not None else name
-        process = _FORKED.Process(target=_pytest, args=(folder, planted, tests, output))
+        process = _FORKED.Process(
+            target=_pytest, args=(folder, planted, text is not None, tests, output)
+        )
         process.start()
         process.join(_SECONDS_MAX)
         process.kill()
@@ -57,7 +60,7 @@ def run_tests(tests: Sequence[str], name: str = "", text: Text | None = None) ->
         return process.exitcode - _ENDED, output.read_text("utf-8")
 
 
-def _pytest(folder: str, planted: str, tests: Sequence[str], output: Path) -> None:
+def _pytest(folder: str, planted: str, changed: bool, tests: Sequence[str], output: Path) -> None:
     with output.open("w") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
@@ -68,6 +71,9 @@ def _pytest(folder: str, planted: str, tests: Sequence[str], output: Path) -> No
         (patch,) = (mutant.patch for mutant in MUTANTS if mutant.name == planted)
         assert not isinstance(patch, Text)
         patch.plant()
+    if changed:  # the copy of the package is imported anew
+        for module in [name for name in sys.modules if name.partition(".")[0] == PACKAGE.name]:
+            del sys.modules[module]
     options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
     # pytest sweeps the folders of other runs from the one that all share by default.
     options += ["--basetemp", f"{folder}/tests"]

@@ -10,6 +10,7 @@ from tests.mutants.patches import Text
 from tests.mutants.planted import MUTANTS, Mutant
 from tests.mutants.runs import FAILED, PASSED, ROOT, module_with, run_tests
 from tests.tally import tally
+from tests.tiers import by_day
 
 
 @pytest.mark.slow
@@ -23,8 +24,10 @@ def test_a_planted_bug_is_found(mutant: Mutant) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_bug_the_same_tests_pass() -> None:
-    code, output = run_tests(sorted({mutant.test for mutant in MUTANTS}))
+@pytest.mark.parametrize("every", by_day([1, 8], {8}))
+def test_without_a_bug_the_same_tests_pass(every: int) -> None:
+    """By day some of them: all have their own turn, in a process that is not forked."""
+    code, output = run_tests(sorted({mutant.test for mutant in MUTANTS})[::every])
     assert code == PASSED, output
 
 

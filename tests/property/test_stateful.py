@@ -32,14 +32,14 @@ from hoodie_ds.testing import (
     forget_process,
 )
 from tests.faults import stream
-from tests.faults.scenarios import BLOOM, COW, MOR, STATE
+from tests.faults.scenarios import BLOOM, COW, MOR, STATE, VERSIONS
 from tests.faults.stream import Model, Step, assert_well, begin, found
-from tests.tables import TRIPS, trips
+from tests.tables import TRIPS, VERSION, trips
 from tests.tally import tally
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-EXAMPLES, NIGHTLY, STEPS = 200, 500, 40
+EXAMPLES, NIGHTLY, STEPS = 25, 500, 40
 INDEXES: dict[str, dict[str, str]] = {
     "BUCKET": {},
     "BLOOM": BLOOM,
@@ -76,6 +76,8 @@ class Stream(RuleBasedStateMachine):
     options: ClassVar[dict[str, str]]
     taken: ClassVar[Iterator[int]]
     """Counts the steps of all examples."""
+    examples: ClassVar[str]
+    """What an example counts as."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,7 +230,7 @@ class Stream(RuleBasedStateMachine):
         self.states = self.states[:1] + [s for s in self.states[1:] if s != self.states[0]]
 
     def teardown(self) -> None:
-        tally("stateful examples")
+        tally(self.examples)
         if any(self.table.files):
             self.recovery()
 
@@ -239,13 +241,17 @@ def explored(
     examples: int,
     steps: int,
     *,
+    version: str = "6",
     derandomize: bool = False,
     machine: type[Stream] = Stream,
+    counted: str = "stateful examples",
 ) -> int:
     """Return how many steps were taken."""
     options = {k: v for k, v in {**TRIPS, **kind, **INDEXES[index]}.items() if v}
+    options[VERSION] = version
     taken = count()
-    machine = type(machine.__name__, (machine,), {"options": options, "taken": taken})
+    held = {"options": options, "taken": taken, "examples": counted}
+    machine = type(machine.__name__, (machine,), held)
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -260,22 +266,25 @@ def explored(
     return next(taken)
 
 
-@pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
-def test_a_stream_in_a_few_states(kind: dict[str, str]) -> None:
-    explored(kind, "BUCKET", 5, 20)
+@pytest.mark.parametrize(("kind", "version"), [(COW, "6"), (MOR, "9")], ids=["cow", "mor, 9"])
+def test_a_stream_in_a_few_states(kind: dict[str, str], version: str) -> None:
+    explored(kind, "BUCKET", 5, 20, version=version)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
-def test_a_stream_in_all_its_states(kind: dict[str, str], index: str) -> None:
-    explored(kind, index, EXAMPLES, STEPS, derandomize="CI" in os.environ)
+def test_a_stream_in_all_its_states(kind: dict[str, str], index: str, version: str) -> None:
+    explored(kind, index, EXAMPLES, STEPS, version=version, derandomize="CI" in os.environ)
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
-def test_a_stream_in_more_of_its_states(kind: dict[str, str], index: str) -> None:
-    # hypothesis cuts some examples short
-    assert explored(kind, index, NIGHTLY, STEPS) >= NIGHTLY * STEPS // 2
+def test_a_stream_in_more_of_its_states(kind: dict[str, str], index: str, version: str) -> None:
+    counted = "stateful examples, nightly"
+    taken = explored(kind, index, NIGHTLY, STEPS, version=version, counted=counted)
+    assert taken >= NIGHTLY * STEPS // 2  # hypothesis cuts some examples short

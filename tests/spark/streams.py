@@ -23,12 +23,17 @@ KEYED = {
     "hoodie.datasource.write.precombine.field": "ts",
 }
 BLOOM = {"hoodie.index.type": "BLOOM"}
+VERSION_9 = {"hoodie.write.table.version": "9"}
 TABLES = {
     "cow": {**KEYED, "hoodie.datasource.write.table.type": "COPY_ON_WRITE"},
     "mor": {**KEYED, "hoodie.datasource.write.table.type": "MERGE_ON_READ"},
     "append": {},
 }
-TABLES |= {f"{kind} bloom": {**TABLES[kind], **BLOOM} for kind in ("cow", "mor")}
+TABLES |= {
+    f"{kind} {word}": {**TABLES[kind], **options}
+    for kind in ("cow", "mor")
+    for word, options in (("bloom", BLOOM), ("9", VERSION_9))
+}
 
 COUNTED = 30
 """Batches up to which each one's commit is still on the timeline."""
@@ -117,4 +122,4 @@ class Job(Application):
             root = Path(self.path)
             paths = [path for path in root.rglob("*") if path.is_file()]
             bodies = {str(path.relative_to(root)): path.read_bytes() for path in paths}
-            assert check_table(bodies, buckets=self.kind in ("cow", "mor")) == []
+            assert check_table(bodies, buckets=self.kind.removesuffix(" 9") in ("cow", "mor")) == []

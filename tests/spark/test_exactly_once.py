@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ from hoodie_ds.timeline.instant import Action
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.spark.streams import KEYED, Job
+from tests.tiers import AT_NIGHT, by_day
 
 pytestmark = pytest.mark.spark
 
@@ -30,9 +32,9 @@ def delete_newest_commit_log_entry(checkpoint: Path) -> None:
 @pytest.mark.parametrize(
     ("job", "foreach_batch"),
     [
-        pytest.param("cow", "", marks=pytest.mark.slow),
+        pytest.param("cow", "", marks=AT_NIGHT),
         ("mor", ""),
-        pytest.param("append", "", marks=pytest.mark.slow),
+        pytest.param("append", "", marks=AT_NIGHT),
         pytest.param("append", "yes", marks=pytest.mark.slow),
     ],
     indirect=["job"],
@@ -54,7 +56,7 @@ def num_commits(job: Job) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["mor", "append"], indirect=True)
+@pytest.mark.parametrize("job", by_day(["mor", "mor 9", "append"], {"mor 9"}), indirect=True)
 def test_an_instant_over_several_batches_and_a_driver_killed_in_it(job: Job) -> None:
     job.options = {"hoodie.streaming.batches.per.commit": "4"}
     # The first two batches are in, the third is under way.
@@ -75,7 +77,7 @@ def test_an_instant_over_several_batches_and_a_driver_killed_in_it(job: Job) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["cow", "mor"], indirect=True)
+@pytest.mark.parametrize("job", by_day(["cow", "mor", "mor 9"], {"mor"}), indirect=True)
 def test_local_cluster(job: Job) -> None:
     job.extra = {"master": "local-cluster[2,1,1024]", "shuffle": "yes"}
     job.run()
@@ -83,8 +85,11 @@ def test_local_cluster(job: Job) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["cow", "mor"], indirect=True)
-@pytest.mark.parametrize("foreach_batch", ["", "yes"])
+@pytest.mark.parametrize(
+    ("job", "foreach_batch"),
+    by_day(product(("cow", "mor"), ("", "yes")), {("cow", "yes"), ("mor", "")}),
+    indirect=["job"],
+)
 def test_spark_connect(job: Job, foreach_batch: str) -> None:
     job.extra = {"remote": "local[2]", "shuffle": "yes", "foreach_batch": foreach_batch}
     # The stream leaves its services to a job.

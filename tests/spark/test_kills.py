@@ -11,6 +11,7 @@ from tests.spark import fail_points
 from tests.spark.cluster import two_hosts
 from tests.spark.streams import Job
 from tests.tally import tally
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.spark
 
@@ -39,18 +40,16 @@ KILLS |= {
 }
 """Points at which one application after the other dies; the next one gets through."""
 
-KINDS = [*product(("cow", "mor"), ("", " bloom"))]
+KINDS = [*product(("cow", "mor"), ("", " bloom", " 9"))]
 
 SOME = [
-    ("before begin", "mor bloom"),
-    ("data file in the middle", "cow"),
     ("data file in the middle", "mor bloom"),
-    ("manifest put", "mor"),
+    ("manifest put", "mor 9"),
     ("turn taken", "cow bloom"),
-    ("committed", "cow"),
     ("in recovery, rollback half done", "mor"),
     ("in recovery, before it completes", "cow bloom"),
 ]
+"""By day; at night all points of all kinds."""
 
 
 def kill(job: Job, name: str) -> None:
@@ -112,7 +111,7 @@ def test_a_long_stream_with_restarts(job: Job, batches: int, restarts: int) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["cow", "mor bloom"], indirect=True)
+@pytest.mark.parametrize("job", by_day(["cow", "mor bloom"], {"mor bloom"}), indirect=True)
 def test_tasks_that_fail_are_tried_again_with_their_rows_in_another_order(job: Job) -> None:
     job.extra = {"master": "local[2,3]", "shuffle": "yes"}
     for after, point in enumerate(("data file begun", "data file in the middle", "task done")):
@@ -151,7 +150,11 @@ def test_speculative_attempts(job: Job) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("job", "seconds"), [("cow", 0.1), ("mor bloom", 1.5)], indirect=["job"])
+@pytest.mark.parametrize(
+    ("job", "seconds"),
+    by_day([("cow", 0.1), ("mor bloom", 1.5)], {("mor bloom", 1.5)}),
+    indirect=["job"],
+)
 def test_a_query_stopped_in_the_middle_of_a_write(job: Job, seconds: float) -> None:
     """Its tasks go on for a while, beside those of the query that follows in the application."""
     armed = fail_points.Armed("data file in the middle", "stop", seconds=seconds)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.s3_server import ID, SECRET, S3Server
 from tests.spark.streams import Job
+from tests.tiers import by_day
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -21,7 +22,7 @@ def stored(server: S3Server, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield found["Key"], body.read()
 
 
-@pytest.mark.parametrize("server", ["s3", "versitygw"], indirect=True)
+@pytest.mark.parametrize("server", by_day(["s3", "versitygw"], {"s3"}), indirect=True)
 @pytest.mark.parametrize("job", ["mor"], indirect=True)
 def test_a_driver_killed_twice_on_s3(job: Job, server: S3Server) -> None:
     job.server, job.extra = server, {"log_level": "INFO"}

@@ -16,6 +16,7 @@ from tests.rows import assert_same_rows
 from tests.spark import fail_points
 from tests.spark.applications import PATIENCE, Application
 from tests.spark.streams import TABLES
+from tests.tiers import by_day
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -61,7 +62,11 @@ def write_sources(folder: Path) -> Rows:
 
 
 @pytest.mark.parametrize(
-    ("kind", "point"), [("mor bloom", "turn taken"), ("cow", "data file in the middle")]
+    ("kind", "point"),
+    by_day(
+        [("mor bloom", "turn taken"), ("cow", "data file in the middle")],
+        {("mor bloom", "turn taken")},
+    ),
 )
 def test_two_streams_and_a_batch_writer(tmp_path: Path, kind: str, point: str) -> None:
     """The first application dies, with the lock or without; a stream of the second is overtaken.
