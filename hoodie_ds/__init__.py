@@ -1,6 +1,7 @@
 """Exactly-once streaming into Apache Hudi tables from PySpark, in pure Python.
 
-`register` makes the data source ``hoodie_py`` known to a Spark session; `shuffle_by_file_group`
+`register` makes the data source ``hoodie_py`` known to a Spark session; `read` returns a table as a
+DataFrame at the speed of Spark's own Parquet reader; `shuffle_by_file_group`
 sends each row to the task that owns its file group; `foreach_batch` writes where no data source
 can be registered; `run_services` runs table services as a job; `HoodieTable` works without Spark.
 """
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.commit_listener import CommitListener
     from hoodie_ds.datasource.foreach_batch import foreach_batch
     from hoodie_ds.datasource.registration import register
+    from hoodie_ds.datasource.scan import read
     from hoodie_ds.datasource.services_job import ServicesResult, run_services
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
@@ -112,6 +114,7 @@ __all__ = [
     "WriteResult",
     "__version__",
     "foreach_batch",
+    "read",
     "register",
     "run_services",
     "shuffle_by_file_group",
@@ -122,6 +125,7 @@ _FROM_SPARK = {
     "HoodieDataSource": "hoodie_ds.datasource.source",
     "ServicesResult": "hoodie_ds.datasource.services_job",
     "foreach_batch": "hoodie_ds.datasource.foreach_batch",
+    "read": "hoodie_ds.datasource.scan",
     "register": "hoodie_ds.datasource.registration",
     "run_services": "hoodie_ds.datasource.services_job",
     "shuffle_by_file_group": "hoodie_ds.datasource.shuffle",

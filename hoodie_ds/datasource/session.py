@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hoodie_ds.datasource.registration import register
+from hoodie_ds.datasource.scan import read
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
 from hoodie_ds.datasource.spark_errors import our_sentence
 from hoodie_ds.errors import HoodieError, OptionError
@@ -153,9 +154,9 @@ class SparkJob:
                     query.stop()
 
     def read(self, path: str) -> pa.Table:
-        """Return the latest rows of a table, through ``spark.read``."""
+        """Return the latest rows of a table, through `hoodie_ds.read`."""
         with _one_line():
-            return self.spark.read.format("hoodie_py").load(path).toArrow()
+            return read(self.spark, path).toArrow()
 
     def stop(self) -> None:
         """End the session."""

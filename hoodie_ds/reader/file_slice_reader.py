@@ -15,7 +15,7 @@ from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColum
 from hoodie_ds.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.record.deletes import DeleteMarker
-from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merge.hook_merger import AnyMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
 from hoodie_ds.table.checksums import open_base_file
@@ -106,26 +106,28 @@ class FileSliceReader:
             A file is damaged; names it.
         """
         counts = counts or MergeCounts()
-        merge = self._merge(slice_, columns, counts)
-        read = columns if merge is None else self._needed(columns)
+        logged = self.logged(slice_, columns, counts)
+        merge = None if logged is None else logged[0].over(logged[1])
+        read = columns if merge is None else self.needed(columns)
         for rows in self._base(slice_, read, keep_dictionaries):
             if merge is not None:
-                fills = isinstance(merge, PartialMerge)
-                compared = rows if fills else conform(rows, self._compared)
-                keep = merge.keep(RecordSet.of_rows(compared, self.ordering_fields))
+                keep = merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
                 rows = rows.select(columns).filter(pa.array(keep))
             yield rows
         if merge is not None:
             yield merge.new_rows().select(columns)
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
-    def _merge(
+    def logged(
         self, slice_: FileSlice, columns: Sequence[str], counts: MergeCounts
-    ) -> AnyMerge | None:
-        """The merge of the records in the log files; None if there are none."""
+    ) -> tuple[AnyMerger, RecordSet] | None:
+        """Return the records in the log files, one for each key, and what merges them.
+
+        None if there are none. The other parameters are those of `read`.
+        """
         if not slice_.logs:
             return None
-        schema = pa.schema(map(self._keyed.field, self._needed(columns)))
+        schema = pa.schema(map(self._keyed.field, self.needed(columns)))
         reader = LogReader(
             self.view, schema, self.ordering_fields, self.delete_marker, self.virtual_keys
         )
@@ -138,7 +140,12 @@ class FileSliceReader:
         combined = merger.combine(records)
         counts.log_blocks, counts.merged_records = len(parts), combined.num_rows
         counts.log_records = sum(part.num_rows for part in parts)
-        return merger.over(combined)
+        return merger, combined
+
+    def stored(self, rows: pa.Table, is_complete: bool) -> RecordSet:
+        """See rows of a base file as records, complete ones or the columns that are compared."""
+        compared = rows if is_complete else conform(rows, self.compared)
+        return RecordSet.of_rows(compared, self.ordering_fields)
 
     def _partial_merger(self, slice_: FileSlice) -> PartialMerger:
         if isinstance(self.merger, Merger):
@@ -149,13 +156,14 @@ class FileSliceReader:
             "table with the engine that wrote it"
         )
 
-    def _needed(self, columns: Sequence[str]) -> list[str]:
-        needed = {*columns, *self._compared.names}
+    def needed(self, columns: Sequence[str]) -> list[str]:
+        """Columns to read where some are to be returned: they, and those that are compared."""
+        needed = {*columns, *self.compared.names}
         return [name for name in self._keyed.names if name in needed]
 
     @cached_property
-    def _compared(self) -> pa.Schema:
-        """Columns that decide which rows stay."""
+    def compared(self) -> pa.Schema:
+        """Columns (pyarrow.Schema) that decide which rows stay."""
         names = self.schema.names
         if self.merger.needs_complete_rows:
             return self._keyed

@@ -84,6 +84,32 @@ class Mutant:
     breaks: str
 
 
+_LOGGED = "tests/unit/reader/test_logged_rows.py"
+READS = [
+    Mutant(
+        "records of log files win unseen",
+        instead(
+            "LoggedRows._surely_wins",
+            lambda _wins, _self, _merger, records, _base: np.ones(records.num_rows, np.bool_),
+        ),
+        f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
+        "P14: a late row takes the place of a newer one",
+    ),
+    Mutant(
+        "a log record as high in the first of two ordering fields wins",
+        Text(
+            "pc.greater(values, greatest) if others", "pc.greater_equal(values, greatest) if others"
+        ),
+        f"{_LOGGED}::test_two_ordering_fields",
+        "P14: a late row takes the place of a newer one",
+    ),
+    Mutant(
+        "rows of a base file that win against the log files are not handed over",
+        instead("LoggedRows._staying", lambda staying, *given: staying(*given).slice(0, 0)),
+        f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
+        "P3: committed rows that no query finds",
+    ),
+]
 _BOMBS = "tests/hostile/test_bombs.py"
 _TYPES = "tests/faults/regressions/test_types_and_schemas.py"
 TYPES = [
@@ -1876,4 +1902,5 @@ MUTANTS = [
     *LOCKS_AND_TURNS,
     *UNDOING,
     *TEXTS,
+    *READS,
 ]

@@ -73,7 +73,7 @@ def run_demo(folder: Path, table_type: TableType, master: str, console: Console)
     console.print(TimelineReport.of(options).table())
     console.print(cross_table(flights.by_partition_and_status(by_us), "Rows by month and status"))
     readings = {
-        "spark.read.format('hoodie_py')": by_spark,
+        "hoodie_ds.read(spark, path)": by_spark,
         "HoodieTable(path).read()": by_us,
         "the hudi package (hudi-rs)": _read_with_hudi_rs(table),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -31,6 +31,13 @@ _CODEC_REACH: Final = {"UNCOMPRESSED": 1, "SNAPPY": 32, "LZ4": 256, "LZ4_RAW": 2
 
 _USUAL_REACH: Final = 1000
 """Bytes that other codecs make of one, but where a value repeats that is longer than a page."""
+
+_COUNTED: Final = (
+    pa.types.is_signed_integer,
+    pa.types.is_timestamp,
+    pa.types.is_date32,
+)
+"""Types whose statistics are the integers that Arrow has, too."""
 
 _DICTIONARY_BYTES: Final = 3
 """Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
@@ -121,6 +128,36 @@ class BaseFileReader:
         """Number of rows in the file."""
         return int(self._file.metadata.num_rows)
 
+    @property
+    def num_row_groups(self) -> int:
+        """Number of row groups in the file."""
+        return int(self._file.num_row_groups)
+
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The columns that are in the file, in the types in which Arrow reads them."""
+        return self._file.schema_arrow
+
+    def greatest(self, column: str) -> int | None:
+        """Return the greatest value of a column as the integer that stands for it.
+
+        None if the statistics do not tell, or the file has no such column of the table's type.
+        """
+        kind, stored = self.schema.field(column).type, self._file.schema_arrow
+        if stored.get_field_index(column) < 0 or stored.field(column).type != kind:
+            return None
+        if not any(test(kind) for test in _COUNTED):
+            return None
+        found: list[int] = []
+        for number in range(self.num_row_groups):
+            group = self._file.metadata.row_group(number)
+            chunks = map(group.column, range(group.num_columns))
+            statistics = next(c.statistics for c in chunks if c.path_in_schema == column)
+            if statistics is None or not statistics.has_min_max:
+                return None
+            found.append(statistics.max_raw)
+        return max(found, default=None)
+
     def key_range(self) -> tuple[str, str] | None:
         """Return the smallest and largest record key, by Java's order; None if not recorded."""
         footers = self._file.metadata.metadata or {}
@@ -154,11 +191,14 @@ class BaseFileReader:
             rows = conform(_counted(rows, self.num_rows), sources)
         return self._complete(rows, wanted)
 
-    def pieces(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    def pieces(
+        self, columns: list[str] | None = None, row_groups: Iterable[int] | None = None
+    ) -> Iterator[pa.Table]:
         """Read all rows piece by piece, in order; columns in `dictionaries` as dictionary arrays.
 
-        See `read`.
+        See `read`; `row_groups` are the numbers of the row groups to read, all if None.
         """
+        groups = range(self.num_row_groups) if row_groups is None else list(row_groups)
         kinds = dict.fromkeys(self.dictionaries, REPEATED_STRING)
         selected = self._selection(columns)
         wanted = pa.schema(
@@ -169,10 +209,11 @@ class BaseFileReader:
             # Arrow holds all that it has read of the row groups that it was asked for.
             batches = chain.from_iterable(
                 self._file.iter_batches(_PIECE_ROWS, [number], present, use_threads=False)
-                for number in range(self._file.num_row_groups)
+                for number in groups
             )
         if not present:
-            rows = conform(_counted(pa.table({}), self.num_rows), wanted)
+            counts = [self._file.metadata.row_group(number).num_rows for number in groups]
+            rows = conform(_counted(pa.table({}), sum(counts)), wanted)
             yield self._complete(rows, selected)
             return
         while True:

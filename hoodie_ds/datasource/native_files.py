@@ -1,0 +1,106 @@
+"""Which base files Spark's own Parquet reader reads as ours does, and under which paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.formats.avro.schema import is_list_like
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import BaseFile
+
+_FOOTERS_AT_ONCE: Final = 8
+_GLOB: Final = re.compile(r"([{}\[\]*?\\])")
+_TYPES = pa.types
+_SAME: Final = (
+    _TYPES.is_boolean,
+    _TYPES.is_integer,
+    _TYPES.is_floating,
+    _TYPES.is_date32,
+    _TYPES.is_timestamp,
+    _TYPES.is_decimal128,
+)
+_TEXT: Final = (
+    _TYPES.is_string,
+    _TYPES.is_large_string,
+    _TYPES.is_binary,
+    _TYPES.is_large_binary,
+    _TYPES.is_fixed_size_binary,
+)
+
+
+def natively_readable(
+    storage: Storage, files: Sequence[BaseFile], schema: pa.Schema
+) -> frozenset[str]:
+    """Return the instants whose files Spark reads into a table's columns without any loss.
+
+    A commit writes all of its files with one schema, so that one footer tells of all of them.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    files : sequence of BaseFile
+        What is to be read.
+    schema : pyarrow.Schema
+        The table's columns.
+    """
+    samples = {file.name.instant_time: file for file in files}
+
+    def fits(file: BaseFile) -> bool:
+        with storage.open_input(file.path) as source:
+            reader = BaseFileReader(source, schema, file.path, trusted=file.trusted)
+            stored = {field.name: field.type for field in reader.stored_schema}
+        return all(_reads(stored.get(field.name, field.type), field.type) for field in schema)
+
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="hoodie-footers") as pool:
+        found = zip(samples, pool.map(fits, samples.values()), strict=True)
+        return frozenset(instant for instant, reads in found if reads)
+
+
+def spark_path(folder: str, path: str) -> str:
+    """Return a file's path as Spark takes it: what it would expand is escaped."""
+    return _GLOB.sub(r"\\\1", f"{folder}/{path}")
+
+
+def _reads(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether Spark reads a column of a file into a type with the values that we read."""
+    if _TYPES.is_dictionary(stored):
+        stored = stored.value_type
+    if _TYPES.is_struct(wanted):
+        if not _TYPES.is_struct(stored):
+            return False
+        inner = {stored.field(i).name: stored.field(i).type for i in range(stored.num_fields)}
+        fields = [wanted.field(i) for i in range(wanted.num_fields)]
+        return all(_reads(inner.get(field.name, field.type), field.type) for field in fields)
+    if _TYPES.is_list(wanted):
+        return is_list_like(stored) and _reads(stored.value_type, wanted.value_type)
+    if _TYPES.is_map(wanted):
+        return _TYPES.is_map(stored) and (
+            _reads(stored.key_type, wanted.key_type) and _reads(stored.item_type, wanted.item_type)
+        )
+    if any(test(wanted) for test in _TEXT):
+        return any(test(stored) for test in _TEXT)
+    if stored == wanted:
+        return any(test(wanted) for test in _SAME)
+    return _widens(stored, wanted)
+
+
+def _widens(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    if _TYPES.is_timestamp(stored) and _TYPES.is_timestamp(wanted):
+        return (stored.tz is None) == (wanted.tz is None) and stored.unit in ("ms", "us")
+    if _TYPES.is_signed_integer(stored):
+        if _TYPES.is_float64(wanted):
+            return bool(stored.bit_width <= 32)
+        return bool(_TYPES.is_signed_integer(wanted) and wanted.bit_width >= stored.bit_width)
+    if _TYPES.is_float32(stored):
+        return bool(_TYPES.is_float64(wanted))
+    if _TYPES.is_decimal128(stored) and _TYPES.is_decimal128(wanted):
+        more = wanted.scale - stored.scale
+        return bool(more >= 0 and wanted.precision - stored.precision >= more)
+    return False

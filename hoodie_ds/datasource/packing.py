@@ -1,0 +1,38 @@
+"""The tasks of a scan, packed so that neither one nor 100,000 files make a bad number of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Final
+
+from hoodie_ds.reader.scan_plan import ScanTask
+
+PACK_BYTES: Final = 64 << 20
+"""Bytes of files that one Python task reads at most, where there are several files."""
+
+
+def packed(tasks: Sequence[ScanTask], at_least: int) -> list[tuple[ScanTask, ...]]:
+    """Distribute tasks evenly by their bytes over as few packs as make sense.
+
+    Parameters
+    ----------
+    tasks : sequence of ScanTask
+        What to read.
+    at_least : int
+        Number of packs that keep all cores busy.
+
+    Returns
+    -------
+    list of tuple of ScanTask
+        None of them is empty; a task of Spark's costs as much as some thousands of rows.
+    """
+    total = sum(task.size for task in tasks)
+    number = min(len(tasks), max(at_least, -(-total // PACK_BYTES)))
+    packs: list[list[ScanTask]] = [[] for _ in range(number)]
+    loads = [(0, at) for at in range(number)]
+    for task in sorted(tasks, key=lambda task: task.size, reverse=True):
+        load, at = heapq.heappop(loads)
+        packs[at].append(task)
+        heapq.heappush(loads, (load + max(task.size, 1), at))
+    return [tuple(pack) for pack in packs]

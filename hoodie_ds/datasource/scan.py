@@ -1,0 +1,306 @@
+"""``hoodie_ds.read``: a query as a DataFrame most of whose rows never leave the JVM.
+
+Base files are read by Spark's own Parquet reader, with its pruning of columns and its filters. Of a
+file slice with log files Python makes two things: the keys of the records in the log files, and the
+rows that the slice has under them. The base file's rows without those keys are the others; an
+anti-join leaves them. That is exact whatever the merge rule is, as no rule lets a record change a
+row of another key.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from hoodie_ds.config.base_path import scheme_of
+from hoodie_ds.config.options.storage import VERIFY_CHECKSUMS
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.datasource.compat import arrow_schema
+from hoodie_ds.datasource.native_files import natively_readable, spark_path
+from hoodie_ds.datasource.packing import packed
+from hoodie_ds.datasource.registration import register
+from hoodie_ds.datasource.source import HoodieDataSource
+from hoodie_ds.meta_columns import RECORD_KEY
+from hoodie_ds.reader.declared import as_declared
+from hoodie_ds.reader.logged_rows import LoggedRows
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.query import open_query
+from hoodie_ds.reader.scan_plan import Executor, ScanTask
+from hoodie_ds.reader.snapshot import SnapshotQuery
+from hoodie_ds.storage.connect import storage_to_read
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.protocol import Storage
+
+BATCH_ROWS: Final = 10_000
+"""Spark's own size of an Arrow batch: larger ones only hold memory on its side."""
+
+_KEYS_BYTES: Final = 1 << 30
+"""Bytes of log files up to which the keys in them are sent to every executor."""
+
+_TASKS_OF_CONNECT: Final = 8
+"""Tasks that keep a server busy of which nothing is known."""
+
+_READER: Final = {
+    "recursiveFileLookup": "true",  # no columns out of the names of folders
+    "mergeSchema": "false",
+    "ignoreMissingFiles": "false",  # no answer with rows missing, whatever the session's default
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+
+_log = logging.getLogger("hoodie_ds")
+
+
+def read(spark: SparkSession, path: str, options: Mapping[str, str] | None = None) -> DataFrame:
+    """Return a table's rows as a DataFrame, at the speed of Spark's own Parquet reader.
+
+    The rows are those of ``spark.read.format("hoodie_py")``, as the table is now: base files are
+    read by Spark itself, and only what log files have changed comes through Python. All columns may
+    be null. Spark compares no checksums; with ``hoodie.py.read.verify.checksums`` = ``true`` every
+    file is read through Python, which does. So are tables that Spark has no access to, and files
+    that it cannot read into the table's columns.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Classic or Connect. The table is looked up by this process, so it must have access to it.
+    path : str
+        The table's base path.
+    options : mapping of str to str, optional
+        Hudi's read options.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+
+    Raises
+    ------
+    TableNotFoundError
+        There is no table.
+    OptionError
+        An option is refused.
+    """
+    register(spark)
+    given = {**(options or {}), "path": path}
+    parsed = ReadOptions.parse(given)
+    storage = storage_to_read(parsed)
+    query = open_query(storage, parsed)
+    folder = None
+    if isinstance(query, SnapshotQuery) and not _compares(given):
+        folder = _folder(spark, storage, parsed.base_path)
+    if folder is None or not isinstance(query, SnapshotQuery):
+        return spark.read.format(HoodieDataSource.name()).options(**given).load()
+    return _Scan(spark, query.pinned, folder).frame([*query.plan().tasks], query.plan().executor)
+
+
+def _compares(given: Mapping[str, str]) -> bool:
+    """Whether the user asks for files to be compared with their checksums."""
+    asked = [text for key, text in given.items() if key.strip().lower() == VERIFY_CHECKSUMS.key]
+    return any(str(text).strip().lower() == "true" for text in asked)
+
+
+def _folder(spark: SparkSession, storage: Storage, base_path: str) -> str | None:
+    """The table's folder as Spark opens it; None if it cannot."""
+    if isinstance(storage, LocalStorage):
+        return f"file://{storage.root}"
+    place = base_path.rstrip("/")
+    for folder in dict.fromkeys([place, f"s3a:{place.partition(':')[2]}"]):
+        if folder.startswith("s3a:") and not scheme_of(place).startswith("s3"):
+            continue
+        try:
+            properties = spark.read.format("binaryFile").load(f"{folder}/.hoodie/hoodie.properties")
+            properties.select("length").collect()
+        except (PySparkException, Py4JJavaError):
+            continue
+        return folder
+    _log.info("Spark itself has no access to %s: its files are read through Python", place)
+    return None
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A DataFrame of the slices of one table.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where it will run.
+    pinned : PinnedTable
+        The table.
+    folder : str
+        The table's folder as Spark opens it.
+    """
+
+    spark: SparkSession
+    pinned: PinnedTable
+    folder: str
+
+    def frame(self, tasks: Sequence[ScanTask], executor: Executor) -> DataFrame:
+        """Return the rows of all slices."""
+        native = self._native(tasks)
+        plain = [task for task in native if not task.slice.logs]
+        merged = self._merged_natively([task for task in native if task.slice.logs])
+        left = {task.slice.group for task in tasks}
+        left -= {task.slice.group for task in chain(plain, merged)}
+        whole = [task for task in tasks if task.slice.group in left]
+        frames = []
+        if plain:
+            frames.append(self._parquet(plain))
+        if merged:
+            frames.append(self._kept(merged))
+            rows = SliceRows(LoggedRows(self.pinned.reader()), arrow_schema(self.schema))
+            frames.append(self._python(rows, merged, self.schema))
+        if whole or not frames:
+            frames.append(
+                self._python(TaskRows(executor, arrow_schema(self.schema)), whole, self.schema)
+            )
+        return reduce(DataFrame.unionAll, frames)
+
+    @property
+    def schema(self) -> StructType:
+        """The columns, each of which may be null."""
+        fields = from_arrow_schema(self.pinned.schema)
+        return StructType([StructField(f.name, f.dataType) for f in fields])
+
+    def _native(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
+        """The tasks whose base files Spark reads as we do."""
+        names = [name.lower() for name in self.pinned.schema.names]
+        if not names or len(set(names)) < len(names) or "_metadata" in names:
+            return []
+        bases = [task.slice.base for task in tasks if task.slice.base is not None]
+        fit = natively_readable(self.pinned.table.storage, bases, self.pinned.schema)
+        return [
+            t for t in tasks if t.slice.base is not None and t.slice.base.name.instant_time in fit
+        ]
+
+    def _merged_natively(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
+        """Those with log files to be merged by an anti-join.
+
+        The keys must be in the files, a file's name must tell it from the others, and there must
+        not be more keys than an executor may hold, nor so many that they replace most rows.
+        """
+        if not self.pinned.table.properties.populate_meta_fields:
+            return []
+        chosen: dict[str, ScanTask] = {}
+        budget = _KEYS_BYTES
+        for task in sorted(tasks, key=_log_bytes):
+            assert task.slice.base is not None
+            budget -= _log_bytes(task)
+            name = str(task.slice.base.name)
+            if budget >= 0 and name not in chosen and _log_bytes(task) <= task.slice.base.size:
+                chosen[name] = task
+        return list(chosen.values())
+
+    def _parquet(self, tasks: Sequence[ScanTask]) -> DataFrame:
+        bases = [task.slice.base for task in tasks if task.slice.base is not None]
+        paths = [spark_path(self.folder, base.path) for base in bases]
+        return self.spark.read.schema(self.schema).options(**_READER).parquet(*paths)
+
+    def _kept(self, tasks: Sequence[ScanTask]) -> DataFrame:
+        """The rows of base files whose keys are not in the log files beside them."""
+        file = _unused("_hoodie_base_file", self.pinned.schema.names)
+        rows = self._parquet(tasks).withColumn(file, sf.col("_metadata.file_name"))
+        logged = SliceKeys(LoggedRows(self.pinned.reader()))
+        keys = sf.broadcast(self._python(logged, tasks, "logged_key string, logged_file string"))
+        # Two comparisons in place of an equality: the key alone is looked up, the file's name is
+        # looked at where it is found.
+        same_file = (rows[file] <= keys["logged_file"]) & (rows[file] >= keys["logged_file"])
+        same = (rows[RECORD_KEY] == keys["logged_key"]) & same_file
+        return rows.join(keys, same, "left_anti").drop(file)
+
+    def _python(
+        self,
+        rows: SliceRows | SliceKeys | TaskRows,
+        tasks: Sequence[ScanTask],
+        schema: StructType | str,
+    ) -> DataFrame:
+        """What Python makes of tasks, packed."""
+        packs = packed(tasks, self._parallelism)
+        numbers = self.spark.range(0, len(packs), 1, max(1, len(packs)))
+        return numbers.mapInArrow(PackedTasks(rows, tuple(packs)), schema)
+
+    @property
+    def _parallelism(self) -> int:
+        if hasattr(self.spark, "_jvm"):
+            return int(self.spark.sparkContext.defaultParallelism)
+        return _TASKS_OF_CONNECT
+
+
+@dataclass(frozen=True)
+class TaskRows:
+    """The rows of a task, in the types that Spark expects."""
+
+    executor: Executor
+    columns: pa.Schema
+
+    def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
+        """Yield them."""
+        for rows in self.executor.read(task, self.columns.names):
+            yield from as_declared(rows, self.columns).to_batches(max_chunksize=BATCH_ROWS)
+
+
+@dataclass(frozen=True)
+class SliceRows:
+    """The rows that log files have a say in, in the types that Spark expects."""
+
+    logged: LoggedRows
+    columns: pa.Schema
+
+    def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
+        """Yield them."""
+        for rows in self.logged.read(task.slice, self.columns.names):
+            yield from as_declared(rows, self.columns).to_batches(max_chunksize=BATCH_ROWS)
+
+
+@dataclass(frozen=True)
+class SliceKeys:
+    """The keys in log files, beside the names of the base files that they belong to."""
+
+    logged: LoggedRows
+
+    def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
+        """Yield them."""
+        keys = self.logged.keys(task.slice)
+        assert task.slice.base is not None
+        file = pa.repeat(str(task.slice.base.name), len(keys))
+        table = pa.table({"logged_key": keys, "logged_file": file})
+        yield from table.to_batches(max_chunksize=BATCH_ROWS)
+
+
+@dataclass(frozen=True)
+class PackedTasks:
+    """A function for ``mapInArrow``: numbers of packs in, what is made of their tasks out."""
+
+    rows: SliceRows | SliceKeys | TaskRows
+    packs: tuple[tuple[ScanTask, ...], ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what there is, batch by batch."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from chain.from_iterable(map(self.rows, self.packs[number]))
+
+
+def _log_bytes(task: ScanTask) -> int:
+    return sum(log.size for log in task.slice.logs)
+
+
+def _unused(name: str, names: Sequence[str]) -> str:
+    """A name that no column has."""
+    taken = {other.lower() for other in names}
+    while name in taken:
+        name += "_"
+    return name

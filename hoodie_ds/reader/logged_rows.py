@@ -1,0 +1,137 @@
+"""The rows of a file slice that its log files have a say in, and no others.
+
+Whoever can read base files by other means, as Spark can, needs only these of us: the slice is the
+rows of its base file without those whose key is in the log files, and the rows from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.arrow_columns import as_numpy
+from hoodie_ds.config.enums import MergeMode
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.meta_columns import RECORD_KEY
+from hoodie_ds.reader.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
+from hoodie_ds.reader.log_reader import LogReader
+from hoodie_ds.record.merge.hook_merger import AnyMerge
+from hoodie_ds.record.merge.merger import Mask, Merger, RecordSet
+from hoodie_ds.record.merge.ordering import unconditional
+from hoodie_ds.table.file_slice import FileSlice
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRows:
+    """Reads what log files have changed in slices of a table whose files have record keys.
+
+    Parameters
+    ----------
+    reader : FileSliceReader
+        Reads whole slices.
+    """
+
+    reader: FileSliceReader
+
+    def keys(self, slice_: FileSlice) -> pa.Array:
+        """Return the record keys of all records in the log files that count, each once."""
+        marker = self.reader.delete_marker
+        reader = LogReader(self.reader.view, pa.schema([KEY_FIELD]), (), marker)
+        columns = [part.rows.column(RECORD_KEY) for part in reader.read(slice_.logs)]
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        return pc.unique(pa.chunked_array(chunks, KEY_FIELD.type))
+
+    def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a slice, read whole, that have one of `keys`.
+
+        Little is read of the base file: nothing where its statistics show that every record of the
+        log files is newer, else the columns that are compared, and whole rows only where there are
+        some that stay or are merged.
+
+        Parameters
+        ----------
+        slice_ : FileSlice
+            The slice.
+        columns : sequence of str
+            Columns to return, in this order.
+        """
+        logged = self.reader.logged(slice_, columns, MergeCounts())
+        if logged is None:
+            return
+        merger, records = logged
+        if slice_.base is None:
+            yield merger.over(records).new_rows().select(columns)
+            return
+        with self.reader.view.storage.open_input(slice_.base.path) as source:
+            path, trusted = slice_.base.path, slice_.base.trusted
+            base = BaseFileReader(source, self.reader.schema, path, trusted=trusted)
+            if isinstance(merger, Merger):
+                wins = self._surely_wins(merger, records, base)
+                yield records.take(np.flatnonzero(wins)).changed_rows().select(columns)
+                records = records.take(np.flatnonzero(~wins))
+            if not records.num_rows:
+                return
+            merge, keys = merger.over(records), records.rows.column(RECORD_KEY)
+            for number in range(base.num_row_groups):
+                if merger.needs_complete_rows:
+                    yield self._merged(base, number, merge, keys).select(columns)
+                else:
+                    yield self._staying(base, number, merge, keys, columns)
+        yield merge.new_rows().select(columns)
+
+    def _surely_wins(self, merger: Merger, records: RecordSet, base: BaseFileReader) -> Mask:
+        """Which records take the place of any row of the base file that has their key."""
+        if merger.mode is MergeMode.COMMIT_TIME_ORDERING or not records.ordering:
+            return np.ones(records.num_rows, dtype=np.bool_)
+        wins = unconditional(records.ordering, records.deleted)
+        field, *others = self.reader.ordering_fields
+        greatest = base.greatest(field) if field in self.reader.schema.names else None
+        if greatest is not None:
+            values = records.ordering[0]
+            if pa.types.is_date32(values.type):
+                values = values.cast(pa.int32())
+            values = values.cast(pa.int64())
+            newer = pc.greater(values, greatest) if others else pc.greater_equal(values, greatest)
+            wins = wins | as_numpy(pc.fill_null(newer, False))
+        return wins
+
+    def _staying(
+        self,
+        base: BaseFileReader,
+        number: int,
+        merge: AnyMerge,
+        keys: pa.ChunkedArray,
+        columns: Sequence[str],
+    ) -> pa.Table:
+        """The rows of a row group with one of the keys that stay as they are."""
+        compared = self._group(base, number, self.reader.compared.names)
+        at = _positions(compared, keys)
+        at = at[merge.keep(self.reader.stored(compared.take(at), is_complete=False))]
+        if not len(at):
+            return pa.schema(map(self.reader.schema.field, columns)).empty_table()
+        return self._group(base, number, columns).take(at)
+
+    def _merged(
+        self, base: BaseFileReader, number: int, merge: AnyMerge, keys: pa.ChunkedArray
+    ) -> pa.Table:
+        """As `_staying`, where whole rows are merged; with all columns."""
+        at = _positions(self._group(base, number, [RECORD_KEY]), keys)
+        if not len(at):
+            return self.reader.schema.empty_table()
+        rows = self._group(base, number, self.reader.schema.names).take(at)
+        keep = merge.keep(self.reader.stored(rows, is_complete=True))
+        return rows.filter(pa.array(keep))
+
+    def _group(self, base: BaseFileReader, number: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of a row group, which may be without rows."""
+        empty = pa.schema(map(self.reader.schema.field, columns)).empty_table()
+        return pa.concat_tables([empty, *base.pieces(list(columns), [number])])
+
+
+def _positions(rows: pa.Table, keys: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    hits = pc.is_in(rows.column(RECORD_KEY), value_set=keys)
+    return np.flatnonzero(as_numpy(hits)).astype(np.int64)

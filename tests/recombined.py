@@ -1,0 +1,42 @@
+"""Tables put together as Spark does it: base files without logged keys, and `LoggedRows`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.reader.logged_rows import LoggedRows
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.table.file_slice import FileSlice
+
+KEY = "_hoodie_record_key"
+
+
+def recombined(
+    path: Path, hook: str | Callable[..., object] | None = None, verify: bool = True
+) -> pa.Table:
+    """The rows of a table whose files have record keys."""
+    pinned = PinnedTable.latest(open_storage(str(path)), hook, verify)
+    parts = [rows for found in pinned.slices() for rows in _slice(pinned, found)]
+    return pa.concat_tables([pinned.schema.empty_table(), *parts])
+
+
+def _slice(pinned: PinnedTable, found: FileSlice) -> Iterator[pa.Table]:
+    reader, names = pinned.reader(), pinned.schema.names
+    logged = LoggedRows(reader)
+    keys = logged.keys(found)
+    assert len(keys) == len(pc.unique(keys))
+    if found.base is not None:
+        base = pa.concat_tables(
+            [pinned.schema.empty_table(), *reader.read(replace(found, logs=()), names)]
+        )
+        yield base.filter(pc.invert(pc.is_in(base.column(KEY), value_set=keys)))
+    for rows in logged.read(found, names):
+        assert rows.column_names == names
+        assert pc.all(pc.is_in(rows.column(KEY), value_set=keys)).as_py() in (True, None)
+        yield rows

@@ -1,0 +1,135 @@
+"""``hoodie_ds.read``: Spark's own Parquet reader and Python together give what Hudi answers."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hoodie_ds
+from hoodie_ds import HoodieTable
+from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
+from tests.merge_hooks import HOOK, MODE
+from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
+
+pytestmark = pytest.mark.spark
+
+GOLDEN = [
+    *("v6_cow_types", "v6_cow_url_encoded", "v6_cow_virtual_keys", "v6_mor_types_parquet"),
+    *("v9_mor_bucket", "v9_mor_columns_updated", "v9_mor_types_parquet", "v9_mor_virtual_keys"),
+]
+"""Of each kind of file and of log; the others differ in what Spark has no part in."""
+
+
+def plan(df: Any) -> str:
+    return str(df._jdf.queryExecution().toString())
+
+
+def read_trips(df: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in df.select("id", "city", "ts", "fare").collect())
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_tables_of_hudi_read_equal(spark: Any, name: str, tmp_path: Path) -> None:
+    rows = hoodie_ds.read(spark, str(unzip_table(name, tmp_path))).toArrow()
+    assert_rows_equal(rows, expected_rows(name))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_base_files_are_read_by_spark_itself(spark: Any, kind: str, tmp_path: Path) -> None:
+    """In any folder; some columns of them, and with the filters of the query."""
+    path = tmp_path / "a b%20*{c}" / "t"
+    table = HoodieTable(str(path), {**TRIPS, TYPE: kind, BUCKETS: "1"})
+    table.upsert(trips(("a", "x=1", 1, 1.0), ("b", "y [z]", 1, 1.0), ("c", None, 1, 1.0)))
+    whole = hoodie_ds.read(spark, str(path))
+    assert read_trips(whole) == found(table)
+    assert "MapInArrow" not in plan(whole)
+    few = whole.where("fare > 1.5").select("id")
+    assert "PushedFilters: [IsNotNull(fare), GreaterThan(fare,1.5)]" in plan(few)
+    assert "ReadSchema: struct<id:string,fare:double>" in plan(few)
+    assert few.collect() == []
+
+
+def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> None:
+    """The same key in two partitions, late rows, deletes, and logs larger than their base file."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+    keys = [f"{number:04}" for number in range(500)]
+    rows = [(key, city, 5, 1.0) for key in keys for city in ("x", "y", "z")]
+    table.upsert(trips(*rows, ("lone", "w", 5, 1.0)))
+    table.upsert(trips(("0001", "x", 6, 2.0), ("0002", "x", 4, 2.0), ("new", "x", 6, 2.0)))
+    table.upsert(trips(("0003", "y", 9, 2.0)))
+    table.upsert(trips(*((f"{number} {'-' * 40}", "w", 9, 2.0) for number in range(500))))
+    table.delete(trips(("0004", "y", 9, None)).select(["id", "city"]))
+    df = hoodie_ds.read(spark, str(tmp_path))
+    assert read_trips(df) == found(table)
+    assert plan(df).count("LeftAnti") >= 1
+    assert df.where("city = 'x' and fare = 2").count() == 2
+    assert df.columns == spark.read.format("hoodie_py").load(str(tmp_path)).columns
+    before = read_trips(df)
+    table.upsert(trips(("0005", "x", 9, 3.0)))
+    assert read_trips(df) == before
+
+
+def test_files_of_older_schemas(spark: Any, tmp_path: Path) -> None:
+    """Spark widens what it can; files whose columns it cannot read come through Python."""
+    options = {"hoodie.table.name": "t", KEY: "id", BUCKETS: "8", TYPE: "MERGE_ON_READ"}
+    table = HoodieTable(str(tmp_path), options)
+    nested = pa.struct([("a", pa.int32())])
+    decimals = pa.array([Decimal("1.10")], pa.decimal128(10, 2))
+    old = {"id": ["1"], "n": pa.array([1], pa.int32()), "f": pa.array([1.5], pa.float32())}
+    table.upsert(pa.table({**old, "s": pa.array([{"a": 1}], nested), "d": decimals}))
+    wider = pa.struct([("a", pa.int64()), ("b", pa.string())])
+    new = {"id": ["2"], "n": pa.array([2], pa.int64()), "f": pa.array([2.5], pa.float64())}
+    more = {"s": pa.array([{"a": 2, "b": "b"}], wider), "d": decimals, "x": ["x"]}
+    table.upsert(pa.table({**new, **more}))
+    df = hoodie_ds.read(spark, str(tmp_path))
+    rows = [row.asDict(recursive=True) for row in df.select("n", "f", "s", "d", "x").collect()]
+    assert sorted(rows, key=lambda row: int(row["n"])) == [
+        {"n": 1, "f": 1.5, "s": {"a": 1, "b": None}, "d": Decimal("1.10"), "x": None},
+        {"n": 2, "f": 2.5, "s": {"a": 2, "b": "b"}, "d": Decimal("1.10"), "x": "x"},
+    ]
+
+
+def test_a_hook_merges(spark: Any, tmp_path: Path) -> None:
+    hook = {MODE: "CUSTOM", HOOK: "tests.merge_hooks:add"}
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1", **hook})
+    table.upsert(trips(*((f"{number}", "x", 1, 1.0) for number in range(300))))
+    table.upsert(trips(("1", "x", 1, 2.0), ("2", "x", 1, -1.0), ("new", "x", 1, 4.0)))
+    df = hoodie_ds.read(spark, str(tmp_path), {HOOK: hook[HOOK]})
+    assert "LeftAnti" in plan(df)
+    assert read_trips(df) == found(table)
+
+
+def test_an_empty_table_and_what_is_read_through_python(spark: Any, tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    checked = hoodie_ds.read(
+        spark, str(tmp_path), {"hoodie.py.read.verify.checksums": "TRUE", BUCKETS: "2"}
+    )
+    assert "FileScan parquet" not in plan(checked)
+    assert read_trips(checked) == found(table)
+    table.delete_partitions(["x"])
+    assert hoodie_ds.read(spark, str(tmp_path)).collect() == []
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_no_rows_are_left_out_whatever_the_session_ignores(
+    spark: Any, lost: bool, tmp_path: Path
+) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "1"})
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    df = hoodie_ds.read(spark, str(tmp_path))
+    (file,) = [path for path in tmp_path.rglob("*.parquet") if ".hoodie" not in path.parts]
+    file.unlink() if lost else file.write_bytes(b"PAR1" + file.read_bytes()[4:200])
+    settings = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+    for key in settings:
+        spark.conf.set(key, "true")
+    try:
+        with pytest.raises(Exception):  # noqa: B017, PT011  Spark's own, of several classes
+            df.collect()
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
