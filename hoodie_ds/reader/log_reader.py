@@ -67,6 +67,16 @@ class LogReader:
         UnsupportedTableError
             A block has a kind that this release does not read.
         """
+        return [records for _, _, records in self.by_instant(logs)]
+
+    def by_instant(self, logs: tuple[LogFile, ...]) -> list[tuple[str, str, RecordSet]]:
+        """Return the records of all blocks that count, with the block's instant and file name.
+
+        Raises
+        ------
+        CorruptFileError, UnsupportedTableError
+            As in `read`.
+        """
         blocks = [(log, block) for log in logs for block in self._blocks(log)]
         rolled_back = {
             block.header.get(HeaderKey.TARGET_INSTANT_TIME)
@@ -74,7 +84,7 @@ class LogReader:
             if block.block_type is BlockType.COMMAND
         }
         return [
-            self._records(log, block)
+            (_instant(log, block), log.file_name, self._records(log, block))
             for log, block in blocks
             if block.block_type not in (BlockType.COMMAND, BlockType.CORRUPT)
             and _instant(log, block) not in rolled_back

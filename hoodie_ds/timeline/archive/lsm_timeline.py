@@ -18,7 +18,7 @@ from hoodie_ds.errors import NotFoundError
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
-from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instants import Timeline
 
 _TIME, _ENDED, _ACTION, _BODY = "instantTime", "completionTime", "action", "metadata"
@@ -76,6 +76,38 @@ def archived_bodies(
     """
     rows = _read(storage, file, [_TIME, _ACTION, _BODY])
     return _pairs(rows.filter(pc.field(_ACTION) == action.value).select([_TIME, _BODY]))
+
+
+def archived_rows(
+    storage: Storage, file: ArchiveFile, bodies: bool = False
+) -> list[tuple[Instant, bytes | None]]:
+    """Return the instants in a file of the archive, by time.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    file : ArchiveFile
+        The file.
+    bodies : bool
+        Whether to return what their completed files said, too.
+
+    Raises
+    ------
+    CorruptFileError, NotFoundError
+        See `archived_keys`.
+    """
+    columns = [_TIME, _ENDED, _ACTION, *([_BODY] if bodies else [])]
+    rows = sorted(_read(storage, file, columns).to_pylist(), key=lambda row: str(row[_TIME]))
+    return [
+        (
+            Instant(
+                row[_TIME], Action(row[_ACTION]), State.COMPLETED, 0, 2, str(row[_ENDED] or "")
+            ),
+            row.get(_BODY),
+        )
+        for row in rows
+    ]
 
 
 def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:

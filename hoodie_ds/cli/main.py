@@ -1,0 +1,41 @@
+"""The group of all commands of ``hoodie-py``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+import hoodie_ds
+from hoodie_ds.cli import change, check, look, make
+from hoodie_ds.cli.target import Commands
+
+SECTIONS: Final = {
+    "Look": look.COMMANDS,
+    "Check": check.COMMANDS,
+    "Change": change.COMMANDS,
+    "Make": make.COMMANDS,
+}
+
+_HELP: Final = """Look into a Hudi table, check it and mend it, without Spark or a JVM.
+
+    PATH is the table's folder, or a URL such as s3://bucket/table. Exit codes: 0 done, 1 refused
+    or failed, 2 the command line or an option is at fault, 3 a check found something, 130 stopped
+    by Ctrl-C."""
+
+
+@click.group(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(hoodie_ds.__version__, prog_name="hoodie-py")
+@click.option(
+    "--width",
+    type=click.IntRange(min=20),
+    envvar=["HOODIE_PY_WIDTH", "COLUMNS"],
+    help="Columns of the output; those of the terminal by default.",
+)
+def main(width: int | None) -> None:
+    """Hold the options of all commands; `console` takes the width from the context."""
+
+
+main.sections = {title: tuple(c.name or "" for c in found) for title, found in SECTIONS.items()}
+for _command in (one for found in SECTIONS.values() for one in found):
+    main.add_command(_command)

@@ -1,0 +1,211 @@
+"""Rows to the terminal: as tables that fit its width, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hoodie_ds.inspection.listing import plain
+from hoodie_ds.services.results import size_text
+
+_PAGE: Final = 500
+"""Rows whose widths are found out together; more are shown page by page."""
+_PIPED: Final = 200
+"""Columns of what is no terminal."""
+_SHORT: Final = 24
+"""Columns up to this width are never cut for the sake of wider ones."""
+_SECOND: Final = 1000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+
+Format = Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """A column of a table for the terminal.
+
+    Parameters
+    ----------
+    field : str
+        Key of the value in a row.
+    title : str
+        Its head; the field's name if empty.
+    text : callable, optional
+        From the value to its text.
+    right : bool
+        Whether it is aligned to the right, as numbers are.
+    whole : bool
+        Whether it is never cut: what does not fit is folded.
+    rank : int
+        Columns of the highest rank go first where the terminal is narrow; those of 0 stay.
+    """
+
+    field: str
+    title: str = ""
+    text: Format | None = None
+    right: bool = False
+    whole: bool = False
+    rank: int = 0
+
+    @property
+    def head(self) -> str:
+        """What stands above it."""
+        return self.title or self.field.replace("_", " ")
+
+    def cell(self, row: Mapping[str, Any]) -> str:
+        """Return the text of a row's value; control characters of a table's data do nothing."""
+        value = row.get(self.field)
+        shown = (self.text or as_text)(value)
+        return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+
+
+def number(field: str, title: str = "", rank: int = 0) -> Show:
+    """Return a column of numbers."""
+    return Show(field, title, _count, right=True, rank=rank)
+
+
+def size(field: str, title: str = "", rank: int = 0) -> Show:
+    """Return a column of sizes in bytes."""
+    return Show(field, title, lambda v: size_text(v) if v else "", right=True, rank=rank)
+
+
+def ratio(field: str, title: str = "", rank: int = 0) -> Show:
+    """Return a column of ratios."""
+    return Show(field, title, lambda v: f"{v:.2f}" if v else "", right=True, rank=rank)
+
+
+def as_text(value: object) -> str:
+    """Return how a value is shown: nested ones as JSON."""
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "yes"
+    if isinstance(value, (Mapping, list, tuple)):
+        if not value:
+            return ""
+        if all(isinstance(one, str) for one in value) and not isinstance(value, Mapping):
+            return ", ".join(value)
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def _count(value: object) -> str:
+    return f"{value:,}" if isinstance(value, (int, float)) and value else ""
+
+
+def duration(value: int | None) -> str:
+    """Return milliseconds as people write them."""
+    if value is None:
+        return ""
+    if value < _SECOND:
+        return f"{value} ms"
+    if value < _MINUTE:
+        return f"{value / _SECOND:.1f} s"
+    if value < _HOUR:
+        return f"{value // _MINUTE} min {value % _MINUTE // _SECOND} s"
+    return f"{value // _HOUR} h {value % _HOUR // _MINUTE} min"
+
+
+def print_rows(
+    rows: Iterable[object], columns: Sequence[Show], as_json: bool, limit: int | None = None
+) -> int:
+    """Print rows, as they come, and return how many.
+
+    Parameters
+    ----------
+    rows : iterable
+        Dataclasses or mappings.
+    columns : sequence of Show
+        What a table shows of them; JSON has all.
+    as_json : bool
+        Whether to print a JSON array, a row a line.
+    limit : int, optional
+        How many rows at most.
+    """
+    one_more = map(plain, islice(rows, None if limit is None else limit + 1))
+    shown = islice(one_more, limit)
+    count = _print_json(shown) if as_json else _print_table(shown, columns)
+    if not as_json and next(iter(one_more), None) is not None:
+        click.echo(f"and more: the first {count:,} are shown; --limit N or --all", err=True)
+    return count
+
+
+def print_object(value: object, as_json: bool, pairs: Iterable[tuple[str, object]]) -> None:
+    """Print one thing.
+
+    Parameters
+    ----------
+    value : object
+        A dataclass, as JSON has it.
+    as_json : bool
+        Whether to print JSON.
+    pairs : iterable of (str, object)
+        What a table shows of it: names and values.
+    """
+    if as_json:
+        click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+        return
+    told = ({"what": name, "value": text} for name, text in pairs if text not in ("", None, ()))
+    _print_table(told, (Show("what", " ", whole=True), Show("value", " ", whole=True)), heads=False)
+
+
+def console() -> Console:
+    """Return standard output, as wide as ``--width`` says, else as the terminal."""
+    context = click.get_current_context(silent=True)
+    given = None if context is None else context.find_root().params.get("width")
+    found = Console(highlight=False, width=given)
+    wide = given is None and not found.is_terminal
+    return Console(highlight=False, width=_PIPED) if wide else found
+
+
+def _print_json(rows: Iterator[Any]) -> int:
+    count = 0
+    for row in rows:
+        click.echo(("[" if not count else ",\n ") + json.dumps(row, ensure_ascii=False), nl=False)
+        count += 1
+    click.echo("]" if count else "[]")
+    return count
+
+
+def _print_table(rows: Iterator[Any], columns: Sequence[Show], heads: bool = True) -> int:
+    out, count, widths = console(), 0, dict.fromkeys(columns, 0)
+    while page := list(islice(rows, _PAGE)):
+        texts = [[column.cell(row) for column in columns] for row in page]
+        for number_, column in enumerate(columns):
+            longest = max(len(line[number_]) for line in texts)
+            widths[column] = max(widths[column], longest, len(column.head) if heads else 0)
+        kept = _fitting(columns, widths, out.width)
+        table = Table(box=None, show_header=heads and not count, pad_edge=False)
+        for at in kept:
+            column = columns[at]
+            table.add_column(
+                column.head,
+                justify="right" if column.right else "left",
+                overflow="fold" if column.whole else "ellipsis",
+                no_wrap=not column.whole,
+                min_width=widths[column] if widths[column] <= _SHORT else None,
+            )
+        for line in texts:
+            table.add_row(*(Text(line[at]) for at in kept))
+        out.print(table)
+        count += len(page)
+    return count
+
+
+def _fitting(columns: Sequence[Show], widths: Mapping[Show, int], room: int) -> list[int]:
+    """Positions of the columns that fit; empty ones go, then those of the highest rank."""
+    kept = [n for n, column in enumerate(columns) if widths[column] or not column.rank]
+    for rank in sorted({column.rank for column in columns} - {0}, reverse=True):
+        if sum(widths[columns[n]] + 2 for n in kept) <= room:
+            break
+        kept = [n for n in kept if columns[n].rank != rank]
+    return kept

@@ -1,0 +1,203 @@
+"""What all commands share: the table that they are about, their options, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from hoodie_ds.errors import HoodieError, OptionError
+
+if TYPE_CHECKING:
+    from hoodie_ds.hoodie_table import HoodieTable
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+FAILED: Final = 1
+"""Exit code of what was refused or failed."""
+MISUSED: Final = 2
+"""Exit code where the command line or an option is at fault."""
+FOUND: Final = 3
+"""Exit code of a check that found something."""
+STOPPED: Final = 130
+"""Exit code of a command that Ctrl-C ends."""
+
+_PAIR: Final = "KEY=VALUE"
+_STORAGE: Final = "hoodie.py.storage.option."
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table that a command is about.
+
+    Parameters
+    ----------
+    path : str
+        Its base path.
+    options : dict of str to str
+        Options of the call.
+    """
+
+    path: str
+    options: dict[str, str] = field(repr=False)
+
+    def table(self) -> HoodieTable:
+        """Return the table; options are checked, and nothing is read."""
+        from hoodie_ds.hoodie_table import HoodieTable
+
+        return HoodieTable(self.path, self.options)
+
+
+def on_table(function: FunctionT) -> FunctionT:
+    """Give a command the argument PATH and the options that say how a table is opened.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a `Target` first.
+    """
+
+    @wraps(function)
+    def command(
+        path: str,
+        props: Path | None,
+        conf: tuple[str, ...],
+        storage_option: tuple[str, ...],
+        **rest: object,
+    ) -> object:
+        return function(Target(path, _options(props, conf, storage_option)), **rest)
+
+    for add in (
+        click.option(
+            "--storage-option",
+            multiple=True,
+            metavar=_PAIR,
+            envvar="HOODIE_PY_STORAGE_OPTION",
+            help="Option of the file system, such as endpoint_url=http://host:9000.",
+        ),
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar=_PAIR,
+            envvar="HOODIE_PY_CONF",
+            help="Option of Hudi or of this library; wins over --props.",
+        ),
+        click.option(
+            "--props",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            envvar="HOODIE_PY_PROPS",
+            help="Properties file of hoodie.* options.",
+        ),
+        click.argument("path", type=click.Path()),
+    ):
+        add(command)
+    return command  # type: ignore[return-value]
+
+
+def _options(
+    props: Path | None, conf: Iterable[str], storage_option: Iterable[str]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if props is not None:
+        from hoodie_ds.config.properties.java_properties import parse_properties
+
+        found |= parse_properties(props.read_bytes(), str(props))
+    found |= dict(_pair("--conf", text) for text in conf)
+    given = (_pair("--storage-option", text) for text in storage_option)
+    return {**found, **{f"{_STORAGE}{key}": value for key, value in given}}
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        # The text stays out of the message: a part of it may be a password.
+        raise OptionError(option, "***", f"write {_PAIR}")
+    return key.strip(), value.strip()
+
+
+def as_json(function: FunctionT) -> FunctionT:
+    """Give a command the option ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def with_limit(default: int) -> Callable[[FunctionT], FunctionT]:
+    """Give a command the options ``--limit`` and ``--all``, which come as one `limit`.
+
+    Parameters
+    ----------
+    default : int
+        Rows that are shown if neither is given.
+    """
+
+    def decorate(function: FunctionT) -> FunctionT:
+        @wraps(function)
+        def command(*args: object, limit: int, every: bool, **rest: object) -> object:
+            return function(*args, limit=None if every else limit, **rest)
+
+        click.option("--all", "every", is_flag=True, help="All rows.")(command)
+        click.option(
+            "--limit",
+            type=click.IntRange(0),
+            default=default,
+            show_default=True,
+            help="Rows at most.",
+        )(command)
+        return command  # type: ignore[return-value]
+
+    return decorate
+
+
+class Commands(click.Group):
+    """A group of commands that end with one line, whatever happens, and list themselves by kind."""
+
+    sections: dict[str, tuple[str, ...]]
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; an error of ours or of the machine becomes one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except HoodieError as error:
+            raise (Misused if isinstance(error, OptionError) else Ended)(error) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Ended(error) from error
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            raise click.exceptions.Exit(STOPPED) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, kind by kind."""
+        for title, names in self.sections.items():
+            if not names:
+                continue
+            with formatter.section(title):
+                found = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl(
+                    [(name, one.get_short_help_str(100)) for name, one in found if one]
+                )
+
+
+class Ended(click.ClickException):
+    """A command that was refused or failed, and ends with one line on standard error.
+
+    Parameters
+    ----------
+    error : object
+        What it says.
+    """
+
+    exit_code = FAILED
+
+    def __init__(self, error: object) -> None:
+        super().__init__(" ".join(str(error).split()) or type(error).__name__)
+
+
+class Misused(Ended):
+    """As `Ended`, where the command line or an option is at fault."""
+
+    exit_code = MISUSED

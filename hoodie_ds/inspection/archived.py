@@ -1,0 +1,103 @@
+"""The archived instants of a table, the newest first, file by file of the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from hoodie_ds.errors import NotFoundError
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.archive.archived_timeline import archive_files, read_archive_file
+from hoodie_ds.timeline.archive.entry import ArchivedEntry
+from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
+from hoodie_ds.timeline.archive.lsm_timeline import archived_rows
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.paths import HOODIE, commit_path
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedInstant:
+    """A completed instant of the archive.
+
+    Parameters
+    ----------
+    instant : Instant
+        The instant.
+    begun, ended : str
+        When its first file and its last were written, as instant times; empty if not known.
+    commit : callable
+        Returns what a write did; None of what is no write.
+    """
+
+    instant: Instant
+    begun: str
+    ended: str
+    commit: Callable[[], CommitMetadata | None]
+
+
+def archived_backwards(table: Table, *, bodies: bool = False) -> Iterator[ArchivedInstant]:
+    """Yield the archived instants of a table, those of the newest file first.
+
+    One file of the archive is held at a time. An instant that two files have is yielded once.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    bodies : bool
+        Whether what writes did is wanted too.
+
+    Raises
+    ------
+    CorruptFileError
+        A file of the archive is damaged.
+    """
+    seen: set[tuple[str, Action]] = set()
+    read = _of_log if table.layout == V1.version else _of_lsm
+    for found in read(table, bodies):
+        key = found.instant.time, found.instant.action
+        if key not in seen:
+            seen.add(key)
+            yield found
+
+
+def _of_log(table: Table, _bodies: bool) -> Iterator[ArchivedInstant]:
+    folder = f"{HOODIE}/{table.properties.archive_folder}"
+    for path in reversed(archive_files(table.storage, folder).values()):
+        begun: dict[str, str] = {}
+        done: dict[tuple[str, Action], ArchivedEntry] = {}
+        with suppress(NotFoundError):  # Hudi may merge small files of the archive
+            for entry in read_archive_file(table.storage, path):
+                begun.setdefault(entry.instant.time, entry.transition)
+                if entry.instant.state is State.COMPLETED:
+                    done[entry.instant.time, entry.instant.action] = entry
+        for entry in sorted(done.values(), key=lambda e: padded(e.instant.time), reverse=True):
+            start = begun.get(entry.instant.time, "")
+            commit = partial(_commit_of_entry, entry)
+            yield ArchivedInstant(entry.instant, start, entry.transition, commit)
+
+
+def _commit_of_entry(entry: ArchivedEntry) -> CommitMetadata | None:
+    if entry.instant.action not in WRITE_ACTIONS:
+        return None
+    return entry.commit(commit_path(entry.instant))
+
+
+def _of_lsm(table: Table, bodies: bool) -> Iterator[ArchivedInstant]:
+    files = newest_snapshot(table.storage).files
+    for file in sorted(files, key=lambda found: max(found.bounds), reverse=True):
+        with suppress(NotFoundError):  # merged into another one
+            for instant, body in reversed(archived_rows(table.storage, file, bodies)):
+                commit = partial(_commit_of_row, instant, body)
+                yield ArchivedInstant(instant, instant.time, instant.completion_time, commit)
+
+
+def _commit_of_row(instant: Instant, body: bytes | None) -> CommitMetadata | None:
+    if body is None or instant.action not in WRITE_ACTIONS:
+        return None
+    return CommitMetadata.from_bytes(body, commit_path(instant))

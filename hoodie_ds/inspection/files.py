@@ -1,0 +1,198 @@
+"""What a table is made of: its partitions, file groups and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.timeline import Timeline
+
+SMALL_BYTES: Final = 100 << 20
+"""Base files below this are small: ``hoodie.parquet.small.file.limit`` of Hudi."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroupRow:
+    """The newest slice of a file group.
+
+    Parameters
+    ----------
+    partition, file_id : str
+        Which it is.
+    base_instant : str
+        When the slice begins.
+    base_file : str
+        Name of the base file; empty if there is none.
+    base_bytes : int
+        Its size.
+    log_files : int
+        Log files on top of it.
+    log_bytes : int
+        Their size.
+    log_ratio : float or None
+        Bytes of log files for each byte of the base file; None without a base file.
+    older_files, older_bytes : int
+        Files of the group that are no part of the slice: older ones, that a clean may take, and
+        such as no commit names.
+    """
+
+    partition: str
+    file_id: str
+    base_instant: str
+    base_file: str
+    base_bytes: int
+    log_files: int
+    log_bytes: int
+    log_ratio: float | None
+    older_files: int
+    older_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """A partition of a table, or all of it.
+
+    Parameters
+    ----------
+    partition : str
+        Its path.
+    file_groups : int
+        Live file groups.
+    base_files, base_bytes : int
+        Base files of their newest slices.
+    log_files, log_bytes : int
+        Log files of their newest slices.
+    log_ratio : float or None
+        Bytes of log files for each byte of base files; None without base files.
+    small_files : int
+        Base files below 100 MB.
+    older_files, older_bytes : int
+        As in `FileGroupRow`, those of replaced file groups among them.
+    """
+
+    partition: str
+    file_groups: int
+    base_files: int
+    base_bytes: int
+    log_files: int
+    log_bytes: int
+    log_ratio: float | None
+    small_files: int
+    older_files: int
+    older_bytes: int
+
+    @classmethod
+    def of(
+        cls, partition: str, groups: Iterable[FileGroupRow], older: tuple[int, int]
+    ) -> PartitionRow:
+        """Return the sums of some file groups."""
+        rows = list(groups)
+        base, logs = sum(r.base_bytes for r in rows), sum(r.log_bytes for r in rows)
+        based = [r for r in rows if r.base_file]
+        return cls(
+            partition,
+            len(rows),
+            len(based),
+            base,
+            sum(r.log_files for r in rows),
+            logs,
+            logs / base if base else None,
+            sum(r.base_bytes < SMALL_BYTES for r in based),
+            *older,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files of a table.
+
+    Parameters
+    ----------
+    groups : tuple of FileGroupRow
+        Live file groups, by partition and id.
+    older : dict of str to (int, int)
+        By partition path: how many files are no part of a newest slice, and their bytes.
+    """
+
+    groups: tuple[FileGroupRow, ...]
+    older: dict[str, tuple[int, int]]
+
+    @property
+    def partitions(self) -> tuple[PartitionRow, ...]:
+        """The partitions, by path."""
+        by_path: dict[str, list[FileGroupRow]] = {path: [] for path in sorted(self.older)}
+        for group in self.groups:
+            by_path.setdefault(group.partition, []).append(group)
+        return tuple(
+            PartitionRow.of(path, groups, self.older.get(path, (0, 0)))
+            for path, groups in by_path.items()
+        )
+
+    @property
+    def total(self) -> PartitionRow:
+        """All of it."""
+        counts = sum(count for count, _ in self.older.values())
+        older = counts, sum(size for _, size in self.older.values())
+        return PartitionRow.of("", self.groups, older)
+
+
+def table_files(table: Table, timeline: Timeline) -> TableFiles:
+    """Return the files of a table by one listing; none is opened, and of commits only some.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline.
+
+    Raises
+    ------
+    CorruptFileError
+        What a commit or a plan says cannot be read, or files contradict it.
+    """
+    view = FileSystemView(table.storage, timeline, verify=False)
+    files = view.data_files()
+    left = {status.path: status for status in files}
+    by_group: dict[tuple[str, str], list[int]] = {}
+    slices = list(view.slices_among(files))
+    for slice_ in slices:
+        for path in paths_of(slice_):
+            left.pop(path, None)
+    older: dict[str, tuple[int, int]] = {}
+    for status in left.values():
+        name = status.path.rpartition("/")[2].removeprefix(".")
+        by_group.setdefault((status.folder, name.partition("_")[0]), []).append(status.size)
+        count, size = older.get(status.folder, (0, 0))
+        older[status.folder] = count + 1, size + status.size
+    rows = (_row(s, by_group.get((s.group.partition_path, s.group.file_id), [])) for s in slices)
+    return TableFiles(tuple(rows), older)
+
+
+def paths_of(slice_: FileSlice) -> Iterator[str]:
+    """Yield the paths of the files of a slice, its base file first."""
+    if slice_.base is not None:
+        yield slice_.base.path
+    for log in slice_.logs:
+        yield log.path
+
+
+def _row(slice_: FileSlice, older: list[int]) -> FileGroupRow:
+    base, logs = slice_.base, sum(log.size for log in slice_.logs)
+    size = base.size if base else 0
+    return FileGroupRow(
+        slice_.group.partition_path,
+        slice_.group.file_id,
+        slice_.base_instant,
+        str(base.name) if base else "",
+        size,
+        len(slice_.logs),
+        logs,
+        logs / size if size else None,
+        len(older),
+        sum(older),
+    )

@@ -1,0 +1,235 @@
+"""Questions to a table, each answered from storage at the moment it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.arguments import Moment, instant_time, text
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.inspection.changes import TableDiff, table_diff
+from hoodie_ds.inspection.files import TableFiles, table_files
+from hoodie_ds.inspection.instants import CommitRow, InstantRow, commit_rows, instant_rows
+from hoodie_ds.inspection.keys import KeyEvent, KeyLocation, locate_key, trace_key
+from hoodie_ds.inspection.listing import Listing, listed
+from hoodie_ds.inspection.moments import Source
+from hoodie_ds.inspection.overview import Column, TableOverview, columns_of, table_overview
+from hoodie_ds.inspection.pending import PendingRow, pending_rows
+from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
+from hoodie_ds.meta_columns import without_meta_columns
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.table.table import Table, open_table
+from hoodie_ds.timeline.timeline import Timeline
+
+_ROWS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Inspector:
+    """What a table is made of and what has happened to it; changes nothing.
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+
+    Examples
+    --------
+    >>> HoodieTable("/tmp/trips").inspect.commits(limit=3)  # doctest: +SKIP
+    """
+
+    source: Source
+
+    def show(self) -> TableOverview:
+        """Return the table at a glance.
+
+        Raises
+        ------
+        CorruptFileError
+            Files of the table contradict each other, or cannot be read.
+        """
+        return table_overview(*self._opened())
+
+    def timeline(
+        self,
+        limit: int | None = _ROWS,
+        *,
+        action: str | None = None,
+        state: str | None = None,
+        archived: bool = True,
+    ) -> Listing[InstantRow]:
+        """Return the newest instants, the newest first.
+
+        Parameters
+        ----------
+        limit : int, optional
+            How many; all if None.
+        action, state : str, optional
+            Only instants of this action, or in this state, in Hudi's words.
+        archived : bool
+            Whether to go on into the archive.
+
+        Raises
+        ------
+        OptionError
+            There is no such action or state.
+        """
+        return listed("timeline", self.instants(action, state, archived), limit)
+
+    def instants(
+        self, action: str | None = None, state: str | None = None, archived: bool = True
+    ) -> Iterator[InstantRow]:
+        """Yield what `timeline` lists, without holding it."""
+        return instant_rows(*self._opened(), action, state, archived)
+
+    def commits(self, limit: int | None = _ROWS, *, archived: bool = True) -> Listing[CommitRow]:
+        """Return what the newest completed writes did, the newest first.
+
+        Parameters
+        ----------
+        limit : int, optional
+            How many; all if None.
+        archived : bool
+            Whether to go on into the archive.
+        """
+        return listed("commits", self.writes(archived), limit)
+
+    def writes(self, archived: bool = True) -> Iterator[CommitRow]:
+        """Yield what `commits` lists, without holding it."""
+        return commit_rows(*self._opened(), archived)
+
+    def files(self) -> TableFiles:
+        """Return partitions and file groups with their sizes, by one listing."""
+        return table_files(*self._opened())
+
+    def schema_history(self) -> Listing[SchemaChange]:
+        """Return the columns that the table has had, the oldest first."""
+        return Listing("schema history", schema_changes(*self._opened()))
+
+    def plans(self) -> Listing[PendingRow]:
+        """Return the pending instants, the oldest first."""
+        return Listing("pending", tuple(pending_rows(*self._opened())))
+
+    def columns(self) -> Listing[Column]:
+        """Return the columns of the table, the user's."""
+        return Listing("columns", columns_of(without_meta_columns(self.schema())))
+
+    def schema(self, at: Moment | None = None) -> pa.Schema:
+        """Return the schema of the table, now or at an instant, with the meta columns.
+
+        Parameters
+        ----------
+        at : str, Instant, WriteResult or Savepoint, optional
+            A completed write of the active timeline.
+        """
+        return self._pinned(at).schema
+
+    def rows(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: pc.Expression | None = None,
+        at: Moment | None = None,
+        *,
+        meta: bool = True,
+    ) -> Iterator[pa.Table]:
+        """Yield rows of the table, file group by file group, as it is or was at an instant.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns to return.
+        filter : pyarrow.compute.Expression, optional
+            Which rows to return.
+        at : str, Instant, WriteResult or Savepoint, optional
+            A completed write of the active timeline; now by default.
+        meta : bool
+            Whether the meta columns are among all columns.
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist.
+        TimelineError
+            There is no such write, or files of then were cleaned.
+        """
+        pinned = self._pinned(at)
+        known = pinned.schema if meta else without_meta_columns(pinned.schema)
+        wanted = known.names if columns is None else list(columns)
+        for name in wanted:
+            if name not in pinned.schema.names:
+                raise SchemaError(
+                    f"column {name!r} is not in the table; its columns are "
+                    f"{', '.join(pinned.schema.names)}"
+                )
+        reader, fetched = pinned.reader(), wanted if filter is None else pinned.schema.names
+        for slice_ in pinned.slices():
+            for rows in reader.read(slice_, fetched):
+                found = rows if filter is None else rows.filter(filter).select(wanted)
+                if found.num_rows:
+                    yield found
+
+    def _pinned(self, at: Moment | None) -> PinnedTable:
+        return self.source.latest() if at is None else self.source.at(instant_time("at", at))
+
+    def locate(self, key: str, partition: str | None = None) -> Listing[KeyLocation]:
+        """Return where a record key is.
+
+        Parameters
+        ----------
+        key : str
+            As the column ``_hoodie_record_key`` has it.
+        partition : str, optional
+            Path of the only partition to look in.
+
+        Raises
+        ------
+        UnsupportedTableError
+            The files of the table are without record keys.
+        """
+        found = locate_key(self.source.latest(), text("key", key), partition)
+        return Listing(f"key {key}", tuple(found))
+
+    def trace(self, key: str) -> Listing[KeyEvent]:
+        """Return the life of a record key, the oldest step first.
+
+        Parameters
+        ----------
+        key : str
+            As the column ``_hoodie_record_key`` has it.
+
+        Raises
+        ------
+        UnsupportedTableError
+            The files of the table are without record keys.
+        """
+        return Listing(f"key {key}", tuple(trace_key(self.source.latest(), text("key", key))))
+
+    def diff(self, before: Moment, after: Moment | None = None) -> TableDiff:
+        """Return the rows that differ between two instants.
+
+        Parameters
+        ----------
+        before, after : str, Instant, WriteResult or Savepoint
+            Completed writes of the active timeline; the newest if `after` is None.
+
+        Raises
+        ------
+        TimelineError
+            There is no such write, or files of then were cleaned.
+        UnsupportedTableError
+            The files of the table are without record keys.
+        """
+        first = instant_time("before", before)
+        if after is None:
+            return table_diff(self.source.at(first), self.source.latest(), (first, "now"))
+        last = instant_time("after", after)
+        return table_diff(self.source.at(first), self.source.at(last), (first, last))
+
+    def _opened(self) -> tuple[Table, Timeline]:
+        table = open_table(self.source.storage)
+        table.properties.check_version()
+        return table, table.load_timeline()

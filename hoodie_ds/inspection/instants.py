@@ -1,0 +1,248 @@
+"""The timeline and what each commit cost, active and archived, the newest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from hoodie_ds.errors import OptionError
+from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.sink.commit.commit_record import ROWS_KEY
+from hoodie_ds.sink.replay_guard import BATCH_KEY
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+
+@dataclass(frozen=True, slots=True)
+class InstantRow:
+    """An instant of a table.
+
+    Parameters
+    ----------
+    time : str
+        Requested time.
+    action, state : str
+        What it does, and how far it has come, in Hudi's words.
+    completion_time : str
+        When it was completed; empty in tables of version 6, whose timeline does not say.
+    duration_ms : int or None
+        From its first file to its last; None where that is not known. In tables of version 6 by
+        the storage's times of the files, which a copy of the table does not keep.
+    archived : bool
+        Whether it has left the active timeline.
+    """
+
+    time: str
+    action: str
+    state: str
+    completion_time: str
+    duration_ms: int | None
+    archived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRow:
+    """What a completed write did.
+
+    Parameters
+    ----------
+    time : str
+        Its instant time.
+    action, operation : str
+        Of its instant, and of the write, in Hudi's words.
+    inserted, updated, deleted : int
+        Rows that it changed; none where it wrote stored rows anew.
+    rows_written : int
+        Rows in the files that it wrote.
+    files, partitions : int
+        How many it wrote, and in how many partitions.
+    bytes : int
+        Size of the files.
+    replaced : int
+        File groups that it put others in place of, or deleted.
+    write_amplification : float or None
+        Rows written for each row that was changed; None where none was.
+    rows_in : int or None
+        Rows that were brought, where the writer says so.
+    query : str
+        Streaming query, or writer, that it is of; empty where the commit does not say.
+    batch : int or None
+        Number of its micro-batch.
+    archived : bool
+        Whether it has left the active timeline.
+    """
+
+    time: str
+    action: str
+    operation: str
+    inserted: int
+    updated: int
+    deleted: int
+    rows_written: int
+    files: int
+    partitions: int
+    bytes: int
+    replaced: int
+    write_amplification: float | None
+    rows_in: int | None
+    query: str
+    batch: int | None
+    archived: bool
+
+    @classmethod
+    def of(cls, instant: Instant, commit: CommitMetadata, archived: bool = False) -> CommitRow:
+        """Return what the metadata of a commit tell."""
+        stats = commit.stats
+        counts = (0, 0, 0)
+        if not commit.is_rewrite:
+            counts = (
+                sum(s.num_inserts for s in stats),
+                sum(s.num_update_writes for s in stats),
+                sum(s.num_deletes for s in stats),
+            )
+        changed, written = sum(counts), sum(s.num_writes for s in stats)
+        rows_in, (query, batch) = commit.extra.get(ROWS_KEY, ""), batch_of(commit)
+        return cls(
+            instant.time,
+            instant.action.value,
+            commit.operation_type,
+            *counts,
+            written,
+            len(stats),
+            len({s.partition_path for s in stats}),
+            sum(s.file_size_bytes for s in stats),
+            sum(map(len, commit.replaced.values())),
+            written / changed if changed else None,
+            int(rows_in) if rows_in.isdecimal() else None,
+            query,
+            batch,
+            archived,
+        )
+
+
+def batch_of(commit: CommitMetadata) -> tuple[str, int | None]:
+    """Return the streaming query and the number of the micro-batch that a commit is of."""
+    with suppress(ValueError, TypeError, KeyError):
+        found = json.loads(commit.extra[BATCH_KEY])
+        return str(found["query"]), int(found["batch"])
+    return "", None
+
+
+def instant_rows(
+    table: Table,
+    timeline: Timeline,
+    action: str | None = None,
+    state: str | None = None,
+    archived: bool = True,
+) -> Iterator[InstantRow]:
+    """Yield the instants of a table, the newest first; the archive is read as far as is asked for.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline.
+    action, state : str, optional
+        Only instants of this action, or in this state, in Hudi's words.
+    archived : bool
+        Whether to go on into the archive.
+
+    Raises
+    ------
+    OptionError
+        There is no such action or state.
+    """
+    wanted = None if action is None else _one_of(Action, "action", action)
+    asked = None if state is None else _one_of(State, "state", state)
+    return (
+        row
+        for row in _instant_rows(table, timeline, archived and asked in (None, State.COMPLETED))
+        if (wanted is None or row.action == wanted.value)
+        and (asked is None or row.state == asked.value)
+    )
+
+
+def _one_of(kind: type[Action] | type[State], name: str, given: str) -> Action | State:
+    try:
+        return kind(given)
+    except ValueError:
+        raise OptionError(name, given, f"give one of {', '.join(k.value for k in kind)}") from None
+
+
+def _instant_rows(table: Table, timeline: Timeline, archived: bool) -> Iterator[InstantRow]:
+    written = {} if table.layout != 1 else _written(table)
+    for instant in sorted(timeline.instants, key=lambda i: padded(i.time), reverse=True):
+        end = instant.completion_time
+        spent = _between(instant.time, end) if end else _spent(written, instant)
+        kind, state = instant.action.value, instant.state.value
+        yield InstantRow(instant.time, kind, state, end, spent, False)
+    if not archived:
+        return
+    for found in archived_backwards(table):
+        one = found.instant
+        spent = _between(found.begun, found.ended)
+        kind, state = one.action.value, one.state.value
+        yield InstantRow(one.time, kind, state, one.completion_time, spent, True)
+
+
+def _written(table: Table) -> dict[tuple[str, State], int]:
+    """When the files of the instants of layout 1 were written, by the storage's clock."""
+    layout = LAYOUTS[table.layout]
+    found = {}
+    for status in table.storage.list(layout.folder):
+        instant = layout.parse(status.path.rpartition("/")[2])
+        if instant is not None and status.modified_ms:
+            found[instant.time, instant.state] = status.modified_ms
+    return found
+
+
+def _spent(written: dict[tuple[str, State], int], instant: Instant) -> int | None:
+    ended = written.get((instant.time, State.COMPLETED))
+    begun = written.get((instant.time, State.REQUESTED))
+    if instant.state is not State.COMPLETED or ended is None or begun is None:
+        return None
+    return max(ended - begun, 0) or None  # of the same time are those of a copy
+
+
+def _between(begun: str, ended: str) -> int | None:
+    """Milliseconds between two instant times; None if one of them is none."""
+    try:
+        start, end = (
+            datetime.strptime(f"{padded(time)}000", "%Y%m%d%H%M%S%f") for time in (begun, ended)
+        )
+    except ValueError:
+        return None
+    return max(round((end - start).total_seconds() * 1000), 0)
+
+
+def commit_rows(table: Table, timeline: Timeline, archived: bool = True) -> Iterator[CommitRow]:
+    """Yield what the completed writes of a table did, the newest first.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline.
+    archived : bool
+        Whether to go on into the archive.
+
+    Raises
+    ------
+    CorruptFileError
+        What a commit says cannot be read.
+    """
+    for instant in timeline.commits_backwards():
+        yield CommitRow.of(instant, read_commit(table.storage, instant))
+    if archived:
+        for found in archived_backwards(table, bodies=True):
+            if found.instant.action in WRITE_ACTIONS and (commit := found.commit()) is not None:
+                yield CommitRow.of(found.instant, commit, True)

@@ -1,0 +1,334 @@
+"""Where a record key is, and all that has happened to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import UnsupportedTableError
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.inspection.instants import batch_of
+from hoodie_ds.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
+from hoodie_ds.reader.log_reader import LogReader
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.table.checksums import open_base_file
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, LogFile
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import read_commit
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLocation:
+    """A file group that has a row of a key.
+
+    Parameters
+    ----------
+    partition, file_id : str
+        The file group.
+    commit_time : str
+        Instant that wrote the row.
+    base_file : str
+        Name of the newest slice's base file; empty if there is none.
+    log_files : int
+        Log files on top of it.
+    row : mapping of str to object
+        The row's columns of the user.
+    """
+
+    partition: str
+    file_id: str
+    commit_time: str
+    base_file: str
+    log_files: int
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEvent:
+    """A step in the life of a key.
+
+    Parameters
+    ----------
+    time : str
+        Instant time of the commit.
+    what : str
+        ``inserted``, ``updated`` or ``deleted``; ``written`` where the files before it are gone,
+        so that it may have been either of the first two; ``rewritten`` where a file that holds the
+        row was written anew with it unchanged; ``replaced`` where the file group went, with all
+        its rows.
+    partition, file : str
+        The file that shows it; no file if it is gone, or the commit wrote none.
+    operation : str
+        Of the commit, in Hudi's words; empty if it is not known any more.
+    query : str
+        Streaming query, or writer, of the commit.
+    batch : int or None
+        Number of its micro-batch.
+    row : mapping of str to object, or None
+        The user's columns as they were written; None of a delete.
+    """
+
+    time: str
+    what: str
+    partition: str
+    file: str
+    operation: str
+    query: str
+    batch: int | None
+    row: Mapping[str, Any] | None
+
+
+def locate_key(pinned: PinnedTable, key: str, partition: str | None = None) -> list[KeyLocation]:
+    """Return the file groups that have a row of a key: one, in a table whose keys are in order.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table.
+    key : str
+        Record key, as ``_hoodie_record_key`` has it.
+    partition : str, optional
+        Path of the only partition to look in.
+
+    Raises
+    ------
+    UnsupportedTableError
+        The files of the table are without record keys.
+    CorruptFileError
+        A file is damaged; names it.
+    """
+    _check_keys(pinned)
+    found, reader = [], pinned.reader()
+    for slice_ in pinned.slices():
+        group, base = slice_.group, slice_.base
+        if partition is not None and group.partition_path != partition:
+            continue
+        if base is not None and not slice_.logs and not _may_hold(pinned, base, key):
+            continue
+        for rows in reader.read(slice_, pinned.schema.names):
+            mine = _of_key(rows, key)
+            for row, time in zip(_user_rows(mine), _times(mine), strict=True):
+                name = str(base.name) if base else ""
+                found.append(
+                    KeyLocation(
+                        group.partition_path, group.file_id, time, name, len(slice_.logs), row
+                    )
+                )
+    return found
+
+
+def trace_key(pinned: PinnedTable, key: str) -> list[KeyEvent]:
+    """Return the life of a key, the oldest step first, as far as files and commits still tell it.
+
+    Every file of the table that may have the key is looked into, those of older slices too. What
+    cleans have taken shows only in the commit times of rows that came later.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table as it is now.
+    key : str
+        Record key, as ``_hoodie_record_key`` has it.
+
+    Raises
+    ------
+    UnsupportedTableError
+        The files of the table are without record keys.
+    CorruptFileError
+        A file is damaged; names it.
+    """
+    _check_keys(pinned)
+    steps: list[_Step] = []
+    for group, bases, logs in _groups(pinned):
+        base_steps = list(_base_steps(pinned, group, bases, key))
+        log_steps = list(_log_steps(pinned, group, logs, key)) if logs else []
+        steps += base_steps + log_steps
+        if any(step.row is not None for step in base_steps + log_steps):
+            steps += _replacements(pinned, group)
+    return list(_told(pinned, steps))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one file shows: a row, its absence, or that a commit has written the row in it."""
+
+    time: str
+    group: FileGroupId
+    file: str
+    row: Mapping[str, Any] | None
+    written_at: str = ""
+    is_log: bool = False
+    replaced: bool = False
+
+
+def _check_keys(pinned: PinnedTable) -> None:
+    if RECORD_KEY not in pinned.schema.names:
+        raise UnsupportedTableError(
+            f"{pinned.table.storage.root}: the files of the table are without record keys "
+            "(hoodie.populate.meta.fields is false); read it with a filter instead"
+        )
+
+
+def _groups(
+    pinned: PinnedTable,
+) -> Iterator[tuple[FileGroupId, list[BaseFile], list[LogFile]]]:
+    """Yield the file groups with their files that count, those of older slices too, by time."""
+    view = FileSystemView(pinned.table.storage, pinned.timeline, pinned.verify)
+    bases: dict[FileGroupId, list[BaseFile]] = {}
+    logs: dict[FileGroupId, list[LogFile]] = {}
+    for status in view.data_files():
+        name = status.path.rpartition("/")[2]
+        base, log = BaseFileName.parse(name), LogFileName.parse(name)
+        if base is not None:
+            time = base.instant_time
+            if view.is_committed(time) and view.names(time, status.path):
+                group = FileGroupId(status.folder, base.file_id)
+                bases.setdefault(group, []).append(BaseFile(status.folder, base, status.size))
+        elif log is not None:
+            group = FileGroupId(status.folder, log.file_id)
+            logs.setdefault(group, []).append(LogFile(status.folder, log, name, status.size))
+    for group in sorted({*bases, *logs}):
+        yield (
+            group,
+            sorted(bases.get(group, ()), key=lambda b: padded(b.name.instant_time)),
+            sorted(
+                logs.get(group, ()), key=lambda g: (padded(g.name.base_instant), g.name.version)
+            ),
+        )
+
+
+def _base_steps(
+    pinned: PinnedTable, group: FileGroupId, bases: Iterable[BaseFile], key: str
+) -> Iterator[_Step]:
+    held = False
+    for base in bases:
+        time = base.name.instant_time
+        row, written = None, ""
+        if _may_hold(pinned, base, key):
+            with open_base_file(pinned.table.storage, base) as source:
+                reader = BaseFileReader(source, pinned.schema, base.path, trusted=True)
+                for rows in reader.pieces():
+                    mine = _of_key(rows, key)
+                    if mine.num_rows:
+                        row, written = _user_rows(mine)[0], _times(mine)[0]
+        if row is not None or held:
+            yield _Step(time, group, str(base.name), row, written)
+        held = row is not None
+
+
+def _log_steps(
+    pinned: PinnedTable, group: FileGroupId, logs: list[LogFile], key: str
+) -> Iterator[_Step]:
+    slices = pinned.reader()
+    reader = LogReader(
+        slices.view, pinned.schema, slices.ordering_fields, slices.delete_marker, None
+    )
+    for time, name, records in reader.by_instant(tuple(logs)):
+        mask = pc.fill_null(pc.equal(records.rows.column(RECORD_KEY), key), False)
+        if not pc.any(mask).as_py():
+            continue
+        mine, deleted = records.rows.filter(mask), records.deleted[mask.to_numpy()]
+        for row, is_deleted in zip(_user_rows(mine), deleted.tolist(), strict=True):
+            yield _Step(time, group, name, None if is_deleted else row, time, is_log=True)
+
+
+def _replacements(pinned: PinnedTable, group: FileGroupId) -> Iterator[_Step]:
+    for instant in pinned.timeline.replace_commits:
+        commit = read_commit(pinned.table.storage, instant)
+        if group.file_id in commit.replaced.get(group.partition_path, ()) and not commit.is_rewrite:
+            yield _Step(instant.time, group, "", None, replaced=True)
+
+
+def _told(pinned: PinnedTable, steps: list[_Step]) -> Iterator[KeyEvent]:
+    known = {step.time for step in steps}
+    for step in list(steps):  # a write whose own file is gone
+        if step.row is not None and step.written_at and step.written_at not in known:
+            known.add(step.written_at)
+            steps.append(_Step(step.written_at, step.group, "", step.row, step.written_at))
+    commits = _commits(pinned, {step.time for step in steps})
+    is_there = False
+    for step in sorted(steps, key=lambda s: (_ended(pinned, s.time), not s.replaced, s.is_log)):
+        commit = commits.get(step.time)
+        rewrite = commit is not None and commit.is_rewrite
+        if step.row is None:
+            if not is_there or rewrite:  # a log file has told it, or another file group
+                continue
+            what, is_there = ("replaced" if step.replaced else "deleted"), False
+        elif rewrite or (step.written_at and step.written_at != step.time):
+            what = "rewritten"
+        else:
+            before = "updated" if is_there else "inserted" if step.file else "written"
+            what, is_there = before, True
+        query, batch = batch_of(commit) if commit else ("", None)
+        yield KeyEvent(
+            step.time,
+            what,
+            step.group.partition_path,
+            step.file,
+            commit.operation_type if commit else "",
+            query,
+            batch,
+            step.row,
+        )
+
+
+def _ended(pinned: PinnedTable, time: str) -> str:
+    instant = pinned.timeline.commit_at(time)
+    return padded(instant.ended if instant else time)
+
+
+def _commits(pinned: PinnedTable, times: set[str]) -> dict[str, CommitMetadata]:
+    """What the commits of some times say, from the archive too, which is read as far as needed."""
+    table, timeline = pinned.table, pinned.timeline
+    at = {time: timeline.commit_at(time) for time in times}
+    found = {
+        time: read_commit(table.storage, instant)
+        for time, instant in at.items()
+        if isinstance(instant, Instant)
+    }
+    missing = times - found.keys()
+    oldest = min(missing, default="")
+    for archived in archived_backwards(table, bodies=True) if missing else ():
+        time = archived.instant.time
+        if time in missing and (commit := archived.commit()) is not None:
+            found[time] = commit
+        if found.keys() >= times or padded(time) < padded(oldest):
+            break
+    return found
+
+
+def _may_hold(pinned: PinnedTable, base: BaseFile, key: str) -> bool:
+    """Whether a base file may have a key, by what its footer says."""
+    with pinned.table.storage.open_input(base.path) as source:
+        keys = pa.schema([pa.field(RECORD_KEY, pa.string())])
+        reader = BaseFileReader(source, keys, base.path, trusted=base.trusted)
+        bounds = reader.key_range()
+        if bounds is not None:
+            low, asked, high = (text.encode("utf-16-be") for text in (bounds[0], key, bounds[1]))
+            if not low <= asked <= high:  # Java's order, which is that of UTF-16
+                return False
+        bloom = reader.bloom_filter()
+        return bloom is None or bool(bloom.may_contain(pa.array([key]))[0])
+
+
+def _of_key(rows: pa.Table, key: str) -> pa.Table:
+    return rows.filter(pc.equal(rows.column(RECORD_KEY), key))
+
+
+def _user_rows(rows: pa.Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rows.select(without_meta_columns(rows.schema).names).to_pylist()
+    return found
+
+
+def _times(rows: pa.Table) -> list[str]:
+    found: list[str] = rows.column(COMMIT_TIME).to_pylist()
+    return found

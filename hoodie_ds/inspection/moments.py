@@ -1,0 +1,68 @@
+"""A table as it was at an instant of its active timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.meta_columns import with_meta_columns
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.services.past import check_files_are_kept, timeline_at
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table_schema import table_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that is looked into.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at its base path.
+    merge_hook : str or callable, optional
+        What merges rows in merge mode CUSTOM.
+    verify : bool
+        Whether files are compared with the checksums of their commits.
+    """
+
+    storage: Storage
+    merge_hook: str | Callable[..., object] | None = None
+    verify: bool = True
+
+    def latest(self) -> PinnedTable:
+        """Return the table as it is now; see `PinnedTable.latest`."""
+        return PinnedTable.latest(self.storage, self.merge_hook, self.verify)
+
+    def at(self, time: str) -> PinnedTable:
+        """Return the table as it was once a write had completed.
+
+        Parameters
+        ----------
+        time : str
+            Instant time of a completed write of the active timeline.
+
+        Raises
+        ------
+        TimelineError
+            There is no such write, or files of then were cleaned.
+        """
+        now = self.latest()
+        if now.timeline.commit_at(time) is None:
+            first = now.timeline.first_commit
+            newest = next(now.timeline.commits_backwards(), None)
+            told = f"from {first.time} to {newest.time}" if first and newest else "without commits"
+            raise TimelineError(
+                f"{self.storage.root}: {time} is no completed write of the active timeline, which "
+                f"is {told}; `hoodie-py commits` lists them"
+            )
+        what = f"the table as of {time}"
+        check_files_are_kept(now.table, now.timeline, time, what, retained=False)
+        past = timeline_at(now.timeline, time)
+        columns = table_schema(now.table, past) or pa.schema([])
+        if now.table.properties.populate_meta_fields:
+            columns = with_meta_columns(columns)
+        return replace(now, timeline=past, schema=columns)

@@ -1,0 +1,159 @@
+"""A table at a glance: what it is, how large, and what its owner should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.inspection.files import PartitionRow, table_files
+from hoodie_ds.inspection.listing import html_table, plain
+from hoodie_ds.table.table import Table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.instant import REPLACING, Action
+from hoodie_ds.timeline.timeline import Timeline
+
+_LOG_RATIO: Final = 1.0
+_OLDER_RATIO: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name and Arrow type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableOverview:
+    """A table at a glance.
+
+    Parameters
+    ----------
+    path : str
+        Base path.
+    name, table_type : str
+        As its properties have them.
+    version : int
+        Table version.
+    record_keys, partition_fields, ordering_fields : tuple of str
+        Fields that it is made by.
+    merge_mode : str
+        Which row of a key wins.
+    index : str
+        Index that it records; empty where it records none.
+    num_buckets : int or None
+        Buckets of a partition, where it records them.
+    columns : tuple of Column
+        The user's columns; none in a table without a commit.
+    commits : int
+        Completed writes of the active timeline.
+    latest : str
+        The newest of them; empty if there is none.
+    pending : int
+        Instants that have not completed.
+    savepoints : tuple of str
+        Their times.
+    num_partitions : int
+        Partitions with files.
+    files : PartitionRow
+        Sums over all of them.
+    remarks : tuple of str
+        What its owner should look at; empty if there is nothing.
+    properties : mapping of str to str
+        All of its properties.
+    """
+
+    path: str
+    name: str
+    table_type: str
+    version: int
+    record_keys: tuple[str, ...]
+    partition_fields: tuple[str, ...]
+    ordering_fields: tuple[str, ...]
+    merge_mode: str
+    index: str
+    num_buckets: int | None
+    columns: tuple[Column, ...]
+    commits: int
+    latest: str
+    pending: int
+    savepoints: tuple[str, ...]
+    num_partitions: int
+    files: PartitionRow
+    remarks: tuple[str, ...]
+    properties: Mapping[str, str]
+
+    def _repr_html_(self) -> str:
+        told = plain(self)
+        flat = {**told, **told.pop("files"), "columns": len(self.columns)}
+        rows = [{"what": name, "value": value} for name, value in flat.items() if value is not None]
+        return html_table(self.path, rows, len(rows))
+
+
+def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
+    """Return the columns of a schema."""
+    return tuple(Column(field.name, str(field.type)) for field in schema)
+
+
+def table_overview(table: Table, timeline: Timeline) -> TableOverview:
+    """Return a table at a glance, by one listing of its files.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline.
+
+    Raises
+    ------
+    CorruptFileError
+        Files of the table contradict each other, or cannot be read.
+    """
+    properties, files = table.properties, table_files(table, timeline)
+    newest, total = next(timeline.commits_backwards(), None), files.total
+    return TableOverview(
+        table.storage.root,
+        properties.name,
+        properties.table_type.value,
+        properties.version,
+        properties.record_key_fields,
+        properties.partition_fields,
+        properties.ordering_fields,
+        properties.merge_mode.value,
+        properties.index_type.value if properties.index_type else "",
+        properties.num_buckets,
+        columns_of(table_schema(table, timeline) or pa.schema([])),
+        sum(1 for _ in timeline.commits_backwards()),
+        newest.time if newest else "",
+        len(timeline.pending),
+        tuple(instant.time for instant in timeline.savepoints),
+        len(files.partitions),
+        total,
+        tuple(_remarks(table, timeline, total)),
+        properties.raw,
+    )
+
+
+def _remarks(table: Table, timeline: Timeline, total: PartitionRow) -> Iterator[str]:
+    for instant in timeline.pending:
+        if instant.action is Action.RESTORE:
+            yield f"restore {instant.time} is pending: nobody can write before it is completed"
+        elif instant.action is Action.COMPACTION:
+            yield f"compaction {instant.time} is pending: `compact` carries it out"
+        elif instant.action in REPLACING or instant.action is Action.CLEAN:
+            yield f"{instant.action.value} {instant.time} is pending"
+        else:
+            yield f"{instant} is a write at work, or one that failed: `rollback` undoes it"
+    if table.properties.metadata_partitions:
+        yield "it has a metadata table, which this release does not write"
+    is_mor = table.properties.table_type is TableType.MERGE_ON_READ
+    if is_mor and (total.log_ratio or 0) > _LOG_RATIO:
+        yield "its log files are larger than its base files: `compact` merges them"
+    if total.older_bytes > _OLDER_RATIO * (total.base_bytes + total.log_bytes) > 0:
+        yield "its older files take over 10 times the room of its rows: `clean` deletes them"

@@ -1,0 +1,221 @@
+"""Commands that look into a table, by what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from tests.cli_runs import done, run
+from tests.golden.golden_tables import unzip_table
+from tests.tables import TRIPS, TYPE, tree, trips
+
+WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
+BATCH = "hoodie.datasource.write.batch.identifier"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HoodieTable:
+    """Two numbered batches: a is updated, and c comes in another partition."""
+    table = HoodieTable(tmp_path / "t", {**TRIPS, TYPE: "MERGE_ON_READ"})
+    table.upsert(trips(("a", "oslo", 1, 1.0), ("b", "oslo", 1, 2.0)), {WRITER: "w", BATCH: "0"})
+    table.upsert(trips(("a", "oslo", 2, 9.5), ("c", "rome", 2, 3.0)), {WRITER: "w", BATCH: "1"})
+    return table
+
+
+@pytest.fixture
+def path(table: HoodieTable, tmp_path: Path) -> Path:
+    return tmp_path / "t"
+
+
+def test_nothing_is_changed(path: Path) -> None:
+    before = tree(path)
+    for command in ("show", "timeline", "commits", "files", "schema", "read", "plan"):
+        done(command, path)
+    done("trace", path, "a")
+    done("locate", path, "a")
+    done("diff", path, HoodieTable(path).timeline.commits[0].time)
+    assert tree(path) == before
+
+
+def test_the_table_at_a_glance(path: Path) -> None:
+    lines = done("--width", "80", "show", path).lines
+    told = dict(line.split("  ", 1) for line in lines if line[0] != " ")
+    told = {name: text.strip() for name, text in told.items()}
+    assert told["table"] == "trips"
+    assert told["type"].startswith("MERGE_ON_READ, version")
+    assert (told["record key"], told["partitioned by"], told["ordered by"]) == ("id", "city", "ts")
+    assert told["index"] == "BUCKET, 2 buckets"
+    assert told["partitions"].startswith("2, ")
+    found = done("show", path, "--json").json
+    assert found["columns"][0] == {"name": "id", "type": "string"}
+    assert found["commits"] == 2
+    assert "hoodie.table.name" in done("show", path, "--properties").out
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize(
+    "command",
+    [["timeline"], ["commits"], ["files"], ["files", "--groups"], ["schema", "--history"],
+     ["read", "--meta"], ["trace", "a"], ["locate", "a"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_tables_fit_the_terminal(command: list[str], width: int, path: Path) -> None:
+    name, *rest = command
+    lines = done("--width", str(width), name, path, *rest).out.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= width
+    # The heads and every short cell are whole.
+    assert "\N{HORIZONTAL ELLIPSIS}" not in "".join(lines) or width == 80
+
+
+def test_the_timeline_and_the_commits(path: Path, table: HoodieTable) -> None:
+    first, second = (instant.time for instant in table.timeline.commits)
+    found = done("timeline", path, "--json").json
+    assert [(row["time"], row["action"], row["state"]) for row in found] == [
+        (second, "deltacommit", "completed"),
+        (first, "deltacommit", "completed"),
+    ]
+    newest = done("commits", path, "--json", "--limit", "1").json
+    assert [(c["time"], c["operation"], c["query"], c["batch"]) for c in newest] == [
+        (second, "UPSERT", "w", 1)
+    ]
+    assert newest[0]["rows_in"] == 2
+    assert done("timeline", path, "--state", "inflight").out == ""
+    assert "the first 1 are shown" in done("timeline", path, "--limit", "1").err
+    assert len(done("timeline", path, "--all").lines) == 3
+
+
+def test_the_archive_is_part_of_the_timeline(tmp_path: Path) -> None:
+    for name in ("v6_cow_archived", "v9_cow_archived"):
+        path = unzip_table(name, tmp_path)
+        every = done("timeline", path, "--all", "--json").json
+        active = done("timeline", path, "--active", "--all", "--json").json
+        assert [row for row in every if not row["archived"]] == active
+        archived = [row for row in every if row["archived"]]
+        assert archived
+        assert all(row["duration_ms"] > 0 for row in archived)
+        assert any(row["archived"] for row in done("commits", path, "--all", "--json").json)
+
+
+def test_files_of_partitions_and_of_groups(path: Path) -> None:
+    found = done("files", path, "--json").json
+    assert [row["partition"] for row in found] == ["oslo", "rome"]
+    groups = done("files", path, "--groups", "--json").json
+    assert len(groups) == sum(row["file_groups"] for row in found)
+    one = done("files", path, "--partition", "rome", "--json").json
+    assert {row["partition"] for row in one} == {"rome"}
+    sizes = {p.name: p.stat().st_size for p in path.rglob("*.parquet") if ".hoodie" not in p.parts}
+    assert sum(row["base_bytes"] for row in found) == sum(sizes.values())
+
+
+def test_columns_and_their_history(path: Path, table: HoodieTable) -> None:
+    rows = trips(("d", "rome", 3, 1.0))
+    table.upsert(rows.append_column("tip", [[2]]))
+    assert [c["name"] for c in done("schema", path, "--json").json] == [*TRIPS_COLUMNS, "tip"]
+    history = done("schema", path, "--history", "--json").json
+    assert [change["added"] for change in history] == [TRIPS_COLUMNS, ["tip"]]
+
+
+TRIPS_COLUMNS = ["id", "city", "ts", "fare"]
+
+
+def test_rows_that_are_read(path: Path, table: HoodieTable) -> None:
+    first = table.timeline.commits[0].time
+    every = done("read", path, "--json").json
+    assert sorted(row["id"] for row in every) == ["a", "b", "c"]
+    assert list(every[0]) == TRIPS_COLUMNS
+    dear = done("read", path, "--where", "fare >= 3", "--where", "city = oslo", "--json").json
+    assert [(row["id"], row["fare"]) for row in dear] == [("a", 9.5)]
+    past = done("read", path, "--as-of", first, "--columns", "id, fare", "--json").json
+    assert sorted(map(tuple, map(dict.values, past))) == [("a", 1.0), ("b", 2.0)]
+    assert "_hoodie_record_key" in done("read", path, "--meta", "--json").json[0]
+    assert len(done("read", path, "--limit", "1", "--json").json) == 1
+    assert done("read", path, "--where", "id = z").out == ""
+
+
+def test_a_key_is_located_and_traced(path: Path, table: HoodieTable) -> None:
+    first, second = (instant.time for instant in table.timeline.commits)
+    (found,) = done("locate", path, "a", "--json").json
+    assert (found["partition"], found["commit_time"], found["row"]["fare"]) == ("oslo", second, 9.5)
+    events = done("trace", path, "a", "--json").json
+    assert [(e["time"], e["what"], e["query"], e["batch"], e["row"]["fare"]) for e in events] == [
+        (first, "inserted", "w", 0, 1.0),
+        (second, "updated", "w", 1, 9.5),
+    ]
+    table.delete(trips(("a", "oslo", 3, None)).select(["id", "city", "ts"]))
+    last = done("trace", path, "a", "--json").json[-1]
+    assert (last["what"], last["operation"], last["row"]) == ("deleted", "DELETE", None)
+    gone = run("locate", path, "a")
+    assert (gone.code, gone.out, gone.err) == (1, "", "Error: no row has the key 'a'\n")
+    assert run("trace", path, "zz").code == 1
+    assert done("locate", path, "b", "--partition", "oslo", "--json").json
+    assert run("locate", path, "b", "--partition", "rome").code == 1
+
+
+def test_rows_that_changed_between_two_instants(path: Path, table: HoodieTable) -> None:
+    first, second = (instant.time for instant in table.timeline.commits)
+    ended = done("diff", path, first, second, "--json")
+    assert [(row["change"], row["id"], row["fare"]) for row in ended.json] == [
+        ("update_before", "a", 1.0),
+        ("update_after", "a", 9.5),
+        ("insert", "c", 3.0),
+    ]
+    assert ended.err == "1 inserted, 1 updated, 0 deleted\n"
+    assert done("diff", path, second).lines == ["0 inserted, 0 updated, 0 deleted"]
+
+
+def test_what_is_pending_is_told_with_its_remedy(tmp_path: Path) -> None:
+    path = unzip_table("v6_mor_compaction_requested", tmp_path)
+    (found,) = done("plan", path, "--json").json
+    assert (found["service"], found["remedy"], found["state"]) == (
+        "compaction", "compact", "requested",
+    )  # fmt: skip
+    assert found["file_groups"] > 0
+    assert "compaction" in done("show", path).out
+    path = unzip_table("v9_cow_clustering_requested", tmp_path)
+    assert [row["service"] for row in done("plan", path, "--json").json] == ["clustering"]
+    path = unzip_table("v6_mor_failed_open", tmp_path)
+    assert [row["service"] for row in done("plan", path, "--json").json] == ["write"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["show", "{path}/none"], 1, "holds no Hudi table"),
+        (["show", "{path}", "--conf", "hoodie.nonsense=1"], 2, "unknown option"),
+        (["show", "{path}", "--conf", "secret"], 2, "write KEY=VALUE"),
+        (["show"], 2, "Missing argument 'PATH'"),
+        (["timeline", "{path}", "--action", "dance"], 2, "give one of commit"),
+        (["read", "{path}", "--as-of", "20200101000000000"], 1, "is no completed write"),
+        (["read", "{path}", "--columns", "nope"], 1, "its columns are"),
+        (["read", "{path}", "--where", "nope = 1"], 2, "is no column"),
+        (["read", "{path}", "--where", "ts = x"], 2, "is no value of type int64"),
+    ],
+)
+def test_what_is_wrong_ends_with_one_line(
+    arguments: list[str], code: int, said: str, path: Path
+) -> None:
+    ended = run(*(argument.format(path=path) for argument in arguments))
+    assert ended.code == code
+    assert said in ended.err.splitlines()[-1]
+    assert "secret" not in ended.err
+
+
+def test_options_come_from_the_environment_too(path: Path, tmp_path: Path) -> None:
+    bad = run("show", path, env={"HOODIE_PY_CONF": "hoodie.nonsense=1"})
+    assert (bad.code, "hoodie.nonsense" in bad.err) == (2, True)
+    props = tmp_path / "o.properties"
+    props.write_text("hoodie.nonsense=1\n")
+    assert run("show", path, "--props", props).code == 2
+    assert run("show", path, env={"HOODIE_PY_STORAGE_OPTION": "x"}).code == 2
+    assert len(run("timeline", path, env={"COLUMNS": "40"}).lines[0]) <= 40
+
+
+def test_control_characters_of_a_table_do_nothing(tmp_path: Path) -> None:
+    table = HoodieTable(tmp_path / "t", TRIPS)
+    table.upsert(trips(("\x1b[31ma", "oslo", 1, 1.0)))
+    assert "\x1b" not in done("read", tmp_path / "t").out
+    assert json.loads(done("read", tmp_path / "t", "--json").out)[0]["id"] == "\x1b[31ma"

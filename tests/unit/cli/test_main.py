@@ -1,0 +1,86 @@
+"""The command as a whole: its start, its help, its completion."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from hoodie_ds.cli.main import SECTIONS, main
+from tests.cli_runs import done, run
+
+START = "from hoodie_ds.commands import table; table()"
+
+
+def test_help_tells_every_command_in_its_section() -> None:
+    out = done("--help").out
+    for title, commands in SECTIONS.items():
+        assert not commands or f"{title}:" in out
+        for command in commands:
+            assert f"\n  {command.name} " in out
+            assert command.name is not None
+            assert done(command.name, "--help").out.startswith("Usage: main")
+    assert set(main.commands) == {c.name for found in SECTIONS.values() for c in found}
+
+
+def test_help_imports_neither_arrow_nor_rich() -> None:
+    """What a start costs is what it imports."""
+    code = (
+        "import sys; sys.argv = ['hoodie-py', '--help']\n"
+        "from hoodie_ds.commands import table\n"
+        "try: table()\n"
+        "except SystemExit as ended: assert not ended.code\n"
+        "heavy = {'pyarrow', 'numpy', 'rich', 'fsspec', 'fastavro', 'pyspark', 'pandas'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "index", "offered"),
+    [("hoodie-py tim", "1", "timeline"), ("hoodie-py show /tmp --prop", "3", "--properties")],
+)
+def test_the_shell_completes_commands_and_options(words: str, index: str, offered: str) -> None:
+    env = {"_HOODIE_PY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": index}
+    code = f"import sys; sys.argv = ['hoodie-py']; {START}"
+    ended = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert f"plain,{offered}" in ended.stdout.split()
+
+
+def test_what_nobody_has_foreseen_is_one_line_too() -> None:
+    code = (
+        "import hoodie_ds.cli.look as look\n"
+        "look.show.callback = lambda **_: 1 / 0\n"
+        f"import sys; sys.argv = ['hoodie-py', 'show', '/tmp']; {START}"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("Error: ZeroDivisionError: division by zero; this is a bug")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_errors_of_the_machine_and_a_stop_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(error: BaseException) -> click.Command:
+        @click.command("fails")
+        def command() -> None:
+            raise error
+
+        return command
+
+    monkeypatch.setitem(main.commands, "fails", fails(OSError("the disk is on fire")))
+    ended = run("fails")
+    assert (ended.code, ended.err) == (1, "Error: the disk is on fire\n")
+    monkeypatch.setitem(main.commands, "fails", fails(KeyboardInterrupt()))
+    assert (run("fails").code, run("fails").err) == (130, "stopped\n")
+
+
+def test_the_reference_is_that_of_the_commands() -> None:
+    from hoodie_ds.cli.reference import with_commands
+
+    text = (Path(__file__).parents[3] / "conf" / "README.md").read_text("utf-8")
+    assert "<!-- commands -->" in text
+    assert with_commands(text) == text, "python -m hoodie_ds.cli.reference conf/README.md"

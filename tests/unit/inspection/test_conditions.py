@@ -1,0 +1,46 @@
+"""Conditions as people write them."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import OptionError
+from hoodie_ds.inspection.conditions import conditions
+
+ROWS = pa.table(
+    {
+        "city": ["oslo", "rome", None],
+        "fare": [1.5, 10.0, 3.0],
+        "day": [dt.date(2026, 1, 1), dt.date(2026, 2, 1), None],
+        "a b": ["it's", "", "x"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("texts", "kept"),
+    [
+        ([], [0, 1, 2]),
+        (["city = oslo"], [0]),
+        (["city=='oslo'"], [0]),
+        (["city != oslo"], [1]),
+        (["fare > 1.5"], [1, 2]),
+        (["fare>=1.5", "fare<10"], [0, 2]),
+        (["fare <= 3"], [0, 2]),
+        (["day >= 2026-02-01"], [1]),
+        (["city is null"], [2]),
+        (["city IS NOT NULL"], [0, 1]),
+    ],
+)
+def test_rows_that_conditions_keep(texts: list[str], kept: list[int]) -> None:
+    found = conditions(ROWS.schema, texts)
+    assert (ROWS if found is None else ROWS.filter(found)) == ROWS.take(kept)
+
+
+@pytest.mark.parametrize("text", ["", "city", "city ~ oslo", "nope = 1", "fare = much"])
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="--where"):
+        conditions(ROWS.schema, [text])
