@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.config.bucket_rules import BucketRules
+from hoodie_ds.config.change_options import ChangeOptions
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.compaction_options import CompactionOptions
@@ -83,6 +84,8 @@ class WriteOptions:
         Which values of a row are filled from another one, for a new table; and the marker of them.
     delete_field, delete_marker
         A column, and the text in it that marks a delete, for a new table.
+    changes : ChangeOptions
+        What a new table keeps of its changes.
     services : ServiceSwitches
         Which table services come along with batches.
     concurrency : Concurrency
@@ -138,6 +141,7 @@ class WriteOptions:
     unavailable_value: str | None = None
     delete_field: str | None = None
     delete_marker: str | None = None
+    changes: ChangeOptions = field(default_factory=ChangeOptions)
     index_type: IndexType | None = None
     num_buckets: int | None = None
     bucket_rules: BucketRules | None = None
@@ -256,6 +260,7 @@ def _build(given: GivenOptions, base_path: str) -> WriteOptions:
         unavailable_value=given.get(write_keys.UNAVAILABLE_VALUE),
         delete_field=given.get(delete_keys.DELETE_FIELD),
         delete_marker=given.get(delete_keys.DELETE_MARKER),
+        changes=ChangeOptions.of(given),
         table_version=given.get(write_keys.TABLE_VERSION),
         metadata_enable=given.get(write_keys.METADATA_ENABLE),
         log_block_format=given.get(write_keys.LOG_BLOCK_FORMAT),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.config.enums import LogBlockFormat
-from hoodie_ds.formats.log.data_block import encode_avro_block, encode_parquet_block
+from hoodie_ds.formats.log.data_block import encode_avro_block, encode_parquet_block, in_blocks
 from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
@@ -38,6 +38,9 @@ class LogTarget:
         Version of the new log file, higher than that of any log of the slice.
     is_new : bool
         Whether the group begins with this log file.
+    slice_logs : tuple of str
+        Names of the slice's log files, where the commit is to tell them: whoever asks for what the
+        log file changes reads the slice without it (Hudi's ``getDependentFileSlice...``).
     named_after : str
         The instant in the file's name, where it is not the slice's; see `hoodie_ds.table.slicing`.
     """
@@ -48,6 +51,7 @@ class LogTarget:
     version: int
     is_new: bool
     named_after: str = ""
+    slice_logs: tuple[str, ...] = ()
 
 
 class AppendHandle:
@@ -104,7 +108,7 @@ class AppendHandle:
             self._write_delete_block(records.rows.column(RECORD_KEY).filter(cleared), None)
             deleted = deleted & ~records.replacing
         live = records.changed_rows()
-        for rows in _in_blocks(live, self._context.log_block_bytes):
+        for rows in in_blocks(live, self._context.log_block_bytes):
             self._write_rows(rows)
         if deleted.any():
             self._write_deletes(records, pa.array(deleted))
@@ -127,7 +131,7 @@ class AppendHandle:
             file_size_bytes=self._output.size,
             total_log_records=self._num_live + self._num_deletes,
             total_log_blocks=self._num_blocks,
-            log=LogWrite(target.version, 0, target.base_file, (self._name,)),
+            log=LogWrite(target.version, 0, target.base_file, (*target.slice_logs, self._name)),
         )
         return WriteStatus(stat, self._output.checksum)
 
@@ -185,11 +189,3 @@ def _ordering_values(columns: list[pa.ChunkedArray]) -> pa.Array:
         return arrays[0]
     missing = reduce(pc.and_, [pc.is_null(array) for array in arrays])
     return pa.StructArray.from_arrays(arrays, [str(i) for i in range(len(arrays))], mask=missing)
-
-
-def _in_blocks(rows: pa.Table, block_bytes: int) -> list[pa.Table]:
-    if not rows.num_rows:
-        return []
-    count = max(1, -(-rows.nbytes // block_bytes))
-    step = -(-rows.num_rows // count)
-    return [rows.slice(start, step) for start in range(0, rows.num_rows, step)]

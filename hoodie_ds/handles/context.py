@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
 import xxhash
 
-from hoodie_ds.config.enums import LogBlockFormat
+from hoodie_ds.config.enums import LogBlockFormat, SupplementalLogging
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.meta_columns import FILE_NAME, META_COLUMNS
@@ -67,6 +68,8 @@ class WriteContext:
     virtual_keys : MadeColumn or None
         Makes the record keys of stored rows, where files have no meta columns filled in; see
         `hoodie_ds.table.virtual_keys`.
+    logging : SupplementalLogging or None
+        What is logged of the changes to a base file that is written anew; None where nothing is.
     batch_number : int
         How many micro-batches the instant holds before this one.
     files : list of str
@@ -87,6 +90,7 @@ class WriteContext:
     bloom: BloomParams | None = None
     has_keys: bool = True
     virtual_keys: MadeColumn | None = None
+    logging: SupplementalLogging | None = None
     batch_number: int = 0
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
     files: list[str] = field(default_factory=list)
@@ -131,10 +135,24 @@ class WriteStatus:
         What the commit's metadata will say of it.
     checksum : str
         xxh64 of its bytes, 16 hexadecimal digits.
+    change_checksums : tuple of str
+        The same of the files of change data beside it.
     """
 
     stat: WriteStat
     checksum: str
+    change_checksums: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, stat: WriteStat, checksums: Mapping[str, str]) -> WriteStatus:
+        """Return what a commit says of a file, from its stat and the checksums by path."""
+        first, *more = (checksums[path] for path in stat.paths)
+        return cls(stat, first, tuple(more))
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The checksums of all files that were written, by path."""
+        return dict(zip(self.stat.paths, (self.checksum, *self.change_checksums), strict=True))
 
     @property
     def group(self) -> FileGroupId:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.handles.change_log import open_change_log
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
 from hoodie_ds.handles.stamp import keep as kept
@@ -73,31 +74,34 @@ def merge_base_file(
             keep = merge.keep(RecordSet.of_rows(compared, ordering_fields))
         if merge.changes_nothing and inserts is None:
             return None
-        stay = _kept_rows(stored, compared, keep, context.kept_columns)
+        old = _stored_rows(stored, compared, keep, context.kept_columns)
         merged = merge.new_rows()
         num_others = int(keep.sum()) + merged.num_rows
         new = chain(whole(merged), inserts or ())
-        written = _write(context, base, stored.dictionaries, stay, new)
+        written = _write(context, base, stored.dictionaries, old, new)
     counts = replace(
         written.stat,
         num_inserts=merge.num_inserts + written.stat.num_writes - num_others,
         num_update_writes=merge.num_updates,
         num_deletes=merge.num_deletes,
     )
-    return WriteStatus(counts, written.checksum)
+    return replace(written, stat=counts)
 
 
 def _write(
     context: WriteContext,
     base: BaseFile,
     dictionaries: Collection[str],
-    stay: Iterable[pa.Table],
+    old: Iterable[tuple[pa.Table, Mask]],
     new: Iterable[pa.Table],
 ) -> WriteStatus:
-    """Write the next version of a base file from the rows that stay and the new ones."""
+    """Write the next version of a base file from the stored rows that stay and the new ones."""
     name = str(BaseFileName(base.name.file_id, context.write_token, context.instant_time))
     path = in_partition(base.partition_path, name)
-    with open_data_file(context, path, "MERGE") as output:
+    with (
+        open_change_log(context, base.partition_path, base.name.file_id) as changes,
+        open_data_file(context, path, "MERGE") as output,
+    ):
         writer = BaseFileWriter(
             output.file,
             context.schema,
@@ -107,9 +111,14 @@ def _write(
             dictionaries,
             context.bloom,
         )
-        for rows in stay:
+        for rows, keep in old:
+            if changes is not None:
+                changes.removed(rows.filter(pa.array(~keep)))
+            rows = rows if keep.all() else rows.filter(pa.array(keep))
             writer.write(kept(context, rows, name))
         for rows in new:
+            if changes is not None:
+                changes.added(rows)
             writer.write(stamp(context, rows, base.partition_path, name))
         footer = writer.close()
     stat = WriteStat(
@@ -120,8 +129,9 @@ def _write(
         num_writes=footer.num_rows,
         total_write_bytes=output.size,
         file_size_bytes=output.size,
+        change_files=() if changes is None else changes.stat,
     )
-    return WriteStatus(stat, output.checksum)
+    return WriteStatus(stat, output.checksum, () if changes is None else changes.checksums)
 
 
 def _keep_piecewise(stored: BaseFileReader, merge: AnyMerge) -> Mask:
@@ -137,16 +147,15 @@ def _compared(schema: pa.Schema, ordering_fields: tuple[str, ...]) -> list[str]:
     return [name for name in schema.names if name == RECORD_KEY or name in ordering]
 
 
-def _kept_rows(
+def _stored_rows(
     stored: BaseFileReader, compared: pa.Table, keep: Mask, columns: list[str]
-) -> Iterator[pa.Table]:
-    """Stored rows that stay, of some columns and those that were read before, piece by piece."""
+) -> Iterator[tuple[pa.Table, Mask]]:
+    """Stored rows piece by piece, some columns and those that were read before; which stay."""
     others = [name for name in columns if name not in compared.column_names]
     start = 0
     for rows in stored.pieces(others):
         for name in compared.column_names:
             column = compared.column(name).slice(start, rows.num_rows)
             rows = rows.append_column(name, column)
-        kept = keep[start : start + rows.num_rows]
+        yield rows, keep[start : start + rows.num_rows]
         start += rows.num_rows
-        yield rows if kept.all() else rows.filter(pa.array(kept))

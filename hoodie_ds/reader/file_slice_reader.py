@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -46,6 +46,18 @@ class MergeCounts:
     deletes: int = 0
 
 
+class Changes(Protocol):
+    """Takes what log files change in a base file: rows of what is read, with their record keys."""
+
+    def removed(self, rows: pa.Table) -> None:
+        """Take rows that do not stay as they are; all of them before those that come."""
+        ...
+
+    def added(self, rows: pa.Table) -> None:
+        """Take rows that come, new ones and those in the place of others."""
+        ...
+
+
 @dataclass(frozen=True)
 class FileSliceReader:
     """Reads slices of one table as of one timeline.
@@ -82,6 +94,7 @@ class FileSliceReader:
         columns: Sequence[str],
         counts: MergeCounts | None = None,
         keep_dictionaries: bool = False,
+        changes: Changes | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a slice, piece by piece.
 
@@ -99,6 +112,8 @@ class FileSliceReader:
         keep_dictionaries : bool
             Whether string columns of the base file may come as the dictionary arrays that they are
             stored as; see `BaseFileReader`.
+        changes : Changes, optional
+            Is told which rows of the base file go, and which come.
 
         Raises
         ------
@@ -112,10 +127,15 @@ class FileSliceReader:
         for rows in self._base(slice_, read, keep_dictionaries):
             if merge is not None:
                 keep = merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
+                if changes is not None:
+                    changes.removed(rows.filter(pa.array(~keep)))
                 rows = rows.select(columns).filter(pa.array(keep))
             yield rows
         if merge is not None:
-            yield merge.new_rows().select(columns)
+            new = merge.new_rows()
+            if changes is not None:
+                changes.added(new)
+            yield new.select(columns)
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
     def logged(

@@ -20,7 +20,7 @@ from typing import Final
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.enums import CleaningPolicy
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.clean_metadata import SAVEPOINTS_KEY, CleanerPlan, CleanMetadata
@@ -351,6 +351,9 @@ def _file(name: str) -> _File | None:
         return _File(name, base.file_id, base.instant_time, is_log=False)
     if log is not None:
         return _File(name, log.file_id, log.base_instant, is_log=True, number=log.version)
+    changes = CdcFileName.parse(name)  # belongs to the base file of the same instant
+    if changes is not None:
+        return _File(name, changes.file_id, changes.instant_time, is_log=True)
     return None
 
 

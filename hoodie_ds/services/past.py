@@ -12,7 +12,7 @@ from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.live_files import LiveFiles
 from hoodie_ds.table.table import Table
@@ -177,7 +177,7 @@ def _starts(paths: Iterable[str]) -> dict[FileGroupId | None, set[str]]:
 def _place(path: str) -> tuple[FileGroupId | None, str]:
     """Group of a data file, and when its slice begins; None for other files."""
     partition, _, name = path.rpartition("/")
-    base, log = BaseFileName.parse(name), LogFileName.parse(name)
+    base, log = BaseFileName.parse(name) or CdcFileName.parse(name), LogFileName.parse(name)
     if base is not None:
         return FileGroupId(partition, base.file_id), padded(base.instant_time)
     if log is not None:

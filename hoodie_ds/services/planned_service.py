@@ -374,7 +374,7 @@ class PlannedService(ABC, Generic[PlanT]):
         columns = table_schema(self.table, timeline)
         assert columns is not None, instant
         statuses = sorted(found.statuses, key=lambda status: status.stat.path)
-        checksums = {status.stat.path: status.checksum for status in statuses}
+        checksums = {path: sum_ for status in statuses for path, sum_ in status.checksums.items()}
         commit = CommitMetadata(
             stats=tuple(status.stat for status in statuses),
             operation_type=self.operation_type,

@@ -11,7 +11,7 @@ from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.table.virtual_keys import virtual_keys
@@ -60,6 +60,7 @@ def rewrite_context(
         log_block_format=LogBlockFormat.PARQUET,
         has_keys=bool(properties.record_key_fields) and properties.populate_meta_fields,
         virtual_keys=virtual_keys(properties, schema),
+        logging=properties.supplemental_logging,
     )
 
 
@@ -91,9 +92,10 @@ def take_back_if_late(table: Table, time: str, paths: Iterable[str]) -> None:
 def delete_uncounted(
     storage: Storage, time: str, found: Iterable[str], counted: Iterable[str]
 ) -> None:
-    """Delete base files that came to nothing: engines that list folders would read them too.
+    """Delete base files that came to nothing, and the change data beside them.
 
-    Another engine may keep its markers where they are not found by.
+    Engines that list folders would read them too. Another engine may keep its
+    markers where they are not found by.
 
     Parameters
     ----------
@@ -107,6 +109,5 @@ def delete_uncounted(
         Paths of those that are to be committed.
     """
     for path in sorted(set(found) - set(counted)):
-        name = BaseFileName.parse(path.rpartition("/")[2])
-        if name is not None and name.instant_time == time:
+        if written_by(path.rpartition("/")[2]) == time:
             storage.delete(path)

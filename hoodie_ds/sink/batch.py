@@ -129,6 +129,7 @@ def write_context(
         bloom=_bloom_params(plan),
         has_keys=plan.index is not None and plan.table.properties.populate_meta_fields,
         virtual_keys=plan.virtual_keys,
+        logging=plan.table.properties.supplemental_logging,
         batch_number=batch.pending.batches_before,
     )
 

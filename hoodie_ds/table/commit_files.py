@@ -37,7 +37,7 @@ class CommitFiles:
     stats : mapping of str to WriteStat
         Files that it wrote, by path.
     named : frozenset of str
-        Those, and the other log files of the slices that it wrote to.
+        Those, their files of change data, and the other log files of the slices that it wrote to.
     checksums : mapping of str to str
         The xxh64 of files by path; empty in commits of other writers.
     replaced : mapping of str to tuple of str
@@ -158,9 +158,9 @@ os.register_at_fork(after_in_child=_of_table.cache_clear)
 
 def _read(storage: Storage, instant: Instant) -> CommitFiles:
     commit = read_commit(storage, instant)
-    named = set()
+    named: set[str] = set()
     for stat in commit.stats:
-        named.add(stat.path)
+        named.update(stat.paths)
         if stat.log is not None:
             named |= {in_partition(stat.partition_path, name) for name in stat.log.log_files}
     stats = {stat.path: stat for stat in commit.stats}

@@ -1,7 +1,8 @@
 """Names of data files: the one place that builds and reads them (Hudi tech spec, "file naming").
 
 A base file is ``<fileId>_<writeToken>_<instant>.parquet``, a log file
-``.<fileId>_<baseInstant>.log.<version>_<writeToken>``. Names are relative to their partition.
+``.<fileId>_<baseInstant>.log.<version>_<writeToken>``, and a file of change data the same with the
+suffix ``.cdc``. Names are relative to their partition.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 _BASE = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet", re.ASCII)
 _LOG = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})(?:_(\d+-\d+-\d+))?", re.ASCII)
+_CDC = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})_(\d+-\d+-\d+)\.cdc", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +76,47 @@ class LogFileName:
 
     def __str__(self) -> str:
         return f".{self.file_id}_{self.base_instant}.log.{self.version}_{self.write_token}"
+
+
+@dataclass(frozen=True, slots=True)
+class CdcFileName:
+    """Name of a file of change data: what a commit changed when it wrote a base file anew.
+
+    Parameters
+    ----------
+    file_id : str
+        File group's id.
+    instant_time : str
+        Time of the instant that wrote the base file, and this one, in every table version.
+    write_token : str
+        That of the base file.
+    version : int
+        Hudi counts up from 1 where a file grows too large.
+    """
+
+    file_id: str
+    instant_time: str
+    write_token: str
+    version: int = 1
+
+    @classmethod
+    def parse(cls, name: str) -> CdcFileName | None:
+        """Read a file name; None if it is not that of a file of change data."""
+        match = _CDC.fullmatch(name)
+        if match is None:
+            return None
+        file_id, instant_time, version, token = match.groups()
+        return cls(file_id, instant_time, token, int(version))
+
+    def __str__(self) -> str:
+        return f".{self.file_id}_{self.instant_time}.log.{self.version}_{self.write_token}.cdc"
+
+
+def written_by(name: str) -> str | None:
+    """Instant that wrote a file whose name only its writer can take; None for any other file.
+
+    So are the names of base files and of files of change data. That of a log file says it in some
+    table versions only.
+    """
+    found = BaseFileName.parse(name) or CdcFileName.parse(name)
+    return None if found is None else found.instant_time

@@ -25,7 +25,7 @@ from hoodie_ds.table.commit_files import (
     CommitFiles,
     commit_files,
 )
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
@@ -62,14 +62,14 @@ class FileSystemView:
     verify: bool = True
 
     def data_files(self) -> list[FileStatus]:
-        """All data files, visible or not, by one listing of the table.
+        """All data files, visible or not, by one listing of the table; those of change data too.
 
         Commits would not tell all partitions: other writers may have archived those that made them.
         """
         return [
             status
             for status in self._listed()
-            if not status.path.startswith(f"{HOODIE}/") and _data_file("", status) is not None
+            if not status.path.startswith(f"{HOODIE}/") and _is_data(status)
         ]
 
     def _listed(self) -> list[FileStatus]:
@@ -265,6 +265,11 @@ class PartitionFiles:
     def latest_slices(self, prefix: str) -> list[FileSlice]:
         """Latest slices of the file groups whose id begins with `PREFIX_LENGTH` characters."""
         return self._view._slices_of(self._path, self._by_prefix.get(prefix, ()))
+
+
+def _is_data(status: FileStatus) -> bool:
+    is_change_data = CdcFileName.parse(status.path.rpartition("/")[2]) is not None
+    return is_change_data or _data_file("", status) is not None
 
 
 def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:

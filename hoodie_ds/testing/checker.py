@@ -11,7 +11,7 @@ import json
 import re
 import struct
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import fastavro
@@ -23,6 +23,8 @@ _INSTANT: Final = re.compile(
 )
 _BASE: Final = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet")
 _LOG: Final = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d+)_(\d+-\d+-\d+)")
+_CDC: Final = re.compile(_LOG.pattern + r"\.cdc")
+_LOGGED: Final = re.compile(rb"^hoodie\.table\.cdc\.enabled=true$", re.MULTILINE)
 _BUCKET: Final = re.compile(r"\d{8}")
 _WRITES: Final = ("commit", "deltacommit", "replacecommit")
 _SAVEPOINT: Final = "savepoint"
@@ -31,6 +33,10 @@ _COMPLETES_AS: Final = {
     "logcompaction": "deltacommit",
     "clustering": "replacecommit",
 }
+_REWRITES: Final = ("COMPACT", "CLUSTER")
+_CDC_DATA: Final = 6
+_CLEANED: Final[dict[str, int]] = {}
+"""Stands for the files of change data where a clean took them."""
 _MAGIC: Final = b"#HUDI#"
 _TIME: Final = "_hoodie_commit_time"
 
@@ -126,7 +132,7 @@ def _is_archived(path: str, data: bytes, archived: Collection[str]) -> bool:
 
 def _data_name(path: str) -> re.Match[str] | None:
     name = path.rpartition("/")[2]
-    return _BASE.fullmatch(name) or _LOG.fullmatch(name)
+    return _BASE.fullmatch(name) or _LOG.fullmatch(name) or _CDC.fullmatch(name)
 
 
 def _states(
@@ -178,7 +184,9 @@ def _check_cleans(
                 path = f"{partition}/{name}".lstrip("/")
                 may_go.add(path)
                 match = _data_name(name)
-                start = match and (match[3] if match.re is _BASE else ends.get(match[2], match[2]))
+                start = match and (match[3] if match.re is _BASE else match[2])
+                if match and match.re is _LOG:
+                    start = ends.get(match[2], match[2])
                 if not match or newest.get((partition, match[1]), "") <= str(start):
                     wrong.append(f"{plan} deletes {path}, which has no successor")
     return may_go
@@ -189,10 +197,13 @@ def _left(
 ) -> dict[str, Any]:
     """What a commit says, without the files that a clean has deleted."""
     stats = body.get("partitionToWriteStats") or {}
-    left = {
-        partition: [s for s in found if s["path"] in files or s["path"] not in may_go]
-        for partition, found in stats.items()
-    }
+    gone = set(may_go).difference(files)
+    left: dict[str, list[dict[str, Any]]] = {}
+    for partition, found in stats.items():
+        left[partition] = [stat for stat in found if stat["path"] not in gone]
+        for stat in left[partition]:
+            logged = stat.get("cdcStats") or {}
+            stat["cdcStats"] = logged if gone.isdisjoint(logged) else _CLEANED
     return {**body, "partitionToWriteStats": left}
 
 
@@ -206,7 +217,8 @@ def _check_commit(
 ) -> set[str]:
     """Check the files of a commit, and return them; log files of layout 2 are named after it."""
     named: set[str] = set()
-    for partition, stats in (commits[time].get("partitionToWriteStats") or {}).items():
+    body = commits[time]
+    for partition, stats in (body.get("partitionToWriteStats") or {}).items():
         for stat in stats:
             path, data = stat["path"], files.get(stat["path"])
             match = _data_name(path)
@@ -216,6 +228,7 @@ def _check_commit(
                 wrong.append(f"{path} has {len(data)} bytes, {time} says otherwise")
             elif path.endswith(".parquet"):
                 wrong += _check_base(data, path, stat["numWrites"], times)
+                wrong += _check_changes(files, time, stat, body.get("operationType"))
             elif not _is_log(data):
                 wrong.append(f"{path} is not a whole log file")
             if path in named:
@@ -224,8 +237,46 @@ def _check_commit(
                 wrong.append(f"{path} is not a file of {partition}/{stat['fileId']}")
             elif (match[3] if match.re is _BASE else match[2] if own_logs else time) != time:
                 wrong.append(f"{path} is a file of another instant than {time}")
-            named.add(path)
+            named |= {path, *stat["cdcStats"]}
     return named
+
+
+def _check_changes(
+    files: Mapping[str, bytes], time: str, stat: Mapping[str, Any], operation: object
+) -> list[str]:
+    """What is wrong with the change data beside a base file, by the rules of Hudi's extractor."""
+    path, counts = stat["path"], [stat[f"num{what}"] for what in ("UpdateWrites", "Deletes")]
+    logged: Mapping[str, int] = stat["cdcStats"]
+    if logged is _CLEANED:
+        return []
+    if not logged:
+        is_new = not any(counts) and stat["numWrites"] == stat["numInserts"]
+        needed = _LOGGED.search(files[".hoodie/hoodie.properties"]) and operation not in _REWRITES
+        return [f"{path} has no change data beside it"] if needed and not is_new else []
+    base, wrong, found = _BASE.fullmatch(path.rpartition("/")[2]), [], 0
+    for name, size in logged.items():
+        data, match = files.get(name, b""), _CDC.fullmatch(name.rpartition("/")[2])
+        if len(data) != size or not _is_log(data):
+            wrong.append(f"{name} is not the whole file of change data that {time} names")
+            continue
+        found += sum(_changes(data))
+        if not match or not base or (match[1], match[4], match[2]) != base.groups():
+            wrong.append(f"{name} is not beside {path}")
+    if operation not in _REWRITES and found != sum(counts) + stat["numInserts"] and not wrong:
+        wrong.append(f"{path} has {found} changes beside it, {time} says otherwise")
+    return wrong
+
+
+def _changes(data: bytes) -> Iterator[int]:
+    """Number of records of each block of a file of change data."""
+    at = 0
+    while at < len(data):
+        _, kind, entries = struct.unpack_from(">iii", data, at + 14)
+        start = at + 26
+        for _ in range(entries):
+            start += 8 + struct.unpack_from(">ii", data, start)[1]
+        yield struct.unpack_from(">ii", data, start + 8)[1] if kind == _CDC_DATA else -1
+        at += 14 + int.from_bytes(data[at + 6 : at + 14], "big")
 
 
 def _check_base(data: bytes, path: str, num_writes: int, times: Collection[str]) -> list[str]:

@@ -123,13 +123,20 @@ class WriteStat:
     total_upsert_ms: int = 0
     log: LogWrite | None = None
     prev_base_file: str = ""
+    change_files: tuple[tuple[str, int], ...] = ()
+    """Files of change data beside the file (Hudi's ``cdcStats``): paths, each with its size."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of all files that were written, the file itself first."""
+        return self.path, *(path for path, _ in self.change_files)
 
     def to_json(self) -> dict[str, Any]:
         """Return the stat as Hudi's JSON object."""
         body: dict[str, Any] = {
             "fileId": self.file_id,
             "path": self.path,
-            "cdcStats": None,
+            "cdcStats": dict(self.change_files) or None,
             "prevCommit": self.prev_commit,
             "partitionPath": self.partition_path,
             "tempPath": None,
@@ -172,6 +179,9 @@ class WriteStat:
             prev_commit=str(body.get("prevCommit") or "null"),
             log=log,
             prev_base_file=str(body.get("prevBaseFile") or ""),
+            change_files=tuple(
+                (str(path), int(size)) for path, size in (body.get("cdcStats") or {}).items()
+            ),
             **{attribute: int(body.get(name) or 0) for attribute, name in _INTEGERS.items()},
         )
 
@@ -213,7 +223,7 @@ class CommitMetadata:
     @property
     def file_paths(self) -> frozenset[str]:
         """Every file that the commit names, relative to the base path."""
-        return frozenset(stat.path for stat in self.stats)
+        return frozenset(path for stat in self.stats for path in stat.paths)
 
     def with_extra(self, more: Mapping[str, str]) -> CommitMetadata:
         """Return a copy with more extra metadata."""

@@ -19,7 +19,7 @@ from contextlib import suppress
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.log.log_block import HeaderKey, read_blocks
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_name import LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
@@ -190,8 +190,8 @@ def _is_safe(
     storage: Storage, time: str, path: str, marker: str, *, is_complete: bool = False
 ) -> bool:
     """Whether an announced file may be deleted: no other writer can take its name."""
-    is_base = BaseFileName.parse(path.rpartition("/")[2]) is not None
-    if is_base or (not is_complete and is_named_after(path, time)):
+    is_own = written_by(path.rpartition("/")[2]) is not None
+    if is_own or (not is_complete and is_named_after(path, time)):
         return True
     return bool(marked_by(storage, marker))
 
@@ -199,8 +199,8 @@ def _is_safe(
 def is_named_after(path: str, time: str) -> bool:
     """Whether a file's name says that an instant wrote it, or began the slice that it is of."""
     name = path.rpartition("/")[2]
-    base, log = BaseFileName.parse(name), LogFileName.parse(name)
-    return time in (base.instant_time if base else "", log.base_instant if log else "")
+    log = LogFileName.parse(name)
+    return time == (written_by(name) if log is None else log.base_instant)
 
 
 def _size_if_written_by(storage: Storage, path: str, time: str) -> int:

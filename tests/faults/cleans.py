@@ -11,7 +11,7 @@ from hoodie_ds.testing import Kind, MemoryStorage, Phase
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.pairs import SEVERAL, SINGLE, Pair
-from tests.faults.scenarios import BLOOM, COW, ELSEWHERE, MOR, TWO
+from tests.faults.scenarios import BLOOM, CHANGE_DATA, COW, ELSEWHERE, MOR, TWO
 from tests.faults.services import Beside, KilledService, WriterThatServes
 from tests.faults.stream import Step, assert_well, found
 from tests.tables import trips
@@ -68,6 +68,7 @@ _TABLES: Final[dict[str, tuple[Mapping[str, str], Sequence[Step]]]] = {
     "commits, cow": ({**COW, **_BY_COMMITS}, _STEPS),
     "versions, cow": ({**COW, **_BY_VERSIONS}, _STEPS),
     "commits, bloom": ({**COW, **BLOOM, **_BY_COMMITS}, _STEPS),
+    "change data, cow": ({**COW, **CHANGE_DATA, **_BY_COMMITS}, _STEPS),
     "commits, several": ({**COW, **SEVERAL, **_BY_COMMITS}, _STEPS),
     "versions, several": ({**COW, **SEVERAL, **_BY_VERSIONS}, _STEPS),
     "replaced, cow": ({**COW, **_BY_COMMITS}, _REPLACED),

@@ -16,7 +16,7 @@ from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
 from tests.faults.pairs import DEAD_MS, SEVERAL, SINGLE, TURN, WRITER, Impatient
-from tests.faults.scenarios import BLOOM, COW, MOR
+from tests.faults.scenarios import BLOOM, CHANGE_DATA, COW, MOR
 from tests.faults.services import Beside, KilledService, Work, context
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
 from tests.tables import BUCKETS, TRIPS, trips
@@ -113,14 +113,19 @@ def _clustering(kind: str) -> Rewrite:
     )
 
 
-REWRITES: Final = {
-    "compaction": Rewrite(
+def _compaction(options: Mapping[str, str]) -> Rewrite:
+    return Rewrite(
         lambda where: Compactor(where).compact(),
-        {**TRIPS, **MOR, BUCKETS: "1"},
+        {**TRIPS, **MOR, BUCKETS: "1", **options},
         (Step(_FIRST), Step(_ONTO_BOTH), Step(_GONE, "delete")),
         "*/compacted/*",
         ".hoodie/*.commit",
-    ),
+    )
+
+
+REWRITES: Final = {
+    "compaction": _compaction({}),
+    "compaction, change data": _compaction(CHANGE_DATA),
     **{f"clustering, {kind}": _clustering(kind) for kind in CLUSTERED},
 }
 

@@ -14,6 +14,7 @@ COW, MOR = ({TYPE: kind} for kind in TYPES)
 VERSIONS = ("6", "9")
 """Table versions with a timeline layout each."""
 VERSION_9 = {VERSION: "9"}
+CHANGE_DATA = {"hoodie.table.cdc.enabled": "true"}
 SPAN = {"hoodie.streaming.batches.per.commit": "2"}
 # Filters for a few keys: those of the default size take longer than all else.
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}
@@ -82,6 +83,10 @@ SCENARIOS = {
         "state",
         Scenario(BEGUN, (Step(BOTH, tasks=2),), {**BLOOM, **STATE}),
     ),
+    "change data, cow": Scenario(
+        BEGUN, (Step(TWO, "delete"), Step(BOTH, tasks=2)), {**COW, **CHANGE_DATA}
+    ),
+    "change data, mor": Scenario(BEGUN, (Step(TWO),), {**MOR, **BLOOM, **CHANGE_DATA}),
     **_of_both("two batches in an instant", Scenario(BEGUN, (Step(TWO), Step(BOTH)), SPAN)),
     "table create": Scenario((), (Step(NONE), Step(ONE))),
     "append without keys": Scenario(

@@ -32,8 +32,10 @@ BESIDE: dict[str, Callable[[], Beside]] = {
 }
 FEW = {
     "compaction": 23,
+    "compaction, change data": 79,
     "clustering, merge-on-read": 47,
     "clean, commits, cow": 5,
+    "clean, change data, cow": 17,
     "archiving, mor, several": 11,
     "archiving, cow, version 9": 11,
     "savepoint, mor": 11,

@@ -51,6 +51,24 @@ def test_the_process_may_end_in_a_table_of_version_9(name: str) -> None:
     assert sweep(swept.start, swept.play, one_in(3, swept.check), CRASHES) > 50
 
 
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("change data, cow", {}),
+        ("change data, mor", VERSION_9),
+        pytest.param("change data, cow", VERSION_9, marks=pytest.mark.slow),
+    ],
+)
+def test_the_process_may_end_while_it_logs_changes(name: str, version: dict[str, str]) -> None:
+    """Files of change data come and go with the base files that they are beside."""
+    scenario = SCENARIOS[name]
+    swept = Sweep(name, replace(scenario, options={**scenario.options, **version}))
+    whole = swept.start.copy()
+    swept.play(whole)
+    assert any(path.endswith(".cdc") for path in whole.files)
+    assert sweep(swept.start, swept.play, one_in(11, swept.check), CRASHES) > 50
+
+
 def test_the_process_that_recovers_may_end_too() -> None:
     swept = Sweep("upsert, mor")
     assert sweep_pairs(swept.start, swept.play, swept.recover, swept.check_after_two, 200) > 5

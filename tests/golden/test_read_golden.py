@@ -32,15 +32,10 @@ BUCKETS = {"hoodie.bucket.index.num.buckets": "2"}
 """Apache Hudi does not record the number of buckets in the table."""
 
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
-    "v6_cow_cdc": (UnsupportedTableError, "it has change data capture"),
     "v6_cow_metadata": (OptionError, r"has a metadata table \(column_stats, files\)"),
     "v6_cow_no_keys": (OptionError, "is without record keys"),
-    "v6_mor_cdc": (UnsupportedTableError, "it has change data capture"),
     "v6_mor_consistent_buckets_split": (UnsupportedTableError, "buckets that Hudi splits"),
     "v6_mor_consistent_buckets_splitting": (UnsupportedTableError, "buckets that Hudi splits"),
-    "v9_cow_cdc": (UnsupportedTableError, "it has change data capture"),
-    "v9_mor_cdc": (UnsupportedTableError, "it has change data capture"),
-    "v9_mor_cdc_compacted": (UnsupportedTableError, "it has change data capture"),
     "v9_mor_metadata": (OptionError, r"has a metadata table \("),
 }
 """Tables that take no upsert, with what it is refused with."""
@@ -51,7 +46,7 @@ BUCKETED = {
     *("v6_mor_bucket", "v6_mor_bucket_rules", "v6_mor_history"),
     *("v6_mor_failed_open", "v6_mor_failed_rolled_back"),
     *(name for name in golden_names() if "_mor_undone_" in name),
-    *("v8_mor_bucket", "v9_mor_bucket", "v9_mor_history"),
+    *("v8_mor_bucket", "v9_mor_bucket", "v9_mor_cdc_compacted", "v9_mor_history"),
     *("v9_mor_failed_open", "v9_mor_failed_rolled_back"),
 }
 LOOKED_UP = [

@@ -16,7 +16,6 @@ QUICK = [
     "v9_mor_virtual_keys",
 ]
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
-    "cdc": (UnsupportedTableError, "change data capture"),
     "metadata": (UnsupportedTableError, "metadata table"),
     "_requested": (TimelineError, "is pending"),
     "splitting": (TimelineError, "is pending"),

@@ -125,9 +125,6 @@ _KEYS_BY_REASON: Final = {
     _NO_SYNC: """
         hoodie.datasource.meta.sync.enable hoodie.datasource.hive_sync.enable hive_sync.enabled
     """,
-    "tunes change data capture, which another option asks for": """
-        cdc.supplemental.logging.mode hoodie.table.cdc.supplemental.logging.mode
-    """,
 }
 
 OBEYED_TOO: Final = ("hoodie.metadata.enable", "metadata.enabled")

@@ -37,8 +37,6 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.internal.schema": _NEVER,
     "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": _FALSE,
     "hoodie.table.timeline.timezone": ("utc",),
-    "hoodie.table.cdc.enabled": _FALSE,
-    "cdc.enabled": _FALSE,
     "changelog.enabled": _FALSE,
     "partition.default_name": ("__hive_default_partition__",),
     "write.utc-timezone": ("true",),

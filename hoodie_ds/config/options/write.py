@@ -34,6 +34,7 @@ from hoodie_ds.config.option import (
     choice,
 )
 from hoodie_ds.config.options.archiving import ARCHIVING_OPTIONS
+from hoodie_ds.config.options.changes import CHANGE_OPTIONS
 from hoodie_ds.config.options.cleaning import CLEANING_OPTIONS
 from hoodie_ds.config.options.clustering import CLUSTERING_OPTIONS
 from hoodie_ds.config.options.compaction import COMPACTION_OPTIONS
@@ -362,6 +363,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     PARTIAL_UPDATE_MODE,
     UNAVAILABLE_VALUE,
     *DELETE_OPTIONS,
+    *CHANGE_OPTIONS,
     *INDEX_OPTIONS,
     TABLE_VERSION,
     METADATA_ENABLE,

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from hoodie_ds.config.enums import IndexType, MergeMode, PartialUpdateMode
 from hoodie_ds.config.key_generation import partition_names
 from hoodie_ds.config.option import Option
+from hoodie_ds.config.options import changes as change_keys
 from hoodie_ds.config.options import deletes as delete_keys
 from hoodie_ds.config.options import index as index_keys
+from hoodie_ds.config.options import stream as stream_keys
 from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
@@ -29,6 +31,13 @@ def check_agreement(options: WriteOptions, table: TableProperties) -> None:
         What the table says; where it is ``None`` nothing is contradicted.
     """
     table.check_merge_hook(options.merge_hook)
+    if table.supplemental_logging is not None and options.batches_per_commit > 1:
+        raise OptionError(
+            stream_keys.BATCHES_PER_COMMIT.key,
+            options.batches_per_commit,
+            f"table {table.name!r} keeps change data, in which a key changes once in a commit; "
+            "leave the option out",
+        )
     check_same(options, table)
 
 
@@ -67,6 +76,12 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
             table.populate_meta_fields,
         ),
         (index_keys.NUM_BUCKETS, options.num_buckets, table.num_buckets),
+        (change_keys.CDC_ENABLED, options.changes.enabled, table.supplemental_logging is not None),
+        (
+            change_keys.SUPPLEMENTAL_LOGGING,
+            options.changes.logging,
+            table.supplemental_logging or "",
+        ),
     )
     for option, given, stored in fixed:
         yield option.key, given, stored

@@ -60,6 +60,7 @@ METADATA_PARTITIONS: Final = "hoodie.table.metadata.partitions"
 METADATA_PARTITIONS_INFLIGHT: Final = "hoodie.table.metadata.partitions.inflight"
 CREATE_SCHEMA: Final = "hoodie.table.create.schema"
 CDC_ENABLED: Final = "hoodie.table.cdc.enabled"
+CDC_LOGGING: Final = "hoodie.table.cdc.supplemental.logging.mode"
 BOOTSTRAP: Final = ("hoodie.bootstrap.base.path", "hoodie.table.bootstrap.base.path")
 
 INDEX_TYPE: Final = "hoodie.index.type"

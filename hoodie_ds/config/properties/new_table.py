@@ -15,6 +15,7 @@ from hoodie_ds.config.enums import (
     KeyGeneratorType,
     MergeMode,
     PartialUpdateMode,
+    SupplementalLogging,
     TableType,
 )
 from hoodie_ds.config.given_options import KEYGEN_PREFIX
@@ -24,6 +25,7 @@ from hoodie_ds.config.key_generation import (
     lacking_stored_keys,
     partition_names,
 )
+from hoodie_ds.config.options import changes as change_keys
 from hoodie_ds.config.options import deletes as delete_keys
 from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.options.write import PAYLOAD_MODES
@@ -85,7 +87,7 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
         entries[keys.POPULATE_META_FIELDS] = "false"
     if options.database_name is not None:
         entries[keys.DATABASE] = options.database_name
-    for part in (_key_entries, _merge_entries, _delete_entries, _bucket_entries):
+    for part in (_key_entries, _merge_entries, _delete_entries, _change_entries, _bucket_entries):
         entries |= _tried(part, options, problems)
     if problems:
         raise OptionError.of(problems)
@@ -118,7 +120,7 @@ def _later_entries(entries: dict[str, str], options: WriteOptions, version: int)
         keys.SEVERAL_BASE_FORMATS: "false",
         keys.METAFILE_IN_BASE_FORMAT: "false",
         keys.PARTITION_EXTRACTOR: _EXTRACTORS + _extractor(options),
-        keys.CDC_ENABLED: "false",
+        keys.CDC_ENABLED: entries.get(keys.CDC_ENABLED, "false"),
         **({keys.ORDERING_FIELDS: ordering} if ordering else {}),
     }
     return {**entries, **later, **merge}
@@ -264,6 +266,20 @@ def _delete_entries(options: WriteOptions) -> dict[str, str]:
             write_keys.RECORD_KEY_FIELDS.key, None, "a table with deletes needs record key fields"
         )
     return {keys.DELETE_FIELD: name or "", keys.DELETE_MARKER: marker or ""}
+
+
+def _change_entries(options: WriteOptions) -> dict[str, str]:
+    logging = options.changes.logging
+    if options.changes.enabled:
+        logged = logging or SupplementalLogging.DATA_BEFORE_AFTER
+        return {keys.CDC_ENABLED: "true", keys.CDC_LOGGING: logged.value}
+    if logging is None:
+        return {}
+    raise OptionError(
+        change_keys.SUPPLEMENTAL_LOGGING.key,
+        logging.value,
+        f"it takes effect with {change_keys.CDC_ENABLED.key}=true; say that, or leave it out",
+    )
 
 
 def _custom_entries(options: WriteOptions) -> dict[str, str]:

@@ -11,7 +11,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from hoodie_ds.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
+from hoodie_ds.config.enums import (
+    IndexType,
+    KeyGeneratorType,
+    MergeMode,
+    SupplementalLogging,
+    TableType,
+)
 from hoodie_ds.config.given_options import KEYGEN_PREFIX, OLD_KEYGEN_PREFIX
 from hoodie_ds.config.key_generation import (
     infer_key_generator,
@@ -51,6 +57,8 @@ class TableProperties:
         empty for others, and where the table does not say.
     partial_update : PartialUpdate or None
         How rows are filled from one another; None where they are not.
+    supplemental_logging : SupplementalLogging or None
+        What the table logs of changes; None where change data capture is off.
     archive_folder : str
         Relative to ``.hoodie``.
     timeline_in_utc : bool
@@ -84,6 +92,7 @@ class TableProperties:
     url_encode: bool
     drop_partition_columns: bool
     populate_meta_fields: bool
+    supplemental_logging: SupplementalLogging | None
     archive_folder: str
     timeline_in_utc: bool
     metadata_partitions: tuple[str, ...]
@@ -202,9 +211,7 @@ class TableProperties:
     def check_writable(self) -> None:
         """Raise `UnsupportedTableError` if this release cannot write to the table rightly."""
         self.check_readable()
-        cdc = self.raw.get(keys.CDC_ENABLED, "").strip().lower() == "true"
         reasons = {
-            "change data capture": cdc,
             **{f"virtual keys and {what}": True for what in self._lacking_stored_keys()},
         }
         self._refuse(reasons, "written to")
@@ -316,6 +323,7 @@ def _read(raw: Mapping[str, str], path: str) -> TableProperties:
         url_encode=reader.boolean(keys.URL_ENCODE, default=False),
         drop_partition_columns=reader.boolean(keys.DROP_PARTITION_COLUMNS, default=False),
         populate_meta_fields=reader.boolean(keys.POPULATE_META_FIELDS, default=True),
+        supplemental_logging=_logging(reader),
         archive_folder=raw.get(keys.ARCHIVE_FOLDER) or "archived",
         timeline_in_utc=raw.get(keys.TIMEZONE) == "UTC",
         metadata_partitions=reader.names(keys.METADATA_PARTITIONS)
@@ -329,6 +337,14 @@ def _read(raw: Mapping[str, str], path: str) -> TableProperties:
         complex_key_prefixed=keys.COMPLEX_ENCODINGS.get(raw.get(keys.COMPLEX_ENCODING, "").upper()),
         raw=dict(raw),
     )
+
+
+def _logging(reader: PropertyReader) -> SupplementalLogging | None:
+    if not reader.boolean(keys.CDC_ENABLED, default=False):
+        return None
+    if not reader.raw.get(keys.CDC_LOGGING):
+        return SupplementalLogging.DATA_BEFORE_AFTER
+    return reader.member(keys.CDC_LOGGING, SupplementalLogging)
 
 
 def _typed(fields: tuple[str, ...]) -> tuple[str, ...]:

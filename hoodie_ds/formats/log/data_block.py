@@ -78,6 +78,15 @@ def encode_avro_block(
     return _data_block(block_type, avro_schema, instant, content)
 
 
+def in_blocks(rows: pa.Table, block_bytes: int) -> list[pa.Table]:
+    """Cut rows into parts of about so many Arrow bytes, one for each block; none without rows."""
+    if not rows.num_rows:
+        return []
+    count = max(1, -(-rows.nbytes // block_bytes))
+    step = -(-rows.num_rows // count)
+    return [rows.slice(start, step) for start in range(0, rows.num_rows, step)]
+
+
 def decode_data_block(
     block: LogBlock, name: str, trusted: Callable[[], bool] = lambda: False
 ) -> pa.Table:

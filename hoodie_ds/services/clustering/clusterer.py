@@ -143,7 +143,7 @@ class Clusterer(PlannedService[ClusteringPlan]):
             if result is None or any(sizes.get(s.path) != s.file_size_bytes for s in result.stats):
                 self.storage.delete(path)
                 return None
-            statuses += (WriteStatus(stat, result.checksums[stat.path]) for stat in result.stats)
+            statuses += (WriteStatus.of(stat, result.checksums) for stat in result.stats)
         counted = (status.stat.path for status in statuses)
         delete_uncounted(self.storage, instant.time, sizes, counted)
         return Rewritten(tuple(statuses), _replaced(plan))

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
+from hoodie_ds.handles.change_log import ChangeLog, open_change_log
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
@@ -101,26 +102,11 @@ class CompactionExecutor:
 
     def _write(self, slice_: FileSlice) -> WriteStatus:
         context, counts = self._write_context(slice_.group), MergeCounts()
-        reader = FileSliceReader(
-            self.planned.view,
-            context.schema,
-            merger_of(self.table.properties, self.context.options.merge_hook),
-            self._ordering_fields,
-            self.table.properties.delete_marker,
-            context.virtual_keys,
-        )
-        pieces = reader.read(slice_, context.kept_columns, counts, keep_dictionaries=True)
-        first = [*islice(pieces, 1)]
-        stored = (field for rows in first for field in rows.schema)
-        dictionaries = [field.name for field in stored if pa.types.is_dictionary(field.type)]
-        handle = CreateHandle(context, slice_.group, dictionaries)
-        try:
-            for rows in chain(first, pieces):
-                handle.keep(rows)
-        except BaseException as error:
-            handle.discard(error)
-            raise
-        status = handle.close()
+        if slice_.base is None:  # all rows are new, which the base file itself tells
+            context = replace(context, logging=None)
+        group = slice_.group
+        with open_change_log(context, group.partition_path, group.file_id) as changes:
+            status = self._write_base(context, slice_, counts, changes)
         stat = replace(
             status.stat,
             prev_commit=slice_.base_instant,
@@ -132,8 +118,38 @@ class CompactionExecutor:
             total_updated_records_compacted=counts.merged_records,
             total_log_files_compacted=len(slice_.logs),
             total_log_size_compacted=sum(log.size for log in slice_.logs),
+            change_files=() if changes is None else changes.stat,
         )
-        return WriteStatus(stat, status.checksum)
+        return WriteStatus(stat, status.checksum, () if changes is None else changes.checksums)
+
+    def _write_base(
+        self,
+        context: WriteContext,
+        slice_: FileSlice,
+        counts: MergeCounts,
+        changes: ChangeLog | None,
+    ) -> WriteStatus:
+        reader = FileSliceReader(
+            self.planned.view,
+            context.schema,
+            merger_of(self.table.properties, self.context.options.merge_hook),
+            self._ordering_fields,
+            self.table.properties.delete_marker,
+            context.virtual_keys,
+        )
+        columns = context.kept_columns
+        pieces = reader.read(slice_, columns, counts, keep_dictionaries=True, changes=changes)
+        first = [*islice(pieces, 1)]
+        stored = (field for rows in first for field in rows.schema)
+        dictionaries = [field.name for field in stored if pa.types.is_dictionary(field.type)]
+        handle = CreateHandle(context, slice_.group, dictionaries)
+        try:
+            for rows in chain(first, pieces):
+                handle.keep(rows)
+        except BaseException as error:
+            handle.discard(error)
+            raise
+        return handle.close()
 
     @property
     def _ordering_fields(self) -> tuple[str, ...]:
@@ -150,4 +166,4 @@ class CompactionExecutor:
 
 
 def _paths(result: CompactionResult) -> list[str]:
-    return [] if result.status is None else [result.status.stat.path]
+    return [] if result.status is None else list(result.status.stat.paths)

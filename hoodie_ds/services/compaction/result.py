@@ -42,7 +42,7 @@ class CompactionResult:
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` reads."""
         status = self.status
-        written = None if status is None else [status.stat.to_json(), status.checksum]
+        written = None if status is None else [status.stat.to_json(), status.checksums]
         return json.dumps({"written": written, "merged": dict(self.merged)}).encode()
 
     @classmethod
@@ -59,8 +59,8 @@ class CompactionResult:
             merged = {str(name): int(size) for name, size in body["merged"].items()}
             if body["written"] is None:
                 return cls(None, merged)
-            stat, checksum = body["written"]
-            return cls(WriteStatus(WriteStat.from_json(stat), str(checksum)), merged)
+            stat, checksums = body["written"]
+            return cls(WriteStatus.of(WriteStat.from_json(stat), checksums), merged)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(
                 f"{path} is not the result of a compaction ({error!r:.200}); delete it, and the "
@@ -132,12 +132,15 @@ def _results(
         else:
             storage.delete(result_path(time, operation))
     if len(results) == len(operations):
-        counted = (result.status.stat.path for result in results if result.status is not None)
-        delete_uncounted(storage, time, sizes, counted)
+        stats = [result.status.stat for result in results if result.status is not None]
+        delete_uncounted(storage, time, sizes, chain.from_iterable(stat.paths for stat in stats))
     return results
 
 
 def _is_written(result: CompactionResult, sizes: Mapping[str, int]) -> bool:
-    """Whether a result's base file is there: another engine may have cleaned up after itself."""
-    status = result.status
-    return status is None or sizes.get(status.stat.path) == status.stat.file_size_bytes
+    """Whether a result's files are there: another engine may have cleaned up after itself."""
+    if result.status is None:
+        return True
+    stat = result.status.stat
+    written = {stat.path: stat.file_size_bytes, **dict(stat.change_files)}
+    return written.items() <= sizes.items()

@@ -158,7 +158,7 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
 
 def _statuses(manifest: bytes) -> list[WriteStatus]:
     commit = CommitMetadata.from_bytes(manifest, "manifest")
-    return [WriteStatus(stat, commit.checksums[stat.path]) for stat in commit.stats]
+    return [WriteStatus.of(stat, commit.checksums) for stat in commit.stats]
 
 
 def _number(batch: Batch) -> int:

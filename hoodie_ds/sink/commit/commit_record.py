@@ -67,7 +67,7 @@ def commit_record(
         guard = guard.with_batch(batch_id, total_digest(messages))
         identity = {BATCH_KEY: batch_id.to_json()}
     guard, left_out = guard.parted(plan.options.limits.writers_carried)
-    checksums = {status.stat.path: status.checksum for status in statuses}
+    checksums = {path: sum_ for status in statuses for path, sum_ in status.checksums.items()}
     extra = {
         **plan.options.extra_metadata,
         **identity,

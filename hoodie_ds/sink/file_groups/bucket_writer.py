@@ -177,4 +177,9 @@ class BucketWriter:
         versions = (log.name.version for log in latest.logs if log.name.base_instant == named)
         base_file = str(latest.base.name) if latest.base and not pending else ""
         version = max(versions, default=0) + 1
-        return LogTarget(self._group, start, base_file, version, is_new=False, named_after=named)
+        target = LogTarget(self._group, start, base_file, version, is_new=False, named_after=named)
+        if self._context.logging is None:
+            return target
+        logs = tuple(log.file_name for log in latest.logs)
+        base_file = str(latest.base.name) if latest.base else ""
+        return replace(target, base_file=base_file, slice_logs=logs)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
 
 # Names that Hudi 1.2 and Hudi 0.x wrote.
 BASE = "00000001-5a1c-4c2e-9f3e-0d6f3f0a2b11-0_1-12-34_20260307135827749.parquet"
@@ -28,6 +28,21 @@ def test_a_log_file_name_is_read_and_written() -> None:
 def test_a_log_file_of_a_very_old_writer_has_no_token() -> None:
     name = LogFileName.parse(".f1_20190101000000.log.1")
     assert name == LogFileName("f1", "20190101000000", 1, "")
+
+
+def test_the_name_of_a_file_of_change_data_is_read_and_written() -> None:
+    name = CdcFileName.parse(LOG + ".cdc")
+    assert name == CdcFileName(
+        "00000001-5a1c-4c2e-9f3e-0d6f3f0a2b11-0", "20260307135827749", "0-5-6", 3
+    )
+    assert str(name) == LOG + ".cdc"
+    assert CdcFileName.parse(LOG) is None
+    assert CdcFileName.parse(BASE) is None
+
+
+def test_which_names_tell_their_writer() -> None:
+    found = [written_by(name) for name in (BASE, LOG + ".cdc", LOG, "_SUCCESS")]
+    assert found == ["20260307135827749", "20260307135827749", None, None]
 
 
 @pytest.mark.parametrize(

@@ -367,7 +367,6 @@ def test_tables_that_cannot_be_read(changes: dict[str, str | None], reason: str)
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
         (
             {"hoodie.populate.meta.fields": "false", "hoodie.index.type": "BLOOM"},
             "virtual keys and the index BLOOM",
