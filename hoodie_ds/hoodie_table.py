@@ -245,7 +245,29 @@ class HoodieTable(TableServices):
         SchemaError
             A column does not exist, or the filter does not fit the columns.
         """
-        return Scanner(self._query(), columns, filter).to_table()
+        return self.scan(columns, filter).to_table()
+
+    def scan(
+        self,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+    ) -> Scanner:
+        """Return the table as it is now, to be read batch by batch, or by another library.
+
+        Partitions, files and row groups that the filter rules out are not opened or read, as far
+        as partition paths, buckets and the files' own statistics tell.
+
+        Parameters
+        ----------
+        columns, filter
+            As of `read`.
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
+        """
+        return Scanner(self._query(), columns, filter)
 
     @property
     def schema(self) -> pa.Schema:

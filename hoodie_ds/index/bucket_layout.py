@@ -88,6 +88,34 @@ class BucketLayout:
         hashed = properties.bucket_hash_fields or options.bucket_hash_fields or keys
         return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
 
+    @classmethod
+    def recorded(
+        cls, properties: TableProperties, stored: HashingConfig | None
+    ) -> BucketLayout | None:
+        """Take the layout from the table alone; None if it does not say it.
+
+        Parameters
+        ----------
+        properties : TableProperties
+            The table.
+        stored : HashingConfig or None
+            Its stored rules.
+
+        Raises
+        ------
+        UnsupportedTableError
+            The stored rules cannot be followed here.
+        """
+        num_buckets, expressions = properties.num_buckets, properties.bucket_rules
+        if stored is not None:
+            num_buckets, expressions = stored.default_buckets, stored.expressions
+        if num_buckets is None:
+            return None
+        keys = properties.record_key_fields
+        hashed = properties.bucket_hash_fields or keys
+        rules = _stored_rules(expressions) if expressions else None
+        return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
+
     def num_buckets_in(self, partition_path: str) -> int:
         """Return the number of buckets of a partition."""
         ruled = self.rules.num_buckets(partition_path) if self.rules else None
@@ -99,13 +127,14 @@ class BucketLayout:
             return self.key_buckets(record_keys)
         ruled = [self.num_buckets_in(path) for path in paths.dictionary.to_pylist()]
         codes = paths.indices.to_numpy(zero_copy_only=False)
-        return self._bucket_ids(record_keys, np.array(ruled, np.int64)[codes])
+        return self.hashed(record_keys, np.array(ruled, np.int64)[codes])
 
     def key_buckets(self, record_keys: pa.ChunkedArray) -> BucketIds:
         """Return the bucket of each record key in a partition that no rule matches."""
-        return self._bucket_ids(record_keys, self.num_buckets)
+        return self.hashed(record_keys, self.num_buckets)
 
-    def _bucket_ids(self, record_keys: pa.ChunkedArray, num_buckets: int | Counts) -> BucketIds:
+    def hashed(self, record_keys: pa.ChunkedArray, num_buckets: int | Counts) -> BucketIds:
+        """Return the bucket of each record key, of so many buckets in its partition."""
         return bucket_ids(
             record_keys, num_buckets, self.hash_fields, self.record_key_fields, self.parsing
         )
@@ -136,7 +165,7 @@ class BucketLayout:
         """
         expected = bucket_of(slice_.group.file_id)
         num_buckets = self.num_buckets_in(slice_.group.partition_path)
-        found = np.unique(self._bucket_ids(record_keys, num_buckets))
+        found = np.unique(self.hashed(record_keys, num_buckets))
         if len(found) and (len(found) > 1 or int(found[0]) != expected):
             raise UnsupportedTableError(
                 f"file group {slice_.group} is named after bucket {expected}, but its keys hash to "

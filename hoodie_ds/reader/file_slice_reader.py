@@ -14,6 +14,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
+from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
 from hoodie_ds.record.merge.hook_merger import AnyMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
@@ -95,6 +96,7 @@ class FileSliceReader:
         counts: MergeCounts | None = None,
         keep_dictionaries: bool = False,
         changes: Changes | None = None,
+        pruner: Pruner | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a slice, piece by piece.
 
@@ -114,6 +116,8 @@ class FileSliceReader:
             stored as; see `BaseFileReader`.
         changes : Changes, optional
             Is told which rows of the base file go, and which come.
+        pruner : Pruner, optional
+            Says what need not be read; rows that it could rule out may come nevertheless.
 
         Raises
         ------
@@ -121,10 +125,10 @@ class FileSliceReader:
             A file is damaged; names it.
         """
         counts = counts or MergeCounts()
-        logged = self.logged(slice_, columns, counts)
+        logged = self.logged(slice_, columns, counts, pruner)
         merge = None if logged is None else logged[0].over(logged[1])
         read = columns if merge is None else self.needed(columns)
-        for rows in self._base(slice_, read, keep_dictionaries):
+        for rows in self._base(slice_, read, keep_dictionaries, pruner):
             if merge is not None:
                 keep = merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
                 if changes is not None:
@@ -139,7 +143,11 @@ class FileSliceReader:
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
     def logged(
-        self, slice_: FileSlice, columns: Sequence[str], counts: MergeCounts
+        self,
+        slice_: FileSlice,
+        columns: Sequence[str],
+        counts: MergeCounts,
+        pruner: Pruner | None = None,
     ) -> tuple[AnyMerger, RecordSet] | None:
         """Return the records in the log files, one for each key, and what merges them.
 
@@ -154,6 +162,8 @@ class FileSliceReader:
         parts = reader.read(slice_.logs)
         if not parts:
             return None
+        if pruner is not None and pruner.keys is not None:
+            parts = [pruner.keys.among(part) for part in parts]
         records, merger = RecordSet.concat(parts), self.merger
         if records.lacking is not None:
             merger = self._partial_merger(slice_)
@@ -197,7 +207,11 @@ class FileSliceReader:
         return self.schema.append(KEY_FIELD) if lacks_key else self.schema
 
     def _base(
-        self, slice_: FileSlice, columns: Sequence[str], keep_dictionaries: bool
+        self,
+        slice_: FileSlice,
+        columns: Sequence[str],
+        keep_dictionaries: bool,
+        pruner: Pruner | None,
     ) -> Iterator[pa.Table]:
         if slice_.base is None:
             return
@@ -211,4 +225,9 @@ class FileSliceReader:
                 base.trusted,
                 self.virtual_keys,
             )
-            yield from reader.pieces(list(columns))
+            numbers: Sequence[int] | None = None
+            if pruner is not None:
+                numbers = range(reader.num_row_groups)
+                partition = slice_.group.partition_path
+                numbers = pruner.row_groups(reader, partition, numbers, bool(slice_.logs))
+            yield from reader.pieces(list(columns), numbers)

@@ -10,6 +10,8 @@ import pyarrow as pa
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
+from hoodie_ds.reader.pruning.predicate import Predicate
+from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.storage.protocol import Storage
@@ -84,8 +86,13 @@ class PinnedTable:
         pinned.reader()  # refuses a merge hook that cannot be had
         return pinned
 
-    def slices(self) -> Iterator[FileSlice]:
-        """Every latest file slice, partition by partition.
+    def slices(self, pruner: Pruner | None = None) -> Iterator[FileSlice]:
+        """Latest file slices, partition by partition.
+
+        Parameters
+        ----------
+        pruner : Pruner, optional
+            Rules file groups out; all come if None.
 
         Raises
         ------
@@ -96,7 +103,14 @@ class PinnedTable:
         files = view.data_files()
         if self.verify:
             check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
+        if pruner is not None:
+            files = [file for file in files if pruner.keeps(file)]
         yield from view.slices_among(files)
+
+    def pruner(self, predicate: Predicate) -> Pruner:
+        """Return what rules out files and rows that a predicate does not match."""
+        table = self.table
+        return Pruner.of(predicate, table.properties, self.schema, table.storage, self.timeline)
 
     @property
     def _view(self) -> FileSystemView:

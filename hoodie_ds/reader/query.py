@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.protocol import Storage
@@ -22,8 +23,8 @@ class Query(Protocol):
         """Columns of the rows."""
         ...
 
-    def plan(self) -> ScanPlan:
-        """Return what to read."""
+    def plan(self, predicate: Predicate = ANYTHING) -> ScanPlan:
+        """Return what to read; rows that a predicate rules out need not come, but may."""
         ...
 
 

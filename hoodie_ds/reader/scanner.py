@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import Final
 
 import pyarrow as pa
@@ -12,14 +13,21 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.texts import texts
 from hoodie_ds.errors import OptionError, SchemaError
-from hoodie_ds.meta_columns import RECORD_KEY
+from hoodie_ds.meta_columns import COMMIT_TIME
+from hoodie_ds.reader.pruning.expression import understood
+from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.query import Query
+from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 
 _READ_THREADS: Final = 4
+_STREAMED_AT_ONCE: Final = 2
+"""Files that a stream holds open: each may take the memory of a row group."""
 
 
 class Scanner:
-    """Some columns of some rows of a query.
+    """Some columns of some rows of a query; DuckDB, Polars and others read from it as it is.
+
+    The table is looked at as it was when the scanner was made, each time that rows are asked for.
 
     Parameters
     ----------
@@ -36,6 +44,11 @@ class Scanner:
         A column does not exist, or the filter does not fit the columns.
     OptionError
         The filter is no expression of Arrow.
+
+    Examples
+    --------
+    >>> trips = HoodieTable("/tmp/trips").scan(["uuid", "fare"])  # doctest: +SKIP
+    >>> duckdb.sql("SELECT sum(fare) FROM trips")  # doctest: +SKIP
     """
 
     def __init__(
@@ -53,20 +66,84 @@ class Scanner:
                 raise SchemaError(
                     f"column {name!r} is not in the table; its columns are {', '.join(names)}"
                 )
-        # Without a column Arrow would lose the number of rows on the way.
-        some = [name for name in names if name == RECORD_KEY] or names[:1]
-        self._fetched = (self._wanted or some) if row_filter is None else names
-        self._empty = pa.schema(map(query.schema.field, self._fetched)).empty_table()
-        _filtered(self._empty, row_filter)  # refused before anything is read
+        self._predicate: Predicate = ANYTHING
+        used = frozenset[str]()
+        if row_filter is not None:
+            _filtered(query.schema.empty_table(), row_filter)  # refused before anything is read
+            known = understood(row_filter, query.schema)
+            self._predicate = known.predicate
+            used = frozenset(names) if known.columns is None else known.columns
+        needed = used.difference(self._wanted)
+        self._fetched = [*self._wanted, *(name for name in names if name in needed)]
+        if not self._fetched:
+            # Without a column Arrow would lose the number of rows on the way.
+            self._fetched = [name for name in names if name == COMMIT_TIME] or names[:1]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns that are returned."""
+        return pa.schema(map(self._query.schema.field, self._wanted))
 
     def to_table(self) -> pa.Table:
         """Return all rows."""
-        plan = self._query.plan()
+        plan = self._plan()
         with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hoodie-reader") as pool:
-            read = plan.executor.read
-            parts = pool.map(lambda task: list(read(task, self._fetched)), plan.tasks)
-            rows = pa.concat_tables([self._empty, *chain.from_iterable(parts)])
-        return _filtered(rows, self._filter).select(self._wanted)
+            parts = pool.map(lambda task: list(self._rows(plan, task)), plan.tasks)
+            empty = pa.schema(map(plan.schema.field, self._fetched)).empty_table()
+            return pa.concat_tables([empty, *chain.from_iterable(parts)]).select(self._wanted)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches, in memory that does not grow with the table.
+
+        It grows with what is not streamed: of two files at a time a row group, and, where log files
+        are merged, the newest record of each key in them. Rows of a file come in order; those of
+        two files are mixed.
+        """
+        for rows in self._streamed():
+            yield from rows.select(self._wanted).to_batches()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows, which reads as it is read from; see `to_batches`."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def count_rows(self) -> int:
+        """Return the number of rows, reading few columns."""
+        counted = Scanner(self._query, (), self._filter)
+        return sum(int(rows.num_rows) for rows in counted._streamed())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as a stream of Arrow's C data interface."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _plan(self) -> ScanPlan:
+        return self._query.plan(self._predicate)
+
+    def _rows(self, plan: ScanPlan, task: ScanTask) -> Iterator[pa.Table]:
+        for rows in plan.executor.read(task, self._fetched):
+            yield _filtered(rows, self._filter)
+
+    def _streamed(self) -> Iterator[pa.Table]:
+        """The rows, of a few tasks at a time by turns, each one piece ahead."""
+        plan = self._plan()
+        tasks = iter(plan.tasks)
+        with ThreadPoolExecutor(_STREAMED_AT_ONCE, thread_name_prefix="hoodie-reader") as pool:
+            ahead: deque[tuple[Iterator[pa.Table], Future[pa.Table | None]]] = deque()
+
+            def go_on(rows: Iterator[pa.Table]) -> None:
+                ahead.append((rows, pool.submit(next, rows, None)))
+
+            for task in islice(tasks, _STREAMED_AT_ONCE):
+                go_on(self._rows(plan, task))
+            while ahead:
+                rows, piece = ahead.popleft()
+                found = piece.result()
+                if found is None:
+                    for task in islice(tasks, 1):
+                        go_on(self._rows(plan, task))
+                    continue
+                go_on(rows)
+                if found.num_rows:
+                    yield found
 
 
 def _filtered(rows: pa.Table, row_filter: object) -> pa.Table:

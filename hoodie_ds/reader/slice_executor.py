@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.reader.scan_plan import ScanTask
 
 
@@ -19,10 +20,13 @@ class SliceExecutor:
     ----------
     pinned : PinnedTable
         The table at that moment.
+    pruner : Pruner, optional
+        Says what need not be read.
     """
 
     pinned: PinnedTable
+    pruner: Pruner | None = None
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a slice; see `FileSliceReader.read`."""
-        return self.pinned.reader().read(task.slice, columns)
+        return self.pinned.reader().read(task.slice, columns, pruner=self.pruner)

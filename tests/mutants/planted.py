@@ -704,7 +704,31 @@ RECOVERIES = [
     ),
 ]
 
+_SCANNER = "tests/unit/reader/test_scanner.py"
+
 READS = [
+    Mutant(
+        "the statistics of a base file rule out what its log files change",
+        Text(
+            "        if not is_merged:\n            partition",
+            "        if True:\n            partition",
+        ),
+        f"{_SCANNER}::test_rows_of_log_files_are_found_whatever_the_base_file_holds",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "a key is looked for in all file groups",
+        always("Pruner.keeps", True),
+        f"{_SCANNER}::test_a_key_of_a_bucket_table_opens_one_file_group",
+        "a look-up opens the whole table",
+    ),
+    Mutant(
+        "a number of a filter is rounded to the column's type",
+        Text("return cast if same else None", "return cast"),
+        "tests/unit/reader/pruning/test_expression.py"
+        "::test_what_is_not_understood_rules_nothing_out",
+        "P1: rows that match a filter are not found",
+    ),
     Mutant(
         "the filter in front of the state forgets deleted keys",
         instead(

@@ -16,6 +16,7 @@ from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
+from hoodie_ds.formats.parquet.statistics import Bounds, column_bounds
 
 _PIECE_ROWS: Final = 128 * 1024
 """Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
@@ -157,6 +158,13 @@ class BaseFileReader:
                 return None
             found.append(statistics.max_raw)
         return max(found, default=None)
+
+    def bounds(self, row_group: int, field: pa.Field) -> Bounds | None:
+        """Return what the footer says of a column of the table in a row group; see `Bounds`."""
+        if self._made is not None and self._made.name == field.name:
+            return None
+        with self._reading():
+            return column_bounds(self._file.metadata, self._file.schema_arrow, row_group, field)
 
     def key_range(self) -> tuple[str, str] | None:
         """Return the smallest and largest record key, by Java's order; None if not recorded."""

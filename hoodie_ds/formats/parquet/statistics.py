@@ -1,0 +1,97 @@
+"""What the footer of a Parquet file says of the values of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+    lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind),
+    pa.types.is_boolean,
+    pa.types.is_date32,
+    lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
+    lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+    pa.types.is_decimal128,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known of the values of a column in some rows.
+
+    Parameters
+    ----------
+    low, high : object
+        No value is less, or greater, as `sortable` gives them; None if that is not known. What is
+        no number, among floating-point numbers, is neither.
+    nulls, values : bool
+        Whether there may be nulls, and values.
+    """
+
+    low: object = None
+    high: object = None
+    nulls: bool = True
+    values: bool = True
+
+
+def kind_of(type_: pa.DataType) -> int | None:
+    """Return a number that types share whose values compare alike; None if they do not compare."""
+    return next((number for number, has in enumerate(_KINDS) if has(type_)), None)
+
+
+def sortable(value: pa.Scalar) -> object:
+    """Return a value of a type with a kind as Python compares it the way Arrow does."""
+    if pa.types.is_temporal(value.type):
+        return value.value
+    return value.as_py()
+
+
+def column_bounds(
+    metadata: pq.FileMetaData, stored: pa.Schema, row_group: int, field: pa.Field
+) -> Bounds | None:
+    """Return what a footer says of a column in a row group.
+
+    Parameters
+    ----------
+    metadata : pyarrow.parquet.FileMetaData
+        The footer.
+    stored : pyarrow.Schema
+        The file's columns.
+    row_group : int
+        Number of the row group.
+    field : pyarrow.Field
+        A column of the table, in the table's type.
+
+    Returns
+    -------
+    Bounds or None
+        None if nothing is known for sure, as where the file has another kind of values.
+    """
+    if field.name not in stored.names:
+        return Bounds(values=False)
+    kind = kind_of(field.type)
+    if kind is None or kind_of(stored.field(field.name).type) != kind:
+        return None
+    group = metadata.row_group(row_group)
+    columns = map(group.column, range(group.num_columns))
+    column = next((c for c in columns if c.path_in_schema == field.name), None)
+    statistics = None if column is None else column.statistics
+    if statistics is None:
+        return None
+    nulls = statistics.null_count if statistics.has_null_count else None
+    known = Bounds(nulls=nulls != 0, values=nulls is None or nulls < group.num_rows)
+    if not statistics.has_min_max:
+        return known
+    try:
+        ends = [pa.scalar(end, field.type) for end in (statistics.min, statistics.max)]
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return known
+    low, high = map(sortable, ends)
+    return Bounds(low, high, known.nulls, known.values)

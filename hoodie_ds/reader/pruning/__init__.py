@@ -1,0 +1,1 @@
+"""What a filter rules out before it is opened, or read."""

@@ -1,0 +1,187 @@
+"""What a filter rules out in one table: partitions, buckets, and rows of base files.
+
+A log file may bring a row of any key, and other values for a row of the base file. So where there
+are log files, only what a row's place and key say rules anything out, which no change alters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.errors import HoodieError
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.parquet.statistics import Bounds
+from hoodie_ds.index.bucket import bucket_prefix
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.meta_columns import RECORD_KEY
+from hoodie_ds.reader.pruning.key_values import record_keys
+from hoodie_ds.reader.pruning.partition_values import PartitionValues
+from hoodie_ds.reader.pruning.predicate import Comparison, Op, Or, Predicate
+from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.fs_view import PREFIX_LENGTH
+from hoodie_ds.table.hashing_config import load_hashing_config
+from hoodie_ds.timeline.paths import HASHING_CONFIGS
+from hoodie_ds.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFilter:
+    """Some record keys.
+
+    Parameters
+    ----------
+    keys : frozenset of str
+        The keys.
+    """
+
+    keys: frozenset[str]
+
+    def among(self, records: RecordSet) -> RecordSet:
+        """Return the records that have one of the keys."""
+        found = pc.is_in(records.rows.column(RECORD_KEY), value_set=self._array)
+        return records.take(np.flatnonzero(found.to_numpy()))
+
+    def row_groups(self, reader: BaseFileReader, numbers: Sequence[int]) -> list[int]:
+        """Return the row groups of a base file that may have one of the keys."""
+        bloom = reader.bloom_filter()
+        keys = self._array if bloom is None else self._array.filter(bloom.may_contain(self._array))
+        column = pa.field(RECORD_KEY, pa.string())
+        wanted = Or(tuple(Comparison(RECORD_KEY, Op.EQUAL, key) for key in keys))
+        known = (partial(_bounds, reader, number, column) for number in numbers)
+        return [n for n, k in zip(numbers, known, strict=True) if wanted.may_match(k)]
+
+    @property
+    def _array(self) -> pa.Array:
+        return pa.array(sorted(self.keys), pa.string())
+
+
+@dataclass(slots=True)
+class Pruner:
+    """Rules out what a predicate lets be ruled out.
+
+    Parameters
+    ----------
+    predicate : Predicate
+        The filter.
+    schema : pyarrow.Schema
+        Columns of the table.
+    partitions : PartitionValues
+        What partition paths say.
+    keys : KeyFilter or None
+        The record keys that the filter leaves.
+    layout : BucketLayout or None
+        The table's buckets, where they are known and the filter leaves few keys.
+    """
+
+    predicate: Predicate
+    schema: pa.Schema
+    partitions: PartitionValues
+    keys: KeyFilter | None
+    layout: BucketLayout | None
+    _prefixes: dict[int, frozenset[str]] = field(default_factory=dict)
+    _kept: dict[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        predicate: Predicate,
+        properties: TableProperties,
+        schema: pa.Schema,
+        storage: Storage,
+        timeline: Timeline,
+    ) -> Pruner:
+        """Find out what a predicate means for a table.
+
+        Parameters
+        ----------
+        predicate : Predicate
+            The filter.
+        properties, schema, storage, timeline
+            The table, as it is read.
+        """
+        keys = record_keys(predicate, properties, schema)
+        layout = None
+        if keys is not None and properties.index_type is IndexType.BUCKET:
+            layout = _layout(properties, storage, timeline)
+        values = PartitionValues(properties, schema)
+        return cls(predicate, schema, values, None if keys is None else KeyFilter(keys), layout)
+
+    def keeps(self, file: FileStatus) -> bool:
+        """Whether rows of a data file's group may match."""
+        folder = file.folder
+        kept = self._kept.get(folder)
+        if kept is None:
+            kept = self._kept[folder] = self.predicate.may_match(self.partitions.of(folder).get)
+        if not kept or self.layout is None or self.keys is None:
+            return kept
+        name = file.path.rpartition("/")[2].removeprefix(".")
+        return name[:PREFIX_LENGTH] in self._buckets(folder)
+
+    def _buckets(self, partition_path: str) -> frozenset[str]:
+        assert self.layout is not None
+        assert self.keys is not None
+        count = self.layout.num_buckets_in(partition_path)
+        if count not in self._prefixes:
+            keys = pa.chunked_array([sorted(self.keys.keys)], pa.string())
+            found = {bucket_prefix(int(bucket)) for bucket in self.layout.hashed(keys, count)}
+            self._prefixes[count] = frozenset(found)
+        return self._prefixes[count]
+
+    def row_groups(
+        self, reader: BaseFileReader, partition_path: str, numbers: Sequence[int], is_merged: bool
+    ) -> list[int]:
+        """Return the row groups of a base file that may have rows which match.
+
+        Parameters
+        ----------
+        reader : BaseFileReader
+            The file.
+        partition_path : str
+            Where it is.
+        numbers : sequence of int
+            The row groups that are to be looked at.
+        is_merged : bool
+            Whether log files lie on top of it.
+        """
+        left = list(numbers)
+        if not is_merged:
+            partition = self.partitions.of(partition_path)
+            known = (partial(self._known, reader, number, partition) for number in left)
+            left = [n for n, k in zip(left, known, strict=True) if self.predicate.may_match(k)]
+        if self.keys is not None and left and RECORD_KEY in self.schema.names:
+            left = self.keys.row_groups(reader, left)
+        return left
+
+    def _known(
+        self, reader: BaseFileReader, number: int, partition: Mapping[str, Bounds], column: str
+    ) -> Bounds | None:
+        """What a row group's place says of a column, or else the footer."""
+        at = self.schema.get_field_index(column)
+        if at < 0:
+            return None
+        return partition.get(column) or reader.bounds(number, self.schema.field(at))
+
+
+def _bounds(reader: BaseFileReader, number: int, column: pa.Field, _: str) -> Bounds | None:
+    return reader.bounds(number, column)
+
+
+def _layout(
+    properties: TableProperties, storage: Storage, timeline: Timeline
+) -> BucketLayout | None:
+    """The table's buckets, if they have been the same all the time and can be told."""
+    if len(storage.list(HASHING_CONFIGS)) > 1:  # a rescaled table, at whatever moment it is read
+        return None
+    try:
+        return BucketLayout.recorded(properties, load_hashing_config(storage, timeline))
+    except HoodieError:
+        return None
