@@ -269,7 +269,7 @@ class TableServices(ABC):
         TimelineError
             Something is pending that has to be finished first.
         UnsupportedTableError
-            The table has archived instants, a metadata table, or a merge rule that this release
+            The table has a metadata table, or a merge rule that this release
             does not take along.
         """
         return self._change_version("upgrade", to, dry)

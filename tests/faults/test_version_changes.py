@@ -11,6 +11,9 @@ from hoodie_ds.errors import TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage, sweep
 from hoodie_ds.testing.simulated import forget_process
+from hoodie_ds.timeline.archive.archived_timeline import archived_instants
+from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
+from hoodie_ds.timeline.archive.lsm_timeline import archived_keys
 from hoodie_ds.timeline.layout import LAYOUTS
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
@@ -18,10 +21,25 @@ CHANGES = [(6, 8), (6, 9), (8, 9), (9, 8), (9, 6), (8, 6)]
 QUICK = [("COPY_ON_WRITE", (6, 9)), ("MERGE_ON_READ", (9, 6))]
 ROWS = [("a", "x", 2, 2.0), ("b", "x", 1, 1.0)]
 VERSION = "hoodie.write.table.version"
+FEW = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.clean.commits.retained": "1",
+}
 
 
 def _table(storage: Storage, kind: str) -> HoodieTable:
     return HoodieTable("memory://t", {**TRIPS, BUCKETS: "1", TYPE: kind}, storage=storage)
+
+
+def archive_of(storage: MemoryStorage, version: int) -> list[tuple[str, str]]:
+    """Times and actions of the completed instants in the archive of a table of a version."""
+    if version == 6:
+        instants = archived_instants(storage, ".hoodie/archived")
+        instants = instants or archived_instants(storage, ".hoodie/history")
+        return sorted((instant.time, instant.action.value) for instant in instants)
+    files = newest_snapshot(storage).files
+    return sorted(key for file in files for key in archived_keys(storage, file))
 
 
 def _timelines(storage: MemoryStorage) -> set[int]:
@@ -36,13 +54,18 @@ def _timelines(storage: MemoryStorage) -> set[int]:
 class _Ends:
     """What the ends of a change from one version to another leave."""
 
-    def __init__(self, kind: str, change: tuple[int, int]) -> None:
+    def __init__(self, kind: str, change: tuple[int, int], *, archived: bool = False) -> None:
         self.kind = kind
         self.before, self.to = change
         self.start = MemoryStorage("memory://t")
         table = _table(self.start, kind)
         table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)), {VERSION: str(self.before)})
+        for fare in [0.0, 1.0, 3.0] if archived else []:
+            table.upsert(trips(("a", "x", 1, fare)))
         table.upsert(trips(("a", "x", 2, 2.0)))
+        assert bool(table.archive(FEW)) is archived
+        self.archived = archive_of(self.start, self.before)
+        assert bool(self.archived) is archived
 
     def play(self, storage: Storage) -> None:
         self._change(_table(storage, self.kind))
@@ -64,6 +87,7 @@ class _Ends:
         assert table.properties.version == self.to
         assert found(table) == ROWS
         assert _timelines(left) == {1 if self.to == 6 else 2}
+        assert archive_of(left, self.to) == self.archived
         table.upsert(trips(("a", "x", 3, 3.0), ("b", "x", 0, 0.0)))
         assert found(table) == [("a", "x", 3, 3.0), ("b", "x", 1, 1.0)]
 
@@ -90,4 +114,11 @@ def test_an_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> 
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
     ends = _Ends(kind, change)
+    assert sweep(ends.start, ends.play, ends.check) > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [(6, 8), (9, 6)])
+def test_an_archive_is_there_once_wherever_its_change_ended(change: tuple[int, int]) -> None:
+    ends = _Ends("COPY_ON_WRITE", change, archived=True)
     assert sweep(ends.start, ends.play, ends.check) > 40

@@ -13,14 +13,12 @@ from tests.golden.golden_tables import assert_rows_equal, expected_rows, golden_
 
 QUICK = [
     *("v6_cow_history", "v6_mor_evolved", "v9_cow_clustering_done", "v9_mor_partial_updates"),
-    "v9_mor_virtual_keys",
+    *("v9_mor_virtual_keys", "v6_cow_archived", "v9_cow_archived"),
 ]
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "metadata": (UnsupportedTableError, "metadata table"),
     "_requested": (TimelineError, "is pending"),
     "splitting": (TimelineError, "is pending"),
-    "archived": (UnsupportedTableError, "archived instants"),
-    "upgraded": (UnsupportedTableError, "archived instants"),
     "mor_restored": (UnsupportedTableError, "savepoints"),
     "mor_undone_before": (UnsupportedTableError, "savepoints"),
     "mor_undone_to": (UnsupportedTableError, "savepoints"),

@@ -1833,6 +1833,32 @@ ARCHIVES = [
 _CLUSTERING = "tests/integration/test_clustering.py"
 _BESIDE_CLUSTERINGS = "tests/faults/regressions/test_beside_clusterings.py"
 _CLUSTERER = "tests/unit/services/clustering/test_clusterer.py"
+_ARCHIVE_CHANGE = "tests/unit/services/upgrade/test_archive.py"
+ARCHIVE_CHANGES = [
+    Mutant(
+        "a change of layout leaves the archive behind",
+        skipped("put_archive"),
+        f"{_ARCHIVE_CHANGE}::test_plans_of_compactions_go_there_and_back",
+        "what was archived is forgotten: replays are not recognised",
+    ),
+    Mutant(
+        "a change of layout takes archived instants along twice",
+        Text(
+            "for row in whole_rows(storage, file) if row.key not in known)",
+            "for row in whole_rows(storage, file))",
+        ),
+        f"{_ARCHIVE_CHANGE}::test_the_archive_of_layout_2_says_the_same_in_layout_1",
+        "the archive grows with each call that was killed",
+    ),
+    Mutant(
+        "archived instants are completed when they began",
+        Text('entry.transition if entry.transition > padded(start) else ""', '""'),
+        f"{_ARCHIVE_CHANGE}::test_hudi_converts_an_archive_to_the_same",
+        "incremental readers of Hudi's miss commits",
+    ),
+]
+"""Of archives in the other layout."""
+
 _VIRTUAL = "tests/integration/test_virtual_keys.py"
 VIRTUAL_KEYS = [
     Mutant(
@@ -1910,6 +1936,7 @@ CLUSTERINGS = [
 MUTANTS = [
     *CLUSTERINGS,
     *VIRTUAL_KEYS,
+    *ARCHIVE_CHANGES,
     *COMPACTIONS,
     *ARCHIVES,
     *CLEANS,

@@ -17,17 +17,18 @@ from functools import partial
 from typing import Final
 
 from hoodie_ds.config.enums import TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError, UnsupportedTableError
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.upgrade.archive import put_archive
 from hoodie_ds.services.upgrade.properties import translated
 from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table, check_unchanged, open_table, update_properties
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import CONVERTED, HOODIE, LATER_TIMELINE, PROPERTIES_BACKUP, SUMMARIES
+from hoodie_ds.timeline.paths import CONVERTED, PROPERTIES_BACKUP, SUMMARIES
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome, newest_decision
@@ -170,16 +171,6 @@ def _check(table: Table, timeline: Timeline, to: int) -> None:
                 f"table {name!r} is merge-on-read and has savepoints, whose log files the other "
                 "version reads otherwise; delete them first (delete_savepoint)"
             )
-    if layout != table.layout and _has_archive(table):
-        raise UnsupportedTableError(
-            f"table {name!r} has archived instants, which this release does not take along to "
-            f"version {to}; change the table's version with Apache Hudi on the JVM"
-        )
-
-
-def _has_archive(table: Table) -> bool:
-    folders = (f"{HOODIE}/{table.properties.archive_folder}", f"{LATER_TIMELINE}/history")
-    return bool(table.storage.list(folders[0 if table.layout == V1.version else 1]))
 
 
 def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
@@ -211,7 +202,7 @@ def _carry_out(context: ServiceContext, table: Table, to: int) -> None:
     now_ms, storage = context.clock.now_ms(), table.storage
     found = translated(table.properties, to)
     if found.layout_version != table.layout:
-        _put_timeline(table, found.layout_version, now_ms)
+        _put_timeline(table, found, now_ms)
         timeline = table.load_timeline()
         storage.replace(CONVERTED, (timeline.latest_time or _BEFORE_ALL).encode())
         storage.delete(SUMMARIES)
@@ -221,13 +212,18 @@ def _carry_out(context: ServiceContext, table: Table, to: int) -> None:
     _delete_left(update_properties(table, changes, removals, now_ms))
 
 
-def _put_timeline(table: Table, layout: int, now_ms: int) -> None:
-    """Put the files of all completed instants where the other layout has them, and no others."""
-    storage, files = table.storage, _of_completed(table)
+def _put_timeline(table: Table, found: TableProperties, now_ms: int) -> None:
+    """Put all completed instants, and no others, where the other layout has them.
+
+    The active ones are listed first: what an archiver takes off meanwhile is missed afterwards.
+    """
+    storage, files, layout = table.storage, _of_completed(table), found.layout_version
     targets = converted(table, files, layout, now_ms)
     strangers = [f.status.path for f in files_of(storage, layout) if f.status.path not in targets]
+    check_unchanged(table)  # if it has changed, they are those of the table as it goes on
     storage.delete_many(strangers)  # of an attempt that ended, or of a late writer
     try:
+        put_archive(table, found)
         put_converted(storage, targets, layout)
         left = {file.status.path for file in files_of(storage, table.layout)}
         if not left.issuperset(file.status.path for file in files):

@@ -8,9 +8,9 @@ that Apache Hudi 1.2 writes, byte for byte.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from hoodie_ds.timeline.paths import instant_path
 
 _SCHEMA_FILE: Final = "archived_meta_entry.avsc"
 
-_PLANS: Final = {
+PLANS: Final = {
     Action.COMPACTION: "hoodieCompactionPlan",
     Action.LOG_COMPACTION: "hoodieCompactionPlan",
     Action.CLEAN: "hoodieCleanerPlan",
@@ -30,7 +30,7 @@ _PLANS: Final = {
 }
 """Field of the plan of an action, where the archive has one."""
 
-_RESULTS: Final = {
+RESULTS: Final = {
     Action.COMMIT: "hoodieCommitMetadata",
     Action.DELTA_COMMIT: "hoodieCommitMetadata",
     Action.REPLACE_COMMIT: "hoodieReplaceCommitMetadata",
@@ -99,7 +99,7 @@ class ArchivedEntry:
         CorruptFileError
             The entry does not say; names `path`.
         """
-        found = self.content.get(_RESULTS.get(self.instant.action, ""))
+        found = self.content.get(RESULTS.get(self.instant.action, ""))
         if found is None:
             raise CorruptFileError(
                 f"{path} is in the archive without what it did; restore the table from a copy"
@@ -110,6 +110,48 @@ class ArchivedEntry:
 def entry_schema() -> str:
     """Return the Avro JSON of Hudi's ``HoodieArchivedMetaEntry``."""
     return files(__package__).joinpath(_SCHEMA_FILE).read_text("utf-8")
+
+
+@cache
+def record_schema(field: str) -> Mapping[str, Any]:
+    """Return the Avro schema of a field of entries that is a record, whole by itself.
+
+    Parameters
+    ----------
+    field : str
+        One of `PLANS` and `RESULTS`.
+    """
+    schema: dict[str, Any] = json.loads(entry_schema())
+    named = {record["name"]: record for record in _records(schema)}
+    (kind,) = (found["type"] for found in schema["fields"] if found["name"] == field)
+    (record,) = (part for part in kind if part != "null")
+    whole: dict[str, Any] = _whole(record, named, set())
+    return whole
+
+
+def _records(part: object) -> Iterator[dict[str, Any]]:
+    """Yield all records that a schema defines, wherever it does."""
+    if isinstance(part, dict):
+        if part.get("type") == "record":
+            yield part
+        part = list(part.values())
+    for inner in part if isinstance(part, list) else ():
+        yield from _records(inner)
+
+
+def _whole(part: Any, named: Mapping[str, Any], seen: set[str]) -> Any:  # noqa: ANN401
+    """Write each record out where it comes first, and only there."""
+    if isinstance(part, list):
+        return [_whole(inner, named, seen) for inner in part]
+    if isinstance(part, str):
+        name = part.rpartition(".")[2]
+        return part if name not in named or name in seen else _whole(named[name], named, seen)
+    if part["type"] == "record":
+        seen.add(part["name"])
+        fields = [{**f, "type": _whole(f["type"], named, seen)} for f in part["fields"]]
+        return {**part, "fields": fields}
+    inside = {key: _whole(part[key], named, seen) for key in ("items", "values") if key in part}
+    return {**part, **inside}
 
 
 @lru_cache(maxsize=1)
@@ -140,13 +182,13 @@ def entry_of(instant: Instant, body: bytes, plan: bytes, transition: str) -> Arc
     key, content = None, body
     match instant.state:
         case State.COMPLETED:
-            key = _RESULTS.get(action)
+            key = RESULTS.get(action)
         case State.INFLIGHT if action is Action.CLEAN:  # Hudi puts the plan into both
-            key, content = _PLANS[action], plan
+            key, content = PLANS[action], plan
         case State.INFLIGHT:
             key = _PROFILES.get(action)
         case _:
-            key = _PLANS.get(action)
+            key = PLANS.get(action)
     if key is None or not content:
         return ArchivedEntry(instant, {}, transition)
     is_json = action in WRITE_ACTIONS and instant.state is not State.REQUESTED
@@ -178,7 +220,7 @@ def parse_entry(record: Mapping[str, Any], name: str) -> ArchivedEntry:
             f"{name}: an entry of the archive names no instant ({error}); restore the file from a "
             "copy"
         ) from error
-    known = {*_PLANS.values(), *_RESULTS.values(), *_PROFILES.values()}
+    known = {*PLANS.values(), *RESULTS.values(), *_PROFILES.values()}
     content = {key: record[key] for key in known if record.get(key) is not None}
     return ArchivedEntry(instant, content, record.get("stateTransitionTime") or "")
 

@@ -6,7 +6,7 @@ bytes of its files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.errors import NotFoundError
+from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
@@ -22,14 +22,42 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instants import Timeline
 
 _TIME, _ENDED, _ACTION, _BODY = "instantTime", "completionTime", "action", "metadata"
+_PLAN: Final = "plan"
 _SCHEMA: Final = pa.schema(
     [
         (_TIME, pa.string()),
         (_ENDED, pa.string()),
         (_ACTION, pa.string()),
         (_BODY, pa.binary()),
+        (_PLAN, pa.binary()),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRow:
+    """An instant in a file of the archive.
+
+    Parameters
+    ----------
+    time, ended : str
+        When it was requested and completed.
+    action : Action
+        What it completed as.
+    body, plan : bytes
+        Content of its completed file, and what it was to do; empty where the archive has nothing.
+    """
+
+    time: str
+    ended: str
+    action: Action
+    body: bytes
+    plan: bytes
+
+    @property
+    def key(self) -> tuple[str, Action]:
+        """Time and action, which no other instant has both of."""
+        return self.time, self.action
 
 
 def archived_body(storage: Storage, instant: Instant) -> bytes | None:
@@ -62,6 +90,29 @@ def archived_keys(storage: Storage, file: ArchiveFile) -> list[tuple[str, str]]:
         It is gone: it was merged into another one.
     """
     return _pairs(_read(storage, file, [_TIME, _ACTION]))
+
+
+def whole_rows(storage: Storage, file: ArchiveFile) -> Iterator[ArchivedRow]:
+    """Yield all instants in a file of the archive, the oldest first.
+
+    Raises
+    ------
+    CorruptFileError
+        The file is damaged, or an instant in it has an action that is unknown.
+    NotFoundError
+        See `archived_keys`.
+    """
+    rows = _read(storage, file, _SCHEMA.names).sort_by(_TIME)
+    for found in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        time, end, action, body, plan = found
+        try:
+            known = Action(action)
+        except ValueError as error:
+            raise CorruptFileError(
+                f"{file.path}: instant {time} has the action {action!r}, which is unknown; restore "
+                "the file from a copy"
+            ) from error
+        yield ArchivedRow(time, end or time, known, body or b"", plan or b"")
 
 
 def archived_bodies(
