@@ -1933,7 +1933,40 @@ CLUSTERINGS = [
 ]
 """Of clusterings."""
 
+_CHANGES = "tests/integration/test_change_data.py"
+CHANGES = [
+    Mutant(
+        "rows that go are not logged",
+        skipped("ChangeLog.removed"),
+        f"{_CHANGES}::test_what_is_logged_makes_one_snapshot_of_the_other",
+        "queries of changes call updates inserts, and tell of no delete",
+    ),
+    Mutant(
+        "only names of base files tell who wrote them",
+        instead(
+            "written_by",
+            lambda written_by, name: written_by(name) if name.endswith(".parquet") else None,
+        ),
+        f"{_CHANGES}::test_what_is_taken_back_takes_its_change_data_along",
+        "change data of writes that were undone stays for ever",
+    ),
+    Mutant(
+        "a clean leaves change data",
+        within("clean_planner._file", CdcFileName=Changed(None, parse=returns(None))),
+        f"{_CHANGES}::test_a_clean_takes_change_data_with_the_base_files",
+        "change data of every commit stays for ever",
+    ),
+    Mutant(
+        "a log file tells of itself alone",
+        Text("base_file=base_file, slice_logs=logs", "base_file=base_file, slice_logs=()"),
+        f"{_CHANGES}::test_log_files_tell_the_slice_that_they_change",
+        "the JVM compares a log file with the base file, and not with the rows before it",
+    ),
+]
+"""Of change data."""
+
 MUTANTS = [
+    *CHANGES,
     *CLUSTERINGS,
     *VIRTUAL_KEYS,
     *ARCHIVE_CHANGES,
