@@ -10,9 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from hoodie_ds.arguments import options as given_options
 from hoodie_ds.arrow_input import Rows, arrow_rows
 from hoodie_ds.config.checked import check_options
@@ -28,7 +25,6 @@ from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.inspection.inspector import Inspector
 from hoodie_ds.inspection.moments import Source
 from hoodie_ds.reader.query import Query, open_query
-from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.record.merge.merge_hook import MergeHook
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.context import ServiceContext
@@ -40,11 +36,12 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
+from hoodie_ds.table_reads import TableReads
 from hoodie_ds.table_services import TableServices
 from hoodie_ds.timeline.timeline import Timeline
 
 
-class HoodieTable(TableServices):
+class HoodieTable(TableServices, TableReads):
     """A Hudi table at a base path, which the first write creates.
 
     Parameters
@@ -226,54 +223,6 @@ class HoodieTable(TableServices):
         """
         return clean(self._services(options), dry=dry)
 
-    def read(
-        self,
-        columns: str | Iterable[str] | None = None,
-        filter: pc.Expression | None = None,
-    ) -> pa.Table:
-        """Return the latest rows.
-
-        Parameters
-        ----------
-        columns : str or iterable of str, optional
-            Columns to return; all, the five ``_hoodie_*`` columns first, if None.
-        filter : pyarrow.compute.Expression, optional
-            Which rows to return.
-
-        Raises
-        ------
-        SchemaError
-            A column does not exist, or the filter does not fit the columns.
-        """
-        return self.scan(columns, filter).to_table()
-
-    def scan(
-        self,
-        columns: str | Iterable[str] | None = None,
-        filter: pc.Expression | None = None,
-    ) -> Scanner:
-        """Return the table as it is now, to be read batch by batch, or by another library.
-
-        Partitions, files and row groups that the filter rules out are not opened or read, as far
-        as partition paths, buckets and the files' own statistics tell.
-
-        Parameters
-        ----------
-        columns, filter
-            As of `read`.
-
-        Raises
-        ------
-        SchemaError
-            A column does not exist, or the filter does not fit the columns.
-        """
-        return Scanner(self._query(), columns, filter)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns of the table, the five ``_hoodie_*`` columns first."""
-        return self._query().schema
-
     @property
     def properties(self) -> TableProperties:
         """The table's properties."""
@@ -324,8 +273,9 @@ class HoodieTable(TableServices):
             coordinator.abort([message])  # else it looks alive to others until it is old
             raise
 
-    def _query(self) -> Query:
-        options = ReadOptions.parse(self._options)
+    def _query(self, asked: Mapping[str, str | None] | None = None) -> Query:
+        said = {key: text for key, text in (asked or {}).items() if text is not None}
+        options = ReadOptions.parse(overridden(self._options, said))
         return open_query(self._open_to_read(), options, self._merge_hook)
 
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:

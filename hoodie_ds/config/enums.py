@@ -198,6 +198,23 @@ class QueryType(str, Enum):
     INCREMENTAL = "incremental"
 
 
+class IncrementalFormat(str, Enum):
+    """What an incremental query returns (``hoodie.datasource.query.incremental.format``)."""
+
+    LATEST_STATE = "latest_state"
+    CDC = "cdc"
+
+
+class HollowCommits(str, Enum):
+    """What to do about a commit that is older than complete ones and is not complete itself.
+
+    See ``hoodie.read.timeline.holes.resolution.policy``.
+    """
+
+    FAIL = "FAIL"
+    BLOCK = "BLOCK"
+
+
 class LogBlockFormat(str, Enum):
     """How rows are encoded in a data block of a log file (``hoodie.logfile.data.block.format``)."""
 

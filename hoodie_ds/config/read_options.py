@@ -5,13 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from hoodie_ds.config.enums import QueryType
+from hoodie_ds.config.enums import HollowCommits, IncrementalFormat, QueryType
 from hoodie_ds.config.given_options import GivenOptions, storage_options
-from hoodie_ds.config.options.read import QUERY_TYPE
+from hoodie_ds.config.options.read import (
+    AS_OF,
+    BEGIN,
+    END,
+    END_SCHEMA,
+    FULL_SCAN,
+    HOLLOW_COMMITS,
+    INCREMENTAL_FORMAT,
+    PATH_GLOB,
+    QUERY_TYPE,
+)
 from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED
 from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
 from hoodie_ds.config.options.write import MERGE_HOOK, PATH
 from hoodie_ds.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalOptions:
+    """What an incremental query is asked for.
+
+    Parameters
+    ----------
+    begin : str
+        Where it begins; exclusive.
+    end : str, optional
+        Where it ends, inclusive; with the newest commit if None.
+    format : IncrementalFormat
+        Rows, or changes of rows.
+    full_scan : bool, optional
+        Whether rows of which files are gone are looked for in the whole table; where None, the
+        table's version says.
+    path_glob : str, optional
+        How the paths of the files end that it reads.
+    end_schema : bool
+        Whether the columns are those at the end of the range.
+    hollow_commits : HollowCommits
+        What to do about an incomplete commit in a range of requested times.
+    """
+
+    begin: str
+    end: str | None = None
+    format: IncrementalFormat = IncrementalFormat.LATEST_STATE
+    full_scan: bool | None = None
+    path_glob: str | None = None
+    end_schema: bool = False
+    hollow_commits: HollowCommits = HollowCommits.FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +65,7 @@ class ReadOptions:
     base_path : str
         The table's folder; never holds credentials.
     query_type : QueryType
-        What to return; only snapshots in this release.
+        What to return.
     storage_options : mapping of str to str
         For the file system. Values are secrets and do not appear in the representation.
     merge_hook : str or callable, optional
@@ -32,6 +74,10 @@ class ReadOptions:
         Whether data files are compared with the checksums of the commits that wrote them.
     storage_retry_ms : int
         How long an operation of a remote storage is tried again.
+    as_of : str, optional
+        Instant time up to which commits count, of a snapshot or read-optimized query.
+    incremental : IncrementalOptions, optional
+        What an incremental query returns.
     """
 
     base_path: str
@@ -40,6 +86,8 @@ class ReadOptions:
     merge_hook: str | Callable[..., object] | None = None
     verify_checksums: bool = True
     storage_retry_ms: int = 60_000
+    as_of: str | None = None
+    incremental: IncrementalOptions | None = None
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> ReadOptions:
@@ -73,7 +121,35 @@ class ReadOptions:
             given.get(MERGE_HOOK),
             given.get_or_default(VERIFY_CHECKSUMS),
             given.get_or_default(RETRY_DEADLINE_MS),
+            given.get(AS_OF),
+            _incremental(given),
         )
         given.check()
         given.warn()
         return options
+
+
+def _incremental(given: GivenOptions) -> IncrementalOptions | None:
+    """What is said of an incremental query, which must be said of no other one."""
+    if given.get_or_default(QUERY_TYPE) is not QueryType.INCREMENTAL:
+        for option in (BEGIN, END, INCREMENTAL_FORMAT):
+            if given.get(option) not in (None, option.default):
+                key, text = given.written(option)[0]
+                remedy = f"set {QUERY_TYPE.key}={QueryType.INCREMENTAL.value}, or leave it out"
+                given.refuse(OptionError(key, text, f"belongs to an incremental query; {remedy}"))
+        return None
+    for key, text in given.written(AS_OF):
+        remedy = f"leave it out; {END.key} says where an incremental query ends"
+        given.refuse(OptionError(key, text, remedy))
+    begin = given.get(BEGIN)
+    if not given.written(BEGIN):
+        given.refuse(OptionError(BEGIN.key, None, "say where the incremental query begins"))
+    return IncrementalOptions(
+        begin or "",
+        given.get(END),
+        given.get_or_default(INCREMENTAL_FORMAT),
+        given.get(FULL_SCAN),
+        given.get(PATH_GLOB),
+        given.get_or_default(END_SCHEMA),
+        given.get_or_default(HOLLOW_COMMITS),
+    )

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Final, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
-from hoodie_ds.meta_columns import META_FIELDS, RECORD_KEY
+from hoodie_ds.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
@@ -80,6 +81,9 @@ class FileSliceReader:
     virtual_keys : MadeColumn, optional
         Makes the record keys of rows, where files are without them; see
         `hoodie_ds.table.virtual_keys`.
+    only_commits : tuple of str, optional
+        Commits whose rows count, where not all do. Rows of others in a base file do not even
+        compete with those of log files, as in Hudi's incremental queries.
     """
 
     view: FileSystemView
@@ -88,6 +92,7 @@ class FileSliceReader:
     ordering_fields: tuple[str, ...]
     delete_marker: DeleteMarker | None
     virtual_keys: MadeColumn | None = None
+    only_commits: tuple[str, ...] | None = None
 
     def read(
         self,
@@ -230,4 +235,11 @@ class FileSliceReader:
                 numbers = range(reader.num_row_groups)
                 partition = slice_.group.partition_path
                 numbers = pruner.row_groups(reader, partition, numbers, bool(slice_.logs))
-            yield from reader.pieces(list(columns), numbers)
+            if self.only_commits is None:
+                yield from reader.pieces(list(columns), numbers)
+                return
+            times = pa.array(self.only_commits, pa.string())
+            fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
+            for rows in reader.pieces(fetched, numbers):
+                counted = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
+                yield rows.filter(counted).select(list(columns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -41,6 +41,8 @@ class PinnedTable:
         As in `latest`.
     verify : bool
         As in `latest`.
+    is_past : bool
+        Whether the moment has been chosen by the user: files may have been cleaned since then.
     """
 
     table: Table
@@ -48,6 +50,7 @@ class PinnedTable:
     schema: pa.Schema
     merge_hook: str | Callable[..., object] | None = None
     verify: bool = True
+    is_past: bool = False
 
     @classmethod
     def latest(
@@ -79,12 +82,17 @@ class PinnedTable:
         table = open_table(storage)
         table.properties.check_readable()
         timeline = table.load_timeline()
-        columns = table_schema(table, timeline) or pa.schema([])
-        if table.properties.populate_meta_fields:
-            columns = with_meta_columns(columns)
-        pinned = cls(table, timeline, columns, merge_hook, verify)
+        pinned = cls(table, timeline, _columns(table, timeline), merge_hook, verify)
         pinned.reader()  # refuses a merge hook that cannot be had
         return pinned
+
+    def at(self, then: Timeline) -> PinnedTable:
+        """Return the table as a timeline of its past has it, with the columns of that time.
+
+        Before its first commit it has the columns of now.
+        """
+        schema = self.schema if then.first_commit is None else _columns(self.table, then)
+        return replace(self, timeline=then, schema=schema, is_past=True)
 
     def slices(self, pruner: Pruner | None = None) -> Iterator[FileSlice]:
         """Latest file slices, partition by partition.
@@ -99,9 +107,9 @@ class PinnedTable:
         CorruptFileError
             A file that the slices are made of is missing, or a file is not as it was written.
         """
-        view = self._view
+        view = self.view
         files = view.data_files()
-        if self.verify:
+        if self.verify or self.is_past:
             check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
         if pruner is not None:
             files = [file for file in files if pruner.keeps(file)]
@@ -113,19 +121,31 @@ class PinnedTable:
         return Pruner.of(predicate, table.properties, self.schema, table.storage, self.timeline)
 
     @property
-    def _view(self) -> FileSystemView:
+    def view(self) -> FileSystemView:
+        """Which files are visible."""
         return FileSystemView(self.table.storage, self.timeline, self.verify)
 
-    def reader(self) -> FileSliceReader:
-        """Return what reads the slices."""
+    def reader(self, view: FileSystemView | None = None) -> FileSliceReader:
+        """Return what reads the slices.
+
+        Parameters
+        ----------
+        view : FileSystemView, optional
+            Says which blocks of log files count; `view` if not given.
+        """
         properties = self.table.properties
         merges = properties.table_type is TableType.MERGE_ON_READ
         by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
         return FileSliceReader(
-            self._view,
+            view or self.view,
             self.schema,
             merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
             properties.ordering_fields if by_event_time else (),
             properties.delete_marker,
             virtual_keys(properties, self.schema),
         )
+
+
+def _columns(table: Table, timeline: Timeline) -> pa.Schema:
+    columns = table_schema(table, timeline) or pa.schema([])
+    return with_meta_columns(columns) if table.properties.populate_meta_fields else columns

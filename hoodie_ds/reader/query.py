@@ -7,11 +7,16 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from hoodie_ds.config.enums import IncrementalFormat, QueryType
+from hoodie_ds.config.options.read import INCREMENTAL_FORMAT
 from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.errors import OptionError
+from hoodie_ds.reader.incremental import incremental
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan
 from hoodie_ds.reader.snapshot import SnapshotQuery
+from hoodie_ds.reader.time_travel import travel
 from hoodie_ds.storage.protocol import Storage
 
 
@@ -48,6 +53,15 @@ def open_query(
     ------
     TableNotFoundError, UnsupportedTableError, OptionError
         As `PinnedTable.latest`.
+    TimelineError
+        The table cannot be read as of the moment that is asked for.
     """
     hook = merge_hook or options.merge_hook
-    return SnapshotQuery(PinnedTable.latest(storage, hook, options.verify_checksums))
+    pinned = PinnedTable.latest(storage, hook, options.verify_checksums)
+    if options.incremental is not None:
+        if options.incremental.format is IncrementalFormat.CDC:
+            raise OptionError(INCREMENTAL_FORMAT.key, IncrementalFormat.CDC.value, "not yet")
+        return incremental(pinned, options.incremental)
+    if options.as_of is not None:
+        pinned = travel(pinned, options.as_of)
+    return SnapshotQuery(pinned, options.query_type is QueryType.READ_OPTIMIZED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -20,9 +20,13 @@ class SnapshotQuery:
     ----------
     pinned : PinnedTable
         The table at that moment.
+    read_optimized : bool
+        Whether base files are read alone, without what log files have changed since they were
+        written (Hudi's read-optimized query).
     """
 
     pinned: PinnedTable
+    read_optimized: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -38,5 +42,8 @@ class SnapshotQuery:
             Which rows are wanted; others need not, but may come.
         """
         pruner = None if predicate is ANYTHING else self.pinned.pruner(predicate)
-        tasks = (ScanTask(found) for found in self.pinned.slices(pruner))
+        slices = self.pinned.slices(pruner)
+        if self.read_optimized:
+            slices = (replace(found, logs=()) for found in slices if found.base is not None)
+        tasks = (ScanTask(found) for found in slices)
         return ScanPlan(self.schema, SliceExecutor(self.pinned, pruner), tasks)

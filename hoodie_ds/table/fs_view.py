@@ -211,10 +211,10 @@ class FileSystemView:
                     f"base file of {group} at {time}; remove the one that a retried task left over"
                 )
             if visible:
-                return self._checked(visible[0])
+                return self.checked(visible[0])
         return None
 
-    def _checked(self, base: BaseFile) -> BaseFile:
+    def checked(self, base: BaseFile) -> BaseFile:
         """The file with what its commit says of it."""
         if not self.verify:
             base = replace(base, trusted=True)

@@ -124,9 +124,10 @@ def test_a_read_tells_all_at_once() -> None:
     with pytest.raises(OptionError) as caught:
         ReadOptions.parse({"as.of.instant": "1", "hoodie.datasource.query.type": "incremental"})
     assert [part.key for part in caught.value.parts] == [
-        "as.of.instant",
         "path",
-        "hoodie.datasource.query.type",
+        "as.of.instant",
+        "as.of.instant",
+        "hoodie.datasource.read.begin.instanttime",
     ]
 
 

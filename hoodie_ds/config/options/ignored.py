@@ -113,12 +113,11 @@ _KEYS_BY_REASON: Final = {
         hoodie.datasource.read.file.index.listing.mode read.data.skipping.enabled
         read.splits.limit read.commits.limit read.streaming.check-interval
     """,
-    "tunes an incremental or streaming read, which another option asks for": """
-        hoodie.datasource.read.incr.path.glob hoodie.datasource.read.incr.filters
-        hoodie.datasource.read.incr.fallback.fulltablescan.enable
+    "an incremental query finds no news in compactions and clusterings anyway": """
         hoodie.datasource.read.incr.skip_compact hoodie.datasource.read.incr.skip_cluster
-        hoodie.datasource.read.schema.use.end.instanttime
-        hoodie.read.timeline.holes.resolution.policy
+        hoodie.read.timeline.skip.instants.clustering
+    """,
+    "tunes a streaming read, which another option asks for": """
         read.streaming.skip_compaction read.streaming.skip_clustering
         read.streaming.skip_insertoverwrite
     """,

@@ -73,12 +73,9 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
 """Key to the values, in lower case, that ask for what a write does anyway."""
 
 READ_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "as.of.instant": _NEVER,
-    "hoodie.datasource.read.begin.instanttime": _NEVER,
-    "hoodie.datasource.read.end.instanttime": _NEVER,
     "hoodie.datasource.read.paths": _NEVER,
     "hoodie.datasource.merge.type": ("payload_combine",),
-    "hoodie.datasource.query.incremental.format": ("latest_state",),
+    "hoodie.datasource.read.incr.filters": ("",),
     "hoodie.datasource.streaming.startOffset": ("earliest",),
     "read.streaming.enabled": _FALSE,
     "read.start-commit": _NEVER,
@@ -120,6 +117,7 @@ INSTEAD: Final[Mapping[str, str]] = {
     "hoodie.index.class": "say hoodie.index.type",
     "hoodie.avro.schema": "the rows' own columns are the schema; leave it out",
     "hoodie.write.schema": "the rows' own columns are the schema; leave it out",
+    "hoodie.datasource.read.incr.filters": "filter the rows that the query returns; leave it out",
     "hoodie.errortable.enable": "split bad rows off before the write; leave it out",
     "hoodie.partition.ttl.inline": "delete old partitions with delete_partition; leave it out",
 }

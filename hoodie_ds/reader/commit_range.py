@@ -1,0 +1,99 @@
+"""Which commits an incremental query is about: begin exclusive, end inclusive.
+
+In tables of version 6 the times count at which commits were begun, in later ones those at which
+they were completed. All are compared as text, as in Hudi.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.config.enums import HollowCommits
+from hoodie_ds.config.options.read import HOLLOW_COMMITS
+from hoodie_ds.config.read_options import IncrementalOptions
+from hoodie_ds.errors import TimelineError, UnsupportedTableError
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.time_travel import is_write
+from hoodie_ds.timeline.archive.archived_writes import archived_writes
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.layout.v1 import V1
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRange:
+    """The completed commits of a range.
+
+    Parameters
+    ----------
+    active : tuple of Instant
+        Those on the active timeline, in the order in which the range counts them.
+    archived : tuple of Instant
+        Those that the archive alone has.
+    """
+
+    active: tuple[Instant, ...]
+    archived: tuple[Instant, ...] = ()
+
+
+def moment(instant: Instant) -> str:
+    """Return the time by which a completed commit is in a range or not."""
+    return instant.time if instant.layout == V1.version else instant.ended
+
+
+def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> CommitRange:
+    """Return the commits of a range.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table.
+    options : IncrementalOptions
+        The range.
+
+    Raises
+    ------
+    UnsupportedTableError
+        The rows of the table do not tell which commit wrote them.
+    TimelineError
+        A commit in the range may still be completed, and the next query would miss it.
+    """
+    table, timeline = pinned.table, pinned.timeline
+    if not table.properties.populate_meta_fields:
+        raise UnsupportedTableError(
+            f"{table.storage.root}: its files are without Hudi's meta columns, so its rows do not "
+            "say which commit wrote them; read a snapshot, as of an earlier moment if need be"
+        )
+    active = tuple(i for i in timeline.commits if _is_within(i, options))
+    if timeline.layout == V1.version:
+        active = _without_hollow(pinned, active, options.hollow_commits)
+    active = tuple(sorted(active, key=moment))
+    first = timeline.first_commit
+    reaches_back = first is not None and (
+        timeline.starts_after(options.begin) or options.begin < moment(first)
+    )
+    if not reaches_back:
+        return CommitRange(active)
+    archived = archived_writes(table.storage, timeline, table.properties.archive_folder)
+    return CommitRange(active, tuple(i for i in archived if _is_within(i, options)))
+
+
+def _is_within(instant: Instant, options: IncrementalOptions) -> bool:
+    time = moment(instant)
+    return options.begin < time and (options.end is None or time <= options.end)
+
+
+def _without_hollow(
+    pinned: PinnedTable, commits: tuple[Instant, ...], policy: HollowCommits
+) -> tuple[Instant, ...]:
+    """Refuse commits that are later than an incomplete one, or leave them out."""
+    table = pinned.table
+    hollow = next((i for i in pinned.timeline.pending if is_write(table.storage, i)), None)
+    if hollow is None or all(instant.time < hollow.time for instant in commits):
+        return commits
+    if policy is HollowCommits.BLOCK:
+        return tuple(instant for instant in commits if instant.time < hollow.time)
+    raise TimelineError(
+        f"{table.storage.root}: {hollow} is older than commits of the range and may still be "
+        f"completed, and the next incremental query would pass over it; end the range before it, "
+        f"set {HOLLOW_COMMITS.key}={HollowCommits.BLOCK.value}, or have the instant rolled back"
+    )

@@ -1,0 +1,275 @@
+"""An incremental query: rows that commits of a range wrote, as they are at the end of the range.
+
+Files that the commits of the range wrote are read, and no others: of a merge-on-read table a row
+that loses against an older one in a snapshot is part of the answer, as in Hudi. What is rewritten
+without news, by a compaction or clustering, keeps the commit that wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.options.read import FULL_SCAN
+from hoodie_ds.config.read_options import IncrementalOptions
+from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.meta_columns import COMMIT_TIME
+from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
+from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
+from hoodie_ds.reader.time_travel import before
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.slicing import SLICINGS, Moment
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout.v1 import V1
+
+_ASKED_SINGLY = 32
+"""Files of a partition from which on it is listed to see whether they are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalQuery:
+    """Asks for the rows that some commits wrote.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table, with the columns to return.
+    commits : tuple of Instant
+        Commits whose files are read; none where the whole table is looked through.
+    times : tuple of str
+        Times of commits whose rows are returned.
+    full_scan : bool
+        Whether the whole table is looked through for them.
+    path_glob : str, optional
+        How the paths of the files end that are read.
+    """
+
+    pinned: PinnedTable
+    commits: tuple[Instant, ...]
+    times: tuple[str, ...]
+    full_scan: bool = False
+    path_glob: str | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the rows."""
+        return self.pinned.schema
+
+    def plan(self, predicate: Predicate = ANYTHING) -> ScanPlan:
+        """Return what to read; files are looked up when its tasks are iterated over.
+
+        Parameters
+        ----------
+        predicate : Predicate
+            Which rows are wanted; others come too.
+        """
+        committed = None if self.full_scan else frozenset(i.time for i in self.commits)
+        view = _SomeInstants(
+            self.pinned.table.storage, self.pinned.timeline, self.pinned.verify, committed
+        )
+        return ScanPlan(self.schema, _Executor(self.pinned, view, self.times), self._tasks())
+
+    def _tasks(self) -> Iterator[ScanTask]:
+        if not self.times:
+            return
+        slices = (
+            self.pinned.slices()
+            if self.full_scan
+            else slices_in_range(self.pinned.view, self.commits)
+        )
+        if self.path_glob is not None:
+            root = self.pinned.table.storage.root
+            matches = re.compile(_of_glob(f"*{self.path_glob}")).fullmatch
+            slices = (s for s in slices if matches(f"{root}/{_last_file(s).path}"))
+        yield from map(RangeTask, slices)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTask(ScanTask):
+    """A file slice of which the rows of some commits count."""
+
+    @property
+    def is_base_only(self) -> bool:
+        """False: rows of other commits lie between those that are asked for."""
+        return False
+
+
+def incremental(pinned: PinnedTable, options: IncrementalOptions) -> IncrementalQuery:
+    """Return the query of a range.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table as it is.
+    options : IncrementalOptions
+        The range.
+
+    Raises
+    ------
+    UnsupportedTableError, TimelineError
+        As `commits_in_range`; or what the query needs has been cleaned or archived, and the
+        options or the table's version do not let it look through the whole table.
+    """
+    found = commits_in_range(pinned, options)
+    if options.end_schema and options.end is not None:
+        end = options.end
+        then = pinned.at(before(pinned.timeline, lambda i: moment(i) <= end))
+        pinned = PinnedTable(
+            pinned.table, pinned.timeline, then.schema, pinned.merge_hook, pinned.verify
+        )
+    storage, scan = pinned.table.storage, options.full_scan
+    if scan or (scan is None and pinned.timeline.layout != V1.version):
+        # As in Hudi those count too that later commits of the range have put others in place of.
+        if found.archived or _missing(storage, _paths(storage, found.active)) is not None:
+            return _full_scan(pinned, found, options)
+    else:
+        slices = slices_in_range(pinned.view, found.active)
+        gone = _missing(storage, (file.path for s in slices for file in _files(s)))
+        if gone is not None:
+            raise _too_far(storage, options, f"{gone} has been cleaned")
+        if found.archived and scan is not None:
+            raise _too_far(storage, options, f"{found.archived[0].time} has been archived")
+        if found.archived:
+            return _full_scan(pinned, found, options)
+    times = tuple(instant.time for instant in found.active)
+    return IncrementalQuery(pinned, found.active, times, path_glob=options.path_glob)
+
+
+def slices_in_range(view: FileSystemView, commits: Iterable[Instant]) -> Iterator[FileSlice]:
+    """Yield the latest slices of what some commits wrote, by group, without replaced ones."""
+    groups: dict[FileGroupId, dict[str, BaseFile | LogFile]] = {}
+    replaced: set[FileGroupId] = set()
+    for instant in commits:
+        commit = commit_files(view.storage, instant)
+        for path, stat in commit.stats.items():
+            file_name = path.rpartition("/")[2]
+            base, log = BaseFileName.parse(file_name), LogFileName.parse(file_name)
+            file: BaseFile | LogFile | None = None
+            if base is not None:
+                file = BaseFile(stat.partition_path, base, stat.file_size_bytes)
+            elif log is not None:
+                file = LogFile(stat.partition_path, log, file_name, stat.file_size_bytes)
+            if file is not None:  # Hudi leaves the path out where it wrote nothing
+                group = FileGroupId(stat.partition_path, file.name.file_id)
+                groups.setdefault(group, {})[path] = file
+        replaced |= {FileGroupId(p, i) for p, ids in commit.replaced.items() for i in ids}
+    for group in sorted(groups.keys() - replaced):
+        files = groups[group].values()
+        bases = [file for file in files if isinstance(file, BaseFile)]
+        newest = max(bases, key=lambda file: padded(file.name.instant_time), default=None)
+        base_file = None if newest is None else view.checked(newest)
+        logs = [file for file in files if isinstance(file, LogFile)]
+        at = Moment(view.storage, view.timeline, view.is_committed)
+        latest = SLICINGS[view.timeline.layout].latest(at, group, base_file, logs)
+        if latest is not None:
+            yield latest
+
+
+@dataclass(frozen=True)
+class _SomeInstants(FileSystemView):
+    """A view in which the blocks of some instants count, if not of all."""
+
+    only: frozenset[str] | None = field(default=None)
+
+    def is_committed(self, time: str) -> bool:
+        """Whether what was written under an instant time is to be read."""
+        return super().is_committed(time) and (self.only is None or time in self.only)
+
+
+@dataclass(frozen=True, slots=True)
+class _Executor:
+    """Reads the rows of some commits in file slices."""
+
+    pinned: PinnedTable
+    view: FileSystemView
+    times: tuple[str, ...]
+
+    def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a slice that the commits wrote."""
+        times = pa.array(self.times, pa.string())
+        fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
+        reader = replace(self.pinned.reader(self.view), only_commits=self.times)
+        for rows in reader.read(task.slice, fetched):
+            kept = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
+            yield rows.filter(kept).select(list(columns))
+
+
+def _full_scan(
+    pinned: PinnedTable, found: CommitRange, options: IncrementalOptions
+) -> IncrementalQuery:
+    times = tuple(instant.time for instant in (*found.archived, *found.active))
+    return IncrementalQuery(pinned, (), times, True, options.path_glob)
+
+
+def _too_far(storage: Storage, options: IncrementalOptions, why: str) -> TimelineError:
+    return TimelineError(
+        f"{storage.root}: the range from {options.begin} reaches back too far: {why}; begin later, "
+        f"let the cleaner retain more commits, or set {FULL_SCAN.key}=true for those of its rows "
+        "that are still in the table"
+    )
+
+
+def _paths(storage: Storage, commits: Iterable[Instant]) -> Iterator[str]:
+    for instant in commits:
+        yield from filter(None, commit_files(storage, instant).stats)
+
+
+def _missing(storage: Storage, paths: Iterable[str]) -> str | None:
+    """Return one of some files that is not on storage; None if all are."""
+    for folder, inside in groupby(sorted(paths), key=lambda path: path.rpartition("/")[0]):
+        names = list(inside)
+        if len(names) < _ASKED_SINGLY:
+            gone = (path for path in names if not _is_there(storage, path))
+        else:
+            there = {status.path for status in storage.list(folder)}
+            gone = (path for path in names if path not in there)
+        found = next(gone, None)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_there(storage: Storage, path: str) -> bool:
+    try:
+        storage.open_input(path).close()
+    except NotFoundError:
+        return False
+    return True
+
+
+def _files(slice_: FileSlice) -> Iterator[BaseFile | LogFile]:
+    yield from (slice_.base,) if slice_.base is not None else ()
+    yield from slice_.logs
+
+
+def _last_file(slice_: FileSlice) -> BaseFile | LogFile:
+    """The file of a slice by whose path Hudi takes it or leaves it."""
+    return slice_.base or slice_.logs[-1]
+
+
+def _of_glob(glob: str) -> str:
+    """Return the regular expression of a glob of Hadoop's: ``*`` takes in slashes as well."""
+    found: list[str] = []
+    depth = 0
+    for part in re.findall(r"\\.|\[[^\]]+\]|.", glob, re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(part, 0)
+        special = {"*": ".*", "?": ".", "{": "(?:", "}": ")"}
+        if part == "," and depth:
+            found.append("|")
+        elif len(part) > 1 and part[0] == "[":
+            found.append("[" + part[1:].replace("!", "^", 1) if part[1] == "!" else part)
+        else:
+            found.append(special.get(part) or re.escape(part.removeprefix("\\")))
+    return "".join(found)

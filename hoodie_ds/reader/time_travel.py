@@ -1,0 +1,95 @@
+"""Time travel: a table as it was once the commits that were begun up to a moment were complete.
+
+The times at which commits were begun count, in every version of the table, as in Hudi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from hoodie_ds.config.options.read import AS_OF
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.archive.archived_writes import archived_writes
+from hoodie_ds.timeline.clean_metadata import CleanMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.replace_plan import is_clustering
+
+_UNDER_ITS_OWN_NAME: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+"""Actions of writes: what is pending under another one changes no row."""
+
+
+def travel(pinned: PinnedTable, moment: str) -> PinnedTable:
+    """Return a table as it was at an earlier moment, with the columns that it had then.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table as it is.
+    moment : str
+        An instant time.
+
+    Raises
+    ------
+    TimelineError
+        A commit before that moment is incomplete, so that the answer would not stay the same; or
+        what the table was then has been cleaned or archived.
+    """
+    table, timeline = pinned.table, pinned.timeline
+    for instant in timeline.pending:
+        if instant.time <= moment and is_write(table.storage, instant):
+            raise TimelineError(
+                f"{table.storage.root}: {AS_OF.key} {moment} is not before {instant}, which is "
+                "incomplete and may change the answer; ask for an earlier moment, or wait until "
+                "it is complete or rolled back"
+            )
+    _refuse_cleaned(table, timeline, moment)
+    then = before(timeline, lambda instant: instant.time <= moment)
+    if then.first_commit is None:
+        archived = archived_writes(table.storage, timeline, table.properties.archive_folder)
+        if archived and archived[0].time <= moment:
+            raise _gone(table, moment, "its commits have been archived")
+    return pinned.at(then)
+
+
+def before(timeline: Timeline, is_earlier: Callable[[Instant], bool]) -> Timeline:
+    """Return a timeline with those of its writes and cleans that were earlier than a moment.
+
+    Rollbacks and restores stay: they tell which files are none of the table's.
+    """
+    kept = (
+        instant
+        for instant in timeline.instants
+        if is_earlier(instant) or instant.action not in {*WRITE_ACTIONS, Action.CLEAN}
+    )
+    return Timeline.of(kept, layout=timeline.layout)
+
+
+def is_write(storage: Storage, pending: Instant) -> bool:
+    """Whether a pending instant brings rows, once it is complete."""
+    if pending.action is Action.REPLACE_COMMIT:
+        path = instant_path(pending.at(State.REQUESTED))
+        return not is_clustering(storage.read(path), path)
+    return pending.action in _UNDER_ITS_OWN_NAME
+
+
+def _refuse_cleaned(table: Table, timeline: Timeline, moment: str) -> None:
+    cleans = [i for i in timeline.deletions if i.action is Action.CLEAN]
+    if not cleans:
+        return
+    path = instant_path(cleans[-1])
+    earliest = CleanMetadata.from_bytes(table.storage.read(path), path).earliest
+    if moment < earliest:
+        raise _gone(table, moment, f"clean {cleans[-1].time} kept what counts from {earliest} on")
+
+
+def _gone(table: Table, moment: str, what: str) -> TimelineError:
+    return TimelineError(
+        f"{table.storage.root}: the table as of {moment} cannot be read any more: {what}; ask for "
+        "a later moment, and let the cleaner retain more commits"
+    )

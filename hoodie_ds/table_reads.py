@@ -1,0 +1,115 @@
+"""How `HoodieTable` is read: queries of its rows as they are, as they were, and of what changed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.enums import QueryType
+from hoodie_ds.config.options.read import AS_OF, BEGIN, END, QUERY_TYPE
+from hoodie_ds.reader.query import Query
+from hoodie_ds.reader.scanner import Scanner
+
+
+class TableReads(ABC):
+    """Methods of a table that return rows."""
+
+    def read(
+        self,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+        as_of: str | None = None,
+    ) -> pa.Table:
+        """Return the latest rows, or those of an earlier moment.
+
+        Parameters
+        ----------
+        columns : str or iterable of str, optional
+            Columns to return; all, the five ``_hoodie_*`` columns first, if None.
+        filter : pyarrow.compute.Expression, optional
+            Which rows to return.
+        as_of : str, optional
+            Instant time, or date, up to which commits count by the time at which they were begun
+            (``as.of.instant``).
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
+        TimelineError
+            What the table was at that moment has been cleaned or archived, or a commit before it
+            is incomplete.
+        """
+        return self.scan(columns, filter, as_of).to_table()
+
+    def scan(
+        self,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+        as_of: str | None = None,
+    ) -> Scanner:
+        """Return the table as it is now, to be read batch by batch, or by another library.
+
+        Partitions, files and row groups that the filter rules out are not opened or read, as far
+        as partition paths, buckets and the files' own statistics tell.
+
+        Parameters
+        ----------
+        columns, filter, as_of
+            As of `read`.
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
+        TimelineError
+            See `read`.
+        """
+        return Scanner(self._query({AS_OF.key: as_of}), columns, filter)
+
+    def read_incremental(
+        self,
+        begin: str,
+        end: str | None = None,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+    ) -> pa.Table:
+        """Return the rows that commits of a range wrote, as they are at its end.
+
+        Deletes do not show.
+
+        Parameters
+        ----------
+        begin : str
+            Instant time, or date, after which commits count; ``000`` for all of them. Of a table
+            of version 6 the times at which they were begun count, of later ones those at which
+            they were completed.
+        end : str, optional
+            The same of the last ones that count; the newest commit if None.
+        columns, filter
+            As of `read`.
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
+        TimelineError
+            Files of the range have been cleaned, and
+            ``hoodie.datasource.read.incr.fallback.fulltablescan.enable`` does not let the whole
+            table be looked through for what is left of its rows.
+        """
+        asked = {QUERY_TYPE.key: QueryType.INCREMENTAL.value, BEGIN.key: begin, END.key: end}
+        return Scanner(self._query(asked), columns, filter).to_table()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the table, the five ``_hoodie_*`` columns first."""
+        return self._query().schema
+
+    @abstractmethod
+    def _query(self, asked: Mapping[str, str | None] | None = None) -> Query:
+        """Open the query that the table's options and those of a call ask for."""
+        ...

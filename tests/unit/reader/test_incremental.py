@@ -1,0 +1,175 @@
+"""Queries of ranges and of earlier moments: what they open, what they refuse, how they pickle."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
+from hoodie_ds.reader.query import open_query
+from hoodie_ds.storage.connect import open_storage
+from tests.golden.golden_tables import unzip_table
+from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
+
+READ = "hoodie.datasource.read."
+QUERY = "hoodie.datasource.query.type"
+Row = tuple[str, str]
+
+
+def written(path: Path, version: str = "9", kind: str = "MERGE_ON_READ") -> HoodieTable:
+    """A table of three commits: two rows, then one of them again, then a third."""
+    table = HoodieTable(str(path), {**TRIPS, BUCKETS: "1", TYPE: kind, VERSION: version})
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 2, 2.0)))
+    table.upsert(trips(("c", "y", 3, 3.0)))
+    return table
+
+
+def keys(rows: object) -> list[tuple[str, float]]:
+    found = rows.select(["id", "fare"]).to_pylist()  # type: ignore[attr-defined]
+    return sorted((row["id"], row["fare"]) for row in found)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_ranges_and_moments(version: str, kind: str, tmp_path: Path) -> None:
+    table = written(tmp_path, version, kind)
+    first, second, third = table.timeline.completed
+    ends = [i.completion_time or i.time for i in (first, second, third)]
+    assert keys(table.read(as_of=first.time)) == [("a", 1.0), ("b", 1.0)]
+    assert keys(table.read(as_of=second.time)) == [("a", 1.0), ("b", 2.0)]
+    assert keys(table.read(as_of="2000-01-01")) == []
+    assert keys(table.read_incremental("000", ends[0])) == [("a", 1.0), ("b", 1.0)]
+    assert keys(table.read_incremental(ends[0], ends[1])) == [("b", 2.0)]
+    assert keys(table.read_incremental(ends[0])) == [("b", 2.0), ("c", 3.0)]
+    assert keys(table.read_incremental(ends[2])) == []
+    assert keys(table.read_incremental("earliest")) == []
+    assert table.read_incremental("000", columns=["fare"]).column_names == ["fare"]
+
+
+def test_base_files_alone(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    old = HoodieTable(str(tmp_path), {QUERY: "read_optimized"})
+    assert keys(old.read()) == [("a", 1.0), ("b", 1.0), ("c", 3.0)]
+    assert keys(old.read(as_of=table.timeline.completed[0].time)) == [("a", 1.0), ("b", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("glob", "found"),
+    [
+        ("/x/*", ["a", "b"]),
+        ("/{y,z}/*", ["c"]),
+        ("/[!x]/*", ["c"]),
+        ("/?/*[.]parquet", ["a", "b", "c"]),
+        ("/[xy]/*.orc", []),
+        (r"/\x/*", ["a", "b"]),
+    ],
+)
+def test_a_glob_chooses_files(glob: str, found: list[str], tmp_path: Path) -> None:
+    written(tmp_path, kind="COPY_ON_WRITE")
+    table = HoodieTable(str(tmp_path), {f"{READ}incr.path.glob": glob})
+    assert [key for key, _ in keys(table.read_incremental("000"))] == found
+
+
+def test_columns_at_the_end_of_a_range(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    end = table.timeline.completed[-1].ended
+    more = trips(("d", "y", 4, 4.0))
+    table.upsert(more.append_column("tip", more["fare"]))
+    assert "tip" in table.read_incremental("000", end).column_names
+    assert "tip" not in table.read(as_of=table.timeline.completed[-2].time).column_names
+    then = HoodieTable(str(tmp_path), {f"{READ}schema.use.end.instanttime": "true"})
+    assert "tip" not in then.read_incremental("000", end).column_names
+
+
+def test_a_query_goes_to_other_processes(tmp_path: Path) -> None:
+    written(tmp_path)
+    asked = {QUERY: "incremental", f"{READ}begin.instanttime": "000", "path": str(tmp_path)}
+    query = open_query(open_storage(str(tmp_path)), ReadOptions.parse(asked))
+    tasks = pickle.loads(pickle.dumps(list(query.plan().tasks)))
+    assert not any(task.is_base_only for task in tasks)
+    executor = pickle.loads(pickle.dumps(query)).plan().executor
+    rows = [rows for task in tasks for rows in executor.read(task, ["id"])]
+    assert sum(part.num_rows for part in rows) == 3
+
+
+def test_an_incomplete_commit_before_others(tmp_path: Path) -> None:
+    table = written(tmp_path, "6")
+    first, second, third = (i.time for i in table.timeline.completed)
+    (tmp_path / ".hoodie" / f"{second}.deltacommit").unlink()
+    with pytest.raises(TimelineError, match=f"{second} deltacommit inflight is older than commits"):
+        table.read_incremental("000")
+    assert keys(table.read_incremental("000", first)) == [("a", 1.0), ("b", 1.0)]
+    blocked = {"hoodie.read.timeline.holes.resolution.policy": "block"}
+    assert keys(HoodieTable(str(tmp_path), blocked).read_incremental("000")) == [
+        ("a", 1.0),
+        ("b", 1.0),
+    ]
+    with pytest.raises(TimelineError, match="may change the answer"):
+        table.read(as_of=third)
+
+
+@pytest.mark.parametrize(("version", "scans"), [("6", False), ("9", True)])
+def test_files_that_are_gone(version: str, scans: bool, tmp_path: Path) -> None:
+    """Rows that later commits wrote again are not in the answer of a scan of the whole table."""
+    table = written(tmp_path, version, "COPY_ON_WRITE")
+    first = table.timeline.completed[0]
+    (old,) = tmp_path.glob(f"x/*_{first.time}.parquet")
+    old.unlink()
+    scan = f"{READ}incr.fallback.fulltablescan.enable"
+    found = [("a", 1.0)]
+    for option in ("true", "false", None):
+        asked = HoodieTable(str(tmp_path), {} if option is None else {scan: option})
+        if option == "true" or (option is None and scans):
+            assert keys(asked.read_incremental("000", first.ended)) == found
+        else:
+            with pytest.raises(TimelineError, match=rf"{first.time}\.parquet has been cleaned"):
+                asked.read_incremental("000", first.ended)
+    with pytest.raises(Exception, match="is missing"):
+        table.read(as_of=first.time)
+
+
+def test_many_files_are_looked_up_at_once(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "64"})
+    rows = trips(*((str(n), "x", 1, 1.0) for n in range(200)))
+    table.upsert(rows)
+    assert table.read_incremental("000").num_rows == 200
+    next(iter(tmp_path.glob("x/*.parquet"))).unlink()
+    with pytest.raises(TimelineError, match="has been cleaned"):
+        table.read_incremental("000")
+
+
+def test_archived_commits(tmp_path: Path) -> None:
+    for name in ("v6_cow_archived", "v9_cow_archived"):
+        path = unzip_table(name, tmp_path)
+        strict = HoodieTable(str(path), {f"{READ}incr.fallback.fulltablescan.enable": "false"})
+        with pytest.raises(TimelineError, match=r"has been archived|has been cleaned"):
+            strict.read_incremental("000")
+        loose = HoodieTable(str(path))
+        assert keys_of(loose.read_incremental("000")) == keys_of(loose.read())
+        cleans = [i for i in loose.timeline.completed if i.action.value == "clean"]
+        for clean in cleans:
+            for file in path.glob(f".hoodie/**/{clean.time}*"):
+                file.unlink()
+        first = loose.timeline.completed[0].time
+        with pytest.raises(TimelineError, match="its commits have been archived"):
+            loose.read(as_of=str(int(first) - 1))
+
+
+def keys_of(rows: object) -> list[str]:
+    return sorted(rows["_hoodie_record_key"].to_pylist())  # type: ignore[index]
+
+
+def test_rows_that_do_not_say_who_wrote_them(tmp_path: Path) -> None:
+    table = HoodieTable(str(unzip_table("v9_mor_virtual_keys", tmp_path)))
+    with pytest.raises(UnsupportedTableError, match="which commit wrote them"):
+        table.read_incremental("000")
+
+
+def test_a_moment_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="allowed is an instant time"):
+        written(tmp_path).read(as_of="yesterday")
