@@ -49,9 +49,16 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
     from hoodie_ds.hoodie_table import HoodieTable
+    from hoodie_ds.inspection.changes import TableDiff
+    from hoodie_ds.inspection.files import TableFiles
+    from hoodie_ds.inspection.inspector import Inspector
+    from hoodie_ds.inspection.listing import Listing
+    from hoodie_ds.inspection.overview import TableOverview
+    from hoodie_ds.reader.scanner import Scanner
     from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
     from hoodie_ds.services.boundary import ServiceFailure
     from hoodie_ds.services.losses import Loss, Undoing
+    from hoodie_ds.services.orphans import Orphans
     from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
     from hoodie_ds.services.savepoint import Savepoint
     from hoodie_ds.services.upgrade.version_change import VersionChange
@@ -80,7 +87,9 @@ __all__ = [
     "HoodieDataSource",
     "HoodieError",
     "HoodieTable",
+    "Inspector",
     "Instant",
+    "Listing",
     "LockTimeoutError",
     "Loss",
     "MergeHook",
@@ -90,18 +99,23 @@ __all__ = [
     "MissingPackageError",
     "NotFoundError",
     "OptionError",
+    "Orphans",
     "OutOfSpaceError",
     "PathEscapeError",
     "RecordKeyError",
     "ReplayMismatchError",
     "Savepoint",
+    "Scanner",
     "SchemaError",
     "Service",
     "ServiceFailure",
     "ServiceResult",
     "ServicesResult",
     "StorageError",
+    "TableDiff",
+    "TableFiles",
     "TableNotFoundError",
+    "TableOverview",
     "TableProperties",
     "Timeline",
     "TimelineError",
@@ -130,15 +144,22 @@ _MODULES = {
     "CompactionPlan": "hoodie_ds.timeline.compaction_plan",
     "HoodieDataSource": "hoodie_ds.datasource.source",
     "HoodieTable": "hoodie_ds.hoodie_table",
+    "Inspector": "hoodie_ds.inspection.inspector",
     "Instant": "hoodie_ds.timeline.instant",
+    "Listing": "hoodie_ds.inspection.listing",
     "Loss": "hoodie_ds.services.losses",
     "MergeHook": "hoodie_ds.record.merge.merge_hook",
     "Merged": "hoodie_ds.record.merge.merge_hook",
+    "Orphans": "hoodie_ds.services.orphans",
     "Savepoint": "hoodie_ds.services.savepoint",
+    "Scanner": "hoodie_ds.reader.scanner",
     "Service": "hoodie_ds.config.service_switches",
     "ServiceFailure": "hoodie_ds.services.boundary",
     "ServiceResult": "hoodie_ds.services.results",
     "ServicesResult": "hoodie_ds.datasource.services_job",
+    "TableDiff": "hoodie_ds.inspection.changes",
+    "TableFiles": "hoodie_ds.inspection.files",
+    "TableOverview": "hoodie_ds.inspection.overview",
     "TableProperties": "hoodie_ds.config.properties.table_properties",
     "Timeline": "hoodie_ds.timeline.timeline",
     "Undoing": "hoodie_ds.services.losses",

@@ -12,6 +12,7 @@ from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.losses import Undoing
+from hoodie_ds.services.orphans import Orphans, delete_orphans
 from hoodie_ds.services.restore import restore_by_hand
 from hoodie_ds.services.results import Clustering, Compaction, ServiceResult
 from hoodie_ds.services.rollback import roll_back_by_hand
@@ -179,6 +180,28 @@ class TableServices(ABC):
             The archive was refused or failed; what was begun the next one finishes.
         """
         return archive(self._services(options), dry=dry)
+
+    def cleanup(self, *, dry: bool = False) -> Orphans:
+        """Delete data files that no commit names, nor ever will: leftovers of late or dead writers.
+
+        Files of pending instants stay, as their writer may be at work; `rollback` takes them.
+
+        Parameters
+        ----------
+        dry : bool
+            Whether to change nothing, and only say what would be deleted.
+
+        Returns
+        -------
+        Orphans
+            The files; false if there were none.
+
+        Raises
+        ------
+        TimelineError
+            A restore is pending.
+        """
+        return delete_orphans(self._services(), dry=dry)
 
     def rollback(self, instant: Moment | None = None, *, dry: bool = False) -> Undoing:
         """Take a write off the table: what it inserted, updated and deleted is lost.

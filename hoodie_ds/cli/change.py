@@ -2,8 +2,252 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-COMMANDS: Final[tuple[click.Command, ...]] = ()
+from hoodie_ds.cli.target import Misused, Target, on_table
+
+if TYPE_CHECKING:
+    from hoodie_ds.hoodie_table import HoodieTable
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+Step = Callable[["HoodieTable", bool], object]
+"""Does something to a table, or says what it would do; takes whether it only says so."""
+
+_LISTED: Final = 20
+"""Parts of a plan that are told one by one."""
+
+
+def changing(function: FunctionT) -> Callable[..., None]:
+    """Make a command of a function that returns what is to be done and the question to ask.
+
+    Parameters
+    ----------
+    function : callable
+        Takes what the command line says, and returns a `Step`.
+    """
+
+    @wraps(function)
+    def command(target: Target, dry_run: bool, yes: bool, **rest: object) -> None:
+        carry_out(target.table(), function(**rest), dry_run, yes)
+
+    click.option("--yes", "-y", is_flag=True, help="Do it without a question.")(command)
+    click.option("--dry-run", is_flag=True, help="Only say what would be done.")(command)
+    return on_table(command)
+
+
+def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
+    """Say what a step would do, ask, do it, and say what was done.
+
+    Parameters
+    ----------
+    table : HoodieTable
+        The table.
+    step : callable
+        What to do.
+    dry_run : bool
+        Whether to end after saying it.
+    yes : bool
+        Whether not to ask.
+    """
+    would = step(table, True)
+    click.echo(would)
+    if not would:
+        return
+    for line in _parts(would):
+        click.echo(f"  {line}")
+    if dry_run:
+        return
+    if not yes:
+        click.confirm("Do it?", abort=True, err=True)
+    with working():
+        done = step(table, False)
+    click.echo(done)
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Show on a terminal that something takes its time."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(), TimeElapsedColumn(), console=console, transient=True,
+        disable=not console.is_terminal,
+    ) as progress:  # fmt: skip
+        progress.add_task("working", total=None)
+        yield
+
+
+def _parts(would: object) -> Iterator[str]:
+    """Tell what a step is about, one by one, and how many more there are."""
+    from hoodie_ds.services.losses import Undoing
+    from hoodie_ds.services.orphans import Orphans
+    from hoodie_ds.services.results import ServiceResult
+    from hoodie_ds.services.upgrade.version_change import VersionChange
+
+    parts: list[object] = []
+    if isinstance(would, Undoing):
+        parts = list(would.losses)
+    elif isinstance(would, Orphans):
+        parts = list(would.files)
+    elif isinstance(would, ServiceResult):
+        parts = [str(one) if hasattr(one, "state") else repr(one) for one in would]
+    elif isinstance(would, VersionChange):
+        changes = sorted(would.changed.items())
+        parts = [f"{key} {'goes' if value is None else f'= {value}'}" for key, value in changes]
+    elif isinstance(would, PartitionLoss):
+        parts = list(would.partitions)
+    yield from map(str, parts[:_LISTED])
+    if len(parts) > _LISTED:
+        yield f"and {len(parts) - _LISTED:,} more"
+
+
+@click.command()
+@changing
+def compact() -> Step:
+    """Merge log files into base files (merge-on-read), pending plans first."""
+    return lambda table, dry: table.compact(dry=dry)
+
+
+@click.command()
+@changing
+def clean() -> Step:
+    """Delete old files that nobody needs, by the options hoodie.clean.*."""
+    return lambda table, dry: table.clean(dry=dry)
+
+
+@click.command()
+@changing
+def archive() -> Step:
+    """Move the oldest instants into the archive, by hoodie.keep.max.commits."""
+    return lambda table, dry: table.archive(dry=dry)
+
+
+@click.command()
+@changing
+def cluster() -> Step:
+    """Rewrite small file groups into larger, sorted ones."""
+    return lambda table, dry: table.cluster(dry=dry)
+
+
+@click.command()
+@changing
+@click.argument("instant", required=False)
+def rollback(instant: str | None) -> Step:
+    """Take the write INSTANT off the table, the newest by default; its rows are lost."""
+    return lambda table, dry: table.rollback(instant, dry=dry)
+
+
+@click.command()
+@changing
+@click.argument("instant", required=False)
+@click.option("--user", default="", help="Who makes it.")
+@click.option("--comments", default="", help="Why.")
+@click.option("--delete", is_flag=True, help="Delete the savepoint instead.")
+def savepoint(instant: str | None, user: str, comments: str, delete: bool) -> Step:
+    """Keep the files of the commit INSTANT, the newest by default, for a restore."""
+    if not delete:
+        return lambda table, dry: table.savepoint(instant, user=user, comments=comments, dry=dry)
+    if instant is None:
+        raise Misused("--delete needs the INSTANT of the savepoint")
+    return lambda table, dry: table.delete_savepoint(instant, dry=dry)
+
+
+@click.command()
+@changing
+@click.argument("instant")
+def restore(instant: str) -> Step:
+    """Go back to the savepoint or write INSTANT; all that came after it is lost."""
+    return lambda table, dry: table.restore(instant, dry=dry)
+
+
+@click.command()
+@changing
+def cleanup() -> Step:
+    """Delete data files that no commit names: leftovers of late or dead writers."""
+    return lambda table, dry: table.cleanup(dry=dry)
+
+
+@click.command()
+@changing
+@click.argument("partitions", nargs=-1, required=True)
+@click.option("--exact", is_flag=True, help="A star in a path stands for itself.")
+def delete_partition(partitions: tuple[str, ...], exact: bool) -> Step:
+    """Delete whole PARTITIONS, in which a star stands for any text; their rows are lost."""
+
+    def step(table: HoodieTable, dry: bool) -> object:
+        if dry:
+            return PartitionLoss.of(table, partitions, exact)
+        return f"deleted at {table.delete_partitions(partitions, exact=exact).instant_time}"
+
+    return step
+
+
+class PartitionLoss:
+    """Partitions that would go, with their live files; false if there are none.
+
+    Parameters
+    ----------
+    partitions : tuple of str
+        Their paths.
+    groups, size : int
+        File groups in them, and bytes.
+    """
+
+    def __init__(self, partitions: tuple[str, ...], groups: int, size: int) -> None:
+        self.partitions = partitions
+        self._groups, self._size = groups, size
+
+    @classmethod
+    def of(cls, table: HoodieTable, given: tuple[str, ...], exact: bool) -> PartitionLoss:
+        """Return what a delete of given partitions takes off a table."""
+        forms = [re.escape(one) if exact else ".*".join(map(re.escape, one.split("*")))
+                 for one in given]  # fmt: skip
+        found = [
+            row
+            for row in table.inspect.files().partitions
+            if row.file_groups and any(re.fullmatch(form, row.partition) for form in forms)
+        ]
+        size = sum(row.base_bytes + row.log_bytes for row in found)
+        names = tuple(row.partition for row in found)
+        return cls(names, sum(row.file_groups for row in found), size)
+
+    def __bool__(self) -> bool:
+        return bool(self.partitions)
+
+    def __str__(self) -> str:
+        from hoodie_ds.services.results import counted, size_text
+
+        if not self.partitions:
+            return "no such partition, nothing to do"
+        partitions = counted(len(self.partitions), "partition")
+        return f"{partitions}, {counted(self._groups, 'file group')} ({size_text(self._size)}) lost"
+
+
+@click.command()
+@changing
+@click.option("--to", type=click.IntRange(8, 9), required=True, help="Table version.")
+def upgrade(to: int) -> Step:
+    """Make the table one of a later version."""
+    return lambda table, dry: table.upgrade(to, dry=dry)
+
+
+@click.command()
+@changing
+@click.option("--to", type=click.IntRange(6, 8), required=True, help="Table version.")
+def downgrade(to: int) -> Step:
+    """Make the table one of an earlier version."""
+    return lambda table, dry: table.downgrade(to, dry=dry)
+
+
+COMMANDS: Final = (
+    compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete_partition,
+    upgrade, downgrade,
+)  # fmt: skip

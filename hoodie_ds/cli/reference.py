@@ -17,7 +17,7 @@ from hoodie_ds.cli.main import SECTIONS
 _SECTION: Final = re.compile(
     r"(?P<begin><!-- commands -->\n).*?(?P<end><!-- end of commands -->)", re.DOTALL
 )
-_OF_ALL: Final = ("props", "conf", "storage_option", "as_json", "help")
+_OF_ALL: Final = ("props", "conf", "storage_option", "as_json", "dry_run", "yes")
 """Options that the text above the table tells of."""
 
 

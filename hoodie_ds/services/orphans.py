@@ -1,0 +1,127 @@
+"""Orphans: data files that no commit names and none ever will.
+
+A task that was late, or killed, may leave such a file under an instant that completed without it or
+was rolled back. Readers of this library see none of them; those that list folders may. A writer
+deletes what its markers tell of, so what is left are files of engines and crashes that left none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.results import counted, size_text
+from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.rollbacks import refuse_restore, undone_times
+from hoodie_ds.timeline.timeline import Timeline
+
+_log = logging.getLogger("hoodie_ds")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Orphans:
+    """Files that no commit names; false if there are none.
+
+    Parameters
+    ----------
+    files : tuple of str
+        Their paths.
+    bytes : int
+        Their size.
+    dry : bool
+        Whether they are still there.
+    """
+
+    files: tuple[str, ...]
+    bytes: int
+    dry: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+    def __repr__(self) -> str:
+        return f"<Orphans: {self}>"
+
+    def __str__(self) -> str:
+        if not self.files:
+            return "no files that no commit names, nothing to do"
+        files = f"{counted(len(self.files), 'file')} that no commit names"
+        return f"{files} ({size_text(self.bytes)}){'' if self.dry else ', deleted'}"
+
+
+def find_orphans(table: Table, timeline: Timeline, files: Iterable[FileStatus]) -> list[FileStatus]:
+    """Return which of a table's data files no commit names, nor ever will.
+
+    Those of pending instants are none: their writer may be at work, and a rollback takes them. Nor
+    are those of archived instants, whose commits are not asked, and in timeline layout 1 log files,
+    of which the blocks tell.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Loaded after the files were listed.
+    files : iterable of FileStatus
+        Its data files.
+
+    Raises
+    ------
+    CorruptFileError
+        What a commit says cannot be read.
+    """
+    view, undone = FileSystemView(table.storage, timeline), undone_times(table.storage, timeline)
+    return [status for status in files if _is_orphan(view, undone, status)]
+
+
+def _is_orphan(view: FileSystemView, undone: frozenset[str], status: FileStatus) -> bool:
+    timeline, name = view.timeline, status.path.rpartition("/")[2]
+    base, log = BaseFileName.parse(name), LogFileName.parse(name)
+    if base is not None:
+        time = base.instant_time
+    elif log is not None and timeline.layout != V1.version:
+        time = log.base_instant
+    else:
+        return False
+    if timeline.commit_at(time) is not None:
+        return not view.names(time, status.path)
+    if timeline.is_pending(time):
+        return False
+    if time in undone:
+        return True
+    return not timeline.at(time) and not view.is_committed(time)
+
+
+def delete_orphans(context: ServiceContext, *, dry: bool = False) -> Orphans:
+    """Delete the data files that no commit names, nor ever will.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    dry : bool
+        Whether to change nothing, and only say what would be deleted.
+
+    Raises
+    ------
+    TimelineError
+        A restore is pending.
+    CorruptFileError
+        What a commit says cannot be read.
+    """
+    table = context.open_table()
+    # Listed before the timeline is loaded: what is on neither then was taken back in between.
+    files = FileSystemView(table.storage, Timeline(layout=table.layout)).data_files()
+    timeline = table.load_timeline()
+    refuse_restore(table.storage.root, timeline)
+    found = find_orphans(table, timeline, files)
+    if found and not dry:
+        table.storage.delete_many([status.path for status in found])
+        _log.info("%s: %d files deleted that no commit names", table.storage.root, len(found))
+    return Orphans(tuple(s.path for s in found), sum(s.size for s in found), dry)

@@ -1,0 +1,136 @@
+"""Commands that change a table: what they say, what they ask, what they do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from tests.cli_runs import done, run
+from tests.tables import TRIPS, TYPE, found, tree, trips
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HoodieTable:
+    table = HoodieTable(tmp_path / "t", {**TRIPS, TYPE: "MERGE_ON_READ"})
+    table.upsert(trips(("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)))
+    table.upsert(trips(("a", "oslo", 2, 9.5)))
+    return table
+
+
+@pytest.fixture
+def path(table: HoodieTable, tmp_path: Path) -> Path:
+    return tmp_path / "t"
+
+
+def times(table: HoodieTable) -> list[str]:
+    return [instant.time for instant in table.timeline.commits]
+
+
+def untimed(told: str) -> str:
+    return re.sub(r"[0-9]+ ms", "", told)
+
+
+def test_a_dry_run_changes_nothing_and_an_answer_of_no_neither(
+    table: HoodieTable, path: Path
+) -> None:
+    (
+        path / "oslo" / "00000001-aaaa-4aaa-8aaa-aaaaaaaaaaaa-0_7-0-0_20990101000000000.parquet"
+    ).touch()
+    first = times(table)[0]
+    before = tree(path)
+    for words in (
+        ["compact"], ["rollback"], ["savepoint"], ["restore", first], ["cleanup"],
+        ["delete-partition", "oslo"], ["upgrade", "--to", "9"],
+    ):  # fmt: skip
+        name, *rest = words
+        told = done(name, path, *rest, "--dry-run").out
+        assert told
+        assert "nothing to do" not in told
+        refused = run(name, path, *rest, answer="n\n")
+        assert (refused.code, untimed(refused.out)) == (1, untimed(told))
+        assert "Do it? [y/N]" in refused.err
+        assert "Aborted!" in refused.err
+        assert run(name, path, *rest, answer="").code == 1  # nobody is there to answer
+    assert tree(path) == before
+
+
+def test_compact_merges_the_log_files(table: HoodieTable, path: Path) -> None:
+    lines = done("compact", path, "--yes").lines
+    assert lines[0].startswith("dry compaction new")
+    assert "log file" in lines[1]
+    assert lines[-1].startswith("compaction 2")
+    assert sum(row.log_files for row in table.inspect.files().groups) == 0
+    assert found(table) == [("a", "oslo", 2, 9.5), ("b", "rome", 1, 2.0)]
+
+
+def test_a_question_is_answered(table: HoodieTable, path: Path) -> None:
+    told = done("rollback", path, answer="y\n").lines
+    assert f"without {times(table)[0]}" not in told[0]
+    assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
+
+
+def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: Path) -> None:
+    first = times(table)[0]
+    assert first in done("savepoint", path, first, "--user", "me", "--yes").out
+    assert [one.time for one in table.timeline.savepoints] == [first]
+    lost = done("restore", path, first, "--yes").lines
+    assert lost[0].startswith(f"back to {first}, without ")
+    assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
+    done("savepoint", path, first, "--delete", "--yes")
+    assert table.timeline.savepoints == ()
+    assert run("savepoint", path, "--delete").code == 2
+    assert run("restore", path, "20200101000000000", "--yes").code == 1
+
+
+def test_partitions_are_deleted(table: HoodieTable, path: Path) -> None:
+    nothing = done("delete-partition", path, "paris", "os*lo", "--exact", "--yes").lines
+    assert nothing == ["no such partition, nothing to do"]
+    lines = done("delete-partition", path, "os*", "--yes").lines
+    assert lines[0].startswith("1 partition, ")
+    assert lines[1:] == ["  oslo", f"deleted at {times(table)[-1]}"]
+    assert found(table) == [("b", "rome", 1, 2.0)]
+
+
+def test_versions_change(table: HoodieTable, path: Path) -> None:
+    before = table.properties.version
+    if before != 6:
+        done("downgrade", path, "--to", "6", "--yes")
+    lines = done("upgrade", path, "--to", "9", "--yes").lines
+    assert lines[0].startswith("version 6 to 9, ")
+    assert any("hoodie.table.version = 9" in line for line in lines)
+    assert table.properties.version == 9
+    done("downgrade", path, "--to", "6", "--yes")
+    assert table.properties.version == 6
+    assert run("upgrade", path, "--to", "7").code == 2
+    assert len(found(table)) == 2
+
+
+def test_services_with_nothing_to_do_say_so(table: HoodieTable, path: Path) -> None:
+    for name in ("clean", "archive", "cleanup"):
+        assert "nothing to do" in done(name, path).out
+    refused = run("cluster", path)
+    assert (refused.code, "Error: " in refused.err) == (1, True)
+
+
+def test_clean_takes_options_and_lists_what_goes(table: HoodieTable, path: Path) -> None:
+    for number in range(3, 6):
+        table.upsert(trips(("a", "oslo", number, 1.0)))
+        table.compact()
+    keep = ["--conf", "hoodie.clean.commits.retained=1"]
+    assert "dry clean new" in done("clean", path, *keep, "--dry-run").out
+    assert "deleted" in done("clean", path, *keep, "--yes").lines[-1]
+    few = ["--conf", "hoodie.keep.max.commits=3", "--conf", "hoodie.keep.min.commits=2"]
+    assert "archiv" in done("archive", path, *keep, *few, "--dry-run").out
+
+
+def test_of_many_parts_the_first_are_told(table: HoodieTable, path: Path) -> None:
+    for number in range(25):
+        name = f"{number:08}-aaaa-4aaa-8aaa-aaaaaaaaaaaa-0_7-0-0_20990101000000000.parquet"
+        (path / "oslo" / name).touch()
+    lines = done("cleanup", path, "--dry-run").lines
+    assert lines[0] == "25 files that no commit names (0 bytes)"
+    assert len(lines) == 22
+    assert lines[-1] == "  and 5 more"
