@@ -48,6 +48,7 @@ TABLES = {
     "mor-parquet": {**BASE, **NONPARTITIONED, **MOR, **PARQUET},
     "mor-avro-partitioned": {**BASE, **PARTITIONED, **MOR, **AVRO},
     "mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO},
+    "cow, change data": {**BASE, **PARTITIONED, **COW, "hoodie.table.cdc.enabled": "true"},
     "version 8, cow": {**BASE, **NONPARTITIONED, **COW, TABLE_VERSION: "8"},
     "version 9, mor-parquet": {**BASE, **PARTITIONED, **MOR, **PARQUET, TABLE_VERSION: "9"},
     "version 8, mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO, TABLE_VERSION: "8"},

@@ -37,6 +37,13 @@ _NO_PARTITION = {
 TABLES = {
     "copy-on-write": {**_BASE, **_BLOOM, TYPE: "COPY_ON_WRITE"},
     "merge-on-read": {**_BASE, **_BLOOM, **_NO_PARTITION, TYPE: "MERGE_ON_READ"},
+    "merge-on-read, change data": {
+        **_BASE,
+        **_BLOOM,
+        **_NO_PARTITION,
+        TYPE: "MERGE_ON_READ",
+        "hoodie.table.cdc.enabled": "true",
+    },
     "merge-on-read, buckets": {**_BASE, **_BUCKET, TYPE: "MERGE_ON_READ"},
     "copy-on-write, version 8": {**_BASE, **_BLOOM, TYPE: "COPY_ON_WRITE", TABLE_VERSION: "8"},
     "merge-on-read, version 9": {**_BASE, **_BUCKET, TYPE: "MERGE_ON_READ", TABLE_VERSION: "9"},
@@ -56,7 +63,7 @@ def _rows(ts: int, keys: range) -> pa.Table:
 
 
 SOME = {"copy-on-write", "merge-on-read, buckets", "merge-on-read, version 9"}
-OTHERS = {"merge-on-read", "copy-on-write, version 8", "merge-on-read, version 9"}
+OTHERS = {"merge-on-read, change data", "copy-on-write, version 8", "merge-on-read, version 9"}
 
 
 class _Table:
