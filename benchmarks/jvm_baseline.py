@@ -4,7 +4,7 @@ Runs under the Python of ``.venv-jvm`` (``.ci/setup test --jvm``), as PySpark 3.
 environment with PySpark 4:
 
     .venv-jvm/bin/python benchmarks/jvm_baseline.py LINEITEM WORK --bundle JAR \
-        [--suite tables|index|compaction]
+        [--suite tables|index|compaction|scan]
 
 ``LINEITEM`` is a folder of TPC-H lineitem as parquet; ``WORK`` gets the inputs (kept) and the
 tables (removed). Round 0 warms the JVM up and is marked so.
@@ -162,7 +162,20 @@ def compaction_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterato
     assert list((path / ".hoodie").glob("*.commit")), "nothing was compacted"
 
 
-SUITES = {"tables": steps, "index": index_steps, "compaction": compaction_steps}
+def scan_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """Scan the table that ``scan.py`` left in ``WORK/scan``."""
+    path = work / "scan" / "MOR"
+    yield "MOR, two log layers", lambda: scan(spark, path)
+
+
+SUITES = {
+    "tables": steps,
+    "index": index_steps,
+    "compaction": compaction_steps,
+    "scan": scan_steps,
+}
+PREPARED = ("compaction", "scan")
+"""Suites over tables that another program made."""
 
 
 def run_round(
@@ -179,11 +192,15 @@ def run_round(
         )
         results.flush()
     check(spark, work, suite)
-    shutil.rmtree(work / "tables")
+    shutil.rmtree(work / "tables", ignore_errors=True)
 
 
 def check(spark: SparkSession, work: Path, suite: str) -> None:
     """A figure counts only if the tables hold what they should."""
+    if suite == "scan":
+        rows = spark.read.format("hudi").load(str(work / "scan" / "MOR"))
+        assert rows.count() == spark.read.parquet(str(work / "half")).count(), rows.count()
+        return
     if suite == "compaction":
         rows = spark.read.format("hudi").load(str(work / "tables" / "planned"))
         assert rows.count() == 3_000_000, rows.count()
@@ -211,7 +228,7 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     spark = session(chosen.bundle, chosen.cores, chosen.memory)
-    if chosen.suite != "compaction":
+    if chosen.suite not in PREPARED:
         prepare(spark, chosen.lineitem, chosen.work)
     for number in range(chosen.rounds + 1):
         run_round(spark, number, chosen.lineitem, chosen.work, chosen.suite, results)

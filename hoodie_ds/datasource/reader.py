@@ -1,27 +1,35 @@
-"""``spark.read.format("hoodie_py")``: a query of a table, one split for each task of its plan."""
+"""``spark.read.format("hoodie_py")``: a query of a table, its tasks packed into splits."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from hoodie_ds.datasource.packing import packed
+from hoodie_ds.datasource.pushed import row_filter
 from hoodie_ds.reader.declared import as_declared
+from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import Query
-from hoodie_ds.reader.scan_plan import ScanTask
+from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 
-_BATCH_ROWS: Final = 10_000
+BATCH_ROWS: Final = 10_000
 """Spark's own size of an Arrow batch: larger ones only hold memory on its side."""
+
+_SPLITS_PER_CORE: Final = 2
+"""Splits for each core of the driver's machine, which is all that is known of the cluster."""
 
 
 @dataclass
-class TaskSplit(InputPartition):
-    """One task to read; None where a table has none, as Spark wants one split at least."""
+class PackedSplit(InputPartition):
+    """Some tasks to read; none where a table has none, as Spark wants one split at least."""
 
-    task: ScanTask | None
+    tasks: tuple[ScanTask, ...]
 
 
 class HoodieReader(DataSourceReader):
@@ -38,18 +46,31 @@ class HoodieReader(DataSourceReader):
     def __init__(self, query: Query, columns: pa.Schema) -> None:
         self._query = query
         self._columns = columns
+        self._filter: pc.Expression | None = None
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
+        """Keep what rules rows out, and leave all filters to Spark as well."""
+        stored = pa.schema(map(self._query.schema.field, self._columns.names))
+        self._filter = row_filter(filters, stored)
+        return filters
 
     def partitions(self) -> list[InputPartition]:
         """Return the splits (driver)."""
-        found: list[ScanTask | None] = [*self._query.plan().tasks]
-        return [TaskSplit(task) for task in found or [None]]
+        cores = os.cpu_count() or 1
+        found = packed([*self._plan().tasks], cores * _SPLITS_PER_CORE)
+        return [PackedSplit(tasks) for tasks in found or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one split (executor)."""
-        assert isinstance(partition, TaskSplit)
-        if partition.task is None:
-            return
-        executor = self._query.plan().executor
-        for rows in executor.read(partition.task, self._columns.names):
-            declared = as_declared(rows, self._columns)
-            yield from declared.to_batches(max_chunksize=_BATCH_ROWS)
+        assert isinstance(partition, PackedSplit)
+        executor = self._plan().executor
+        for task in partition.tasks:
+            for rows in executor.read(task, self._columns.names):
+                kept = rows if self._filter is None else rows.filter(self._filter)
+                declared = as_declared(kept, self._columns)
+                yield from declared.to_batches(max_chunksize=BATCH_ROWS)
+
+    def _plan(self) -> ScanPlan:
+        if self._filter is None:
+            return self._query.plan()
+        return self._query.plan(understood(self._filter, self._query.schema).predicate)

@@ -14,6 +14,8 @@ from hoodie_ds.datasource.spark_errors import end_with_our_sentence
 from hoodie_ds.datasource.triggers import refuse_continuous
 
 _REGISTERED: Final = "spark.hoodie_ds.registered"
+_PUSHES: Final = "spark.sql.python.filterPushdown.enabled"
+"""Without it Spark refuses every read by a data source that can take filters."""
 
 
 def register(spark: SparkSession) -> None:
@@ -24,7 +26,8 @@ def register(spark: SparkSession) -> None:
     of handing rows to Python. See `prefer_large_arrow_batches`. And PySpark's exceptions end with
     the error of this library that they tell of, which Spark itself buries; see
     `end_with_our_sentence`. A stream into the data source with ``trigger(continuous=...)``, of
-    which Spark would write nothing, is refused when it starts.
+    which Spark would write nothing, is refused when it starts. Unless the user has set it, Spark is
+    told to push the filters of queries down to Python data sources.
     """
     end_with_our_sentence()
     refuse_continuous(DataStreamWriter, HoodieDataSource.name())
@@ -36,3 +39,5 @@ def register(spark: SparkSession) -> None:
         spark.dataSource.register(HoodieDataSource)
         spark.conf.set(_REGISTERED, HoodieDataSource.name())
     prefer_large_arrow_batches(spark)
+    if spark.conf.get(_PUSHES, "true") == "true":  # else the user has set it
+        spark.conf.set(_PUSHES, "true")

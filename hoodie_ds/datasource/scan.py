@@ -30,6 +30,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_files import natively_readable, spark_path
 from hoodie_ds.datasource.packing import packed
+from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.meta_columns import RECORD_KEY
@@ -42,9 +43,6 @@ from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
-
-BATCH_ROWS: Final = 10_000
-"""Spark's own size of an Arrow batch: larger ones only hold memory on its side."""
 
 _KEYS_BYTES: Final = 1 << 30
 """Bytes of log files up to which the keys in them are sent to every executor."""

@@ -87,6 +87,15 @@ class Mutant:
 _LOGGED = "tests/unit/reader/test_logged_rows.py"
 READS = [
     Mutant(
+        "what is no number is compared by Arrow before Spark sees it",
+        Text(
+            '    pa.types.is_timestamp,\n)\n"""Types whose values Arrow',
+            '    pa.types.is_timestamp,\n    pa.types.is_floating,\n)\n"""Types whose values Arrow',
+        ),
+        "tests/spark/test_pushed.py::test_rows_that_filters_rule_out_stay_behind",
+        "P3: rows that a query with a filter does not find",
+    ),
+    Mutant(
         "records of log files win unseen",
         instead(
             "LoggedRows._surely_wins",

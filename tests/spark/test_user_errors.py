@@ -77,6 +77,7 @@ def test_tables_that_spark_reads(spark: Any, tmp_path: Path) -> None:
     assert sorted(map(tuple, declared.collect())) == [(1.5, "a"), (2.5, "b")]
     spark.sql(f"CREATE TEMPORARY VIEW seen USING hoodie_py OPTIONS (path '{path}')")
     assert spark.sql("SELECT count(*) n FROM seen").collect()[0].n == 2
+    assert last_line(lambda: spark.sql(f"SELECT * FROM hoodie_py.`{path}`"))  # Spark refuses it
     refused = last_line(lambda: spark.sql(f"CREATE TABLE t USING hoodie_py LOCATION '{path}'"))
     assert "what works is load(path)" in refused
     lost = last_line(lambda: declared.write.format("hoodie_py").options(**TRIPS).saveAsTable("t"))

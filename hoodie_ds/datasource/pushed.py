@@ -1,0 +1,126 @@
+"""Filters that Spark pushes down, as far as they are understood.
+
+Spark evaluates all of them again, so they only have to rule out too little rather than too much.
+What Spark compares otherwise than Arrow does is left to it: what is no number is greater than any
+number there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+
+_EXACT: Final = (
+    pa.types.is_signed_integer,
+    pa.types.is_boolean,
+    pa.types.is_string,
+    pa.types.is_date32,
+    pa.types.is_decimal128,
+    pa.types.is_timestamp,
+)
+"""Types whose values Arrow compares as Spark does."""
+
+
+def row_filter(filters: Iterable[Filter], schema: pa.Schema) -> pc.Expression | None:
+    """Return a filter that lets every row pass for which all of Spark's filters hold.
+
+    Parameters
+    ----------
+    filters : iterable of Filter
+        As Spark hands them to ``pushFilters``.
+    schema : pyarrow.Schema
+        Columns of the table.
+
+    Returns
+    -------
+    pyarrow.compute.Expression or None
+        None if it would let all rows pass.
+    """
+    found = [_expression(filter_, schema) for filter_ in filters]
+    understood = [expression for expression in found if expression is not None]
+    return reduce(and_, understood) if understood else None
+
+
+def _expression(filter_: Filter, schema: pa.Schema) -> pc.Expression | None:
+    if isinstance(filter_, Not):
+        inner = filter_.child
+        if isinstance(inner, (EqualTo, In)):
+            found = _expression(inner, schema)
+            return None if found is None else ~found
+        return None
+    path: Sequence[str] = getattr(filter_, "attribute", ())
+    if len(path) != 1 or path[0] not in schema.names:
+        return None
+    column = _Column(pc.field(path[0]), schema.field(path[0]).type)
+    if isinstance(filter_, (IsNull, IsNotNull)):
+        nulls = column.field.is_null()
+        return nulls if isinstance(filter_, IsNull) else ~nulls
+    if isinstance(filter_, In):
+        return column.among(filter_.value)
+    return column.compared(filter_)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    field: pc.Expression
+    kind: pa.DataType
+
+    def compared(self, filter_: Any) -> pc.Expression | None:  # noqa: ANN401  of many classes
+        """A comparison with one value; None if it is not understood."""
+        value = self._value(getattr(filter_, "value", None))
+        if value is None:
+            return None
+        if isinstance(filter_, (EqualTo, EqualNullSafe)):
+            return self.field == value
+        if isinstance(filter_, GreaterThan):
+            return self.field > value
+        if isinstance(filter_, GreaterThanOrEqual):
+            return self.field >= value
+        if isinstance(filter_, LessThan):
+            return self.field < value
+        if isinstance(filter_, LessThanOrEqual):
+            return self.field <= value
+        if isinstance(filter_, StringStartsWith) and pa.types.is_string(self.kind):
+            return pc.starts_with(self.field, value.as_py())
+        return None
+
+    def among(self, given: Iterable[object]) -> pc.Expression | None:
+        """Whether the value is one of some, none of which is null."""
+        values = [self._value(value) for value in given]
+        known = [value.as_py() for value in values if value is not None]
+        if len(known) < len(values):
+            return None
+        return self.field.isin(pa.array(known, self.kind))
+
+    def _value(self, given: object) -> pa.Scalar | None:
+        """A value of Spark's in the column's type; None if it is none or not surely the same."""
+        if given is None or not any(test(self.kind) for test in _EXACT):
+            return None
+        if pa.types.is_timestamp(self.kind) and (
+            (getattr(given, "tzinfo", None) is None) != (self.kind.tz is None)
+        ):
+            return None
+        try:
+            return pa.scalar(given, self.kind)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return None
