@@ -206,8 +206,9 @@ class TableServices(ABC):
     def rollback(self, instant: Moment | None = None, *, dry: bool = False) -> Undoing:
         """Take a write off the table: what it inserted, updated and deleted is lost.
 
-        The rows are then as before it, and its micro-batches can be written again. A plan of a
-        compaction or clustering that is pending is cancelled.
+        The rows are then as before it, and its micro-batches can be written again: a stream that
+        goes on without them is refused (`MissedBatchesError`), as Spark takes them for done. A
+        plan of a compaction or clustering that is pending is cancelled.
 
         Parameters
         ----------
@@ -238,9 +239,11 @@ class TableServices(ABC):
         """Go back to an earlier state: all that was written after it is lost.
 
         Writes and plans that are pending go too. The rows, the schema and the micro-batches that
-        are known are as of then, so that a stream writes its batches since then again. Nobody
-        writes while a restore is pending; one that was killed is gone on with by whoever calls
-        this or writes next. One that another engine left pending is completed first.
+        are known are as of then: a stream has to bring its batches since then again, from an
+        earlier copy of its checkpoint or a new one, and is refused otherwise
+        (`MissedBatchesError`). Nobody writes while a restore is pending; one that was killed is
+        gone on with by whoever calls this or writes next. One that another engine left pending is
+        completed first.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.losses import Loss, Undoing, check_written_since
 from hoodie_ds.services.past import check_files_are_kept, later_writes, table_archive
-from hoodie_ds.services.rollback import carried_at, check_no_savepoint
+from hoodie_ds.services.rollback import carried_without, check_no_savepoint
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
@@ -74,7 +74,8 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
         )
         instants = tuple((loss.time, loss.action) for loss in found[0].losses)
         plan = RestoreRequest(instants, found[0].target).to_bytes()
-        carried = carried_at(storage, timeline, found[0].target)
+        lost = (i for i in later_writes(timeline, found[0].target) if i.state is State.COMPLETED)
+        carried = carried_without(storage, timeline, lost, found[0].target)
         return Decided(Outcome.SCHEDULE, restore, plan, carried)
 
     for rollback in table.load_timeline().rollbacks:

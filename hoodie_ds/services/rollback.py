@@ -7,7 +7,7 @@ that stands in the middle of its commit finds it there, and looks again at what 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hoodie_ds.errors import TimelineError
@@ -25,6 +25,7 @@ from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.failed_write import files_of_completed, is_named_after
 from hoodie_ds.transaction.heartbeat import living
+from hoodie_ds.transaction.taken_back import remember_taken_back
 
 _BEFORE_ALL: Final = "0" * 17
 
@@ -67,8 +68,9 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
         else:
             return Decided(Outcome.ROLL_BACK, instant)
         plan = plan_to_bytes(table.storage.root, instant, files)
-        done = instant.state is State.COMPLETED
-        carried = carried_at(table.storage, timeline, undoing.target) if done else None
+        carried = None
+        if instant.state is State.COMPLETED:
+            carried = carried_without(table.storage, timeline, (instant,), undoing.target)
         return Decided(Outcome.TAKE_BACK, instant, plan, carried)
 
     context.decide(table, Action.ROLLBACK, decide)
@@ -76,8 +78,12 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
     return found[0]
 
 
-def carried_at(storage: Storage, timeline: Timeline, time: str) -> Mapping[str, str]:
-    """Return what the decision log is to carry of the replay guard as of a time.
+def carried_without(
+    storage: Storage, timeline: Timeline, lost: Iterable[Instant], time: str
+) -> Mapping[str, str]:
+    """Return what the decision log is to carry of the replay guard once writes are taken back.
+
+    The micro-batches that go are written down before.
 
     Parameters
     ----------
@@ -85,12 +91,16 @@ def carried_at(storage: Storage, timeline: Timeline, time: str) -> Mapping[str, 
         Rooted at the table's base path.
     timeline : Timeline
         As it is now.
+    lost : iterable of Instant
+        Completed writes that go.
     time : str
         Time of the newest write that stays; empty if none does.
     """
     staying = (i for i in timeline.commits_backwards() if time and padded(i.time) <= padded(time))
     ours = (c for c in (read_commit(storage, instant) for instant in staying) if c.is_ours)
-    return next((commit.guard_entries for commit in ours), {})
+    kept = next(ours, None)
+    remember_taken_back(storage, (read_commit(storage, instant) for instant in lost), kept)
+    return {} if kept is None else kept.guard_entries
 
 
 def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) -> None:

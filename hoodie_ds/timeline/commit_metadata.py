@@ -234,6 +234,15 @@ class CommitMetadata:
         """What the extra metadata say of micro-batches that are in the table."""
         return {key: self.extra[key] for key in (CHECKPOINT_KEY, INPUTS_KEY) if key in self.extra}
 
+    @property
+    def batches(self) -> Mapping[str, frozenset[int]]:
+        """Numbers of the newest micro-batches that are in the table, by query."""
+        try:
+            kept = json.loads(self.extra[INPUTS_KEY])
+            return {str(query): frozenset(map(int, digests)) for query, digests in kept.items()}
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+            return {}
+
     @cached_property
     def checksums(self) -> Mapping[str, str]:
         """The xxh64 of files by path; empty in commits of other writers."""

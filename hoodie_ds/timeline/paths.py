@@ -117,6 +117,11 @@ def writer_folder(name: str) -> str:
     return f"{WRITERS}/{xxhash.xxh3_128_hexdigest(name.encode())}"
 
 
+def taken_back_folder(name: str) -> str:
+    """Folder of the numbers of a writer's batches that were taken off the table."""
+    return f"{writer_folder(name)}/taken_back"
+
+
 def undone_path(time: str) -> str:
     """Path of the mark that an instant was rolled back by a rollback that is archived."""
     return f"{UNDONE}/{time}"

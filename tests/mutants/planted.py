@@ -627,6 +627,12 @@ REPLAYS = [
         "P2: a stream goes on in an empty table, and earlier rows are lost in silence",
     ),
     Mutant(
+        "batches that are taken back are not written down",
+        within("carried_without", remember_taken_back=nothing),
+        f"{IDENTITY}::test_a_stream_went_on_without_the_batches_that_were_taken_back",
+        "P2: a stream goes on without rows that a rollback took, in silence",
+    ),
+    Mutant(
         "first batches without rows leave no mark",
         within("Coordinator._commit_nothing_written", mark=nothing),
         f"{IDENTITY}::test_a_stream_whose_first_batches_had_no_rows_goes_on",

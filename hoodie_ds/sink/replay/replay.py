@@ -32,6 +32,8 @@ from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.transaction.taken_back import batches_taken_back
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -81,7 +83,7 @@ def informed(batch: Batch, batch_id: BatchId) -> Batch:
 
 
 def check_none_missed(batch: Batch, batch_id: BatchId, guard: ReplayGuard) -> None:
-    """Refuse a stream that comes to a table for the first time and not with its first batch.
+    """Refuse a stream whose earlier batches the table has not seen, or has no more.
 
     The numbers of a batch write are the user's, and may begin anywhere.
 
@@ -97,18 +99,37 @@ def check_none_missed(batch: Batch, batch_id: BatchId, guard: ReplayGuard) -> No
     Raises
     ------
     MissedBatchesError
-        The table has not seen the earlier batches.
+        The table has not seen the earlier batches, or one of them was taken back.
     """
-    is_first = batch_id == batch.given_id or batch_id.batch_id == 0
-    if is_first or guard.name_of(batch_id) is not None or batch.options.accept_missed:
+    if batch_id == batch.given_id or batch_id.batch_id == 0 or batch.options.accept_missed:
         return
-    earlier = "batch 0" if batch_id.batch_id == 1 else f"batches 0 to {batch_id.batch_id - 1}"
-    raise MissedBatchesError(
-        f"{batch.table.storage.root}: {batch_id} comes to a table that has not seen {earlier} of "
-        "the query: the table was deleted or restored, or the path is another one than before. "
-        "Nothing was written. Give the path of the table that has them, or begin with a new "
-        f"checkpoint; {ACCEPT_MISSED.key}=true goes on without the rows of {earlier}"
-    )
+    root = batch.table.storage.root
+    goes_on = f"{ACCEPT_MISSED.key}=true goes on without the rows of"
+    if guard.name_of(batch_id) is None:
+        earlier = "batch 0" if batch_id.batch_id == 1 else f"batches 0 to {batch_id.batch_id - 1}"
+        raise MissedBatchesError(
+            f"{root}: {batch_id} comes to a table that has not seen {earlier} of the query: the "
+            "table was deleted or restored, or the path is another one than before. Nothing was "
+            "written. Give the path of the table that has them, or begin with a new checkpoint; "
+            f"{goes_on} {earlier}"
+        )
+    undone = _undone_before(batch.table.storage, batch_id, guard.highest(batch_id))
+    if undone is not None:
+        raise MissedBatchesError(
+            f"{root}: {batch_id} comes to a table from which batch {undone} of the query was taken "
+            "back, by a rollback or a restore. Nothing was written. Take the checkpoint back to "
+            f"before batch {undone} (delete the files named {undone} and later from its folders "
+            f"offsets and commits), or begin with a new one; {goes_on} batch {undone}"
+        )
+
+
+def _undone_before(storage: Storage, batch_id: BatchId, highest: int) -> int | None:
+    """The first batch that was taken off the table, and has not come again; None if all have."""
+    if batch_id.batch_id <= highest + 1:
+        return None
+    names = filter(None, (batch_id.query_id, batch_id.formerly))
+    undone = frozenset().union(*(batches_taken_back(storage, name) for name in names))
+    return min((n for n in undone if highest < n < batch_id.batch_id), default=None)
 
 
 def drain(batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]) -> TaskCommitMessage:

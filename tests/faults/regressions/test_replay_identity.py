@@ -246,6 +246,49 @@ def test_a_stream_lost_the_rows_of_a_table_that_was_deleted(span: str) -> None:
     assert "k7" in fresh.ids
 
 
+@pytest.mark.parametrize("undo", ["rollback", "restore"])
+@pytest.mark.parametrize("span", ["1", "2"])
+def test_a_stream_went_on_without_the_batches_that_were_taken_back(undo: str, span: str) -> None:
+    place = Place(f"taken back {undo} {span}", **{SPAN: span})
+    for number in range(8):
+        place.stream(BatchId("q", number), row(f"k{number}"))
+    kept = 6 // int(span)
+    commits = [i.time for i in load_timeline(cast(Storage, place.storage), 1).commits]
+    if undo == "restore":
+        place.table.restore(commits[kept - 1])
+    else:
+        for _ in commits[kept:]:
+            place.table.rollback()
+    assert place.ids == [f"k{number}" for number in range(6)]
+    text = place.refuses(MissedBatchesError, BatchId("q", 8), row("k8"))
+    for named in ("batch 8 of query q", "batch 6 of the query", place.storage.root, ACCEPT_MISSED):
+        assert named in text
+    assert "batch 6 of" in place.refuses(MissedBatchesError, BatchId("q", 7), row("k7"))
+    place.stream(BatchId("other", 0), row("o"))  # of which nothing was taken back
+    place.stream(BatchId("q", 6), row("k6"))
+    assert "batch 7 of" in place.refuses(MissedBatchesError, BatchId("q", 8), row("k8"))
+    for number in (7, 8, 10, 11):  # 9 has no rows, and is no commit
+        place.stream(BatchId("q", number), row(f"k{number}"))
+    if span == "1":
+        place.table.rollback()
+        place.stream(BatchId("q", 12), row("k12"), {ACCEPT_MISSED: "true"})
+        place.stream(BatchId("q", 13), row("k13"))
+        assert "k13" in place.ids
+
+
+def test_what_was_taken_back_is_not_known_any_more() -> None:
+    place = Place("damaged note")
+    for number in range(3):
+        place.stream(BatchId("q", number), row(f"k{number}"))
+    place.table.rollback()
+    (note,) = (path for path in place.storage.files if "/taken_back/" in path)
+    place.storage.replace(note, b"[]")
+    with pytest.raises(CorruptFileError, match="which batches were taken back"):
+        place.stream(BatchId("q", 3), row("k3"))
+    place.storage.delete(note)
+    place.stream(BatchId("q", 3), row("k3"))
+
+
 @pytest.mark.parametrize("span", ["1", "3"])
 def test_a_stream_whose_first_batches_had_no_rows_goes_on(span: str) -> None:
     place = Place(f"no rows {span}", **{SPAN: span})

@@ -1,0 +1,73 @@
+"""Micro-batches that a rollback or restore by hand takes off a table.
+
+Spark counts on: a stream that is started again with its checkpoint brings the batch after those
+that it knows to be committed. So whoever takes a batch off the table writes down its number before,
+and a writer that brings a later one without it is refused. The numbers stay true: a batch that
+comes again is in the table from then on, and its number says nothing any more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+import xxhash
+
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.paths import taken_back_folder
+
+
+def remember_taken_back(
+    storage: Storage, commits: Iterable[CommitMetadata], kept: CommitMetadata | None
+) -> None:
+    """Write down the batches of commits that are about to be taken off a table.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    commits : iterable of CommitMetadata
+        What goes.
+    kept : CommitMetadata, optional
+        The newest commit of ours that stays, which holds batches too.
+    """
+    staying: Mapping[str, frozenset[int]] = {} if kept is None else kept.batches
+    undone: dict[str, set[int]] = {}
+    for commit in commits:
+        for query, numbers in commit.batches.items():
+            last = max(staying.get(query, ()), default=-1)
+            undone.setdefault(query, set()).update(n for n in numbers if n > last)
+    for query, found in undone.items():
+        if found:
+            body = json.dumps({"query": query, "batches": sorted(found)}).encode()
+            path = f"{taken_back_folder(query)}/{xxhash.xxh3_64_hexdigest(body)}"
+            with suppress(AlreadyExistsError):  # taken off once more
+                storage.put_if_absent(path, body)
+
+
+def batches_taken_back(storage: Storage, query: str) -> frozenset[int]:
+    """Return the numbers of a query's batches that have ever been taken off a table.
+
+    Raises
+    ------
+    CorruptFileError
+        What was written down cannot be read.
+    """
+    found: set[int] = set()
+    for status in storage.list(taken_back_folder(query)):
+        with suppress(NotFoundError):
+            found |= _parse(storage.read(status.path), f"{storage.root}/{status.path}")
+    return frozenset(found)
+
+
+def _parse(body: bytes, path: str) -> set[int]:
+    try:
+        return {int(number) for number in json.loads(body)["batches"]}
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise CorruptFileError(
+            f"{path} does not say which batches were taken back: {body[:100]!r}; restore it from a "
+            "copy of the table, or delete it if the stream may go on without them"
+        ) from error
