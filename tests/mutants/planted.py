@@ -85,7 +85,7 @@ class Mutant:
 
 
 _LOGGED = "tests/unit/reader/test_logged_rows.py"
-READS = [
+PRUNINGS = [
     Mutant(
         "what is no number is compared by Arrow before Spark sees it",
         Text(
@@ -1995,7 +1995,7 @@ MUTANTS = [
     *COMMITS,
     *REPLAYS,
     *RECOVERIES,
-    *READS,
+    *PRUNINGS,
     *MERGES,
     *STORAGE,
     *LOCKS_AND_TURNS,
