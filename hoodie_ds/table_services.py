@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hoodie_ds.arguments import Moment, instant_time, text
 from hoodie_ds.errors import OptionError
@@ -328,9 +329,11 @@ class TableServices(ABC):
 
     def _change_version(self, method: str, to: int, dry: bool) -> VersionChange:
         known = VERSIONS[1:] if method == "upgrade" else VERSIONS[:-1]
-        if isinstance(to, bool) or to not in known:
+        if type(to) is not int or to not in known:  # 8.0 is equal, and written otherwise
             raise OptionError("to", to, f"give {' or '.join(map(str, known))}, as a number")
         context = self._services()
+        # The version that the table's options name is the one that it has, or is to have.
+        context = replace(context, options=replace(context.options, table_version=None))
         found = context.open_table().properties.version
         if found > to if method == "upgrade" else found < to:
             raise OptionError("to", to, f"the table has version {found}; call the other method")

@@ -85,7 +85,7 @@ class Mutant:
 
 
 _LOGGED = "tests/unit/reader/test_logged_rows.py"
-PRUNINGS = [
+LOGGED_ROWS = [
     Mutant(
         "what is no number is compared by Arrow before Spark sees it",
         Text(
@@ -1368,7 +1368,7 @@ UNDOING = [
     ),
     Mutant(
         "the decision to undo a batch carries on that it is committed",
-        instead("carried_at", lambda at, *given: None),
+        instead("carried_without", lambda at, *given: None),
         f"{_BY_HAND}::test_the_first_write_can_be_undone_and_its_files_never_come_back",
         "P1: a batch that is brought again is dropped",
     ),
@@ -1995,7 +1995,7 @@ MUTANTS = [
     *COMMITS,
     *REPLAYS,
     *RECOVERIES,
-    *PRUNINGS,
+    *LOGGED_ROWS,
     *MERGES,
     *STORAGE,
     *LOCKS_AND_TURNS,

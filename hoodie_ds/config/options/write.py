@@ -263,7 +263,8 @@ UNAVAILABLE_VALUE: Final = Option(
 TABLE_VERSION: Final = Option(
     "hoodie.write.table.version",
     Kind("6, 8 or 9", {"6": 6, "8": 8, "9": 9}.get),
-    "Table version of a new table, 6 by default; an existing table keeps its own.",
+    "Table version of a new table, 6 by default; an existing table keeps its own, and another one "
+    "here is refused.",
     aliases=("hoodie.table.version", "write.table.version"),
 )
 METADATA_ENABLE: Final = Option(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -156,12 +157,22 @@ def test_a_dry_change_says_what_would_be_and_changes_nothing() -> None:
 
 def test_versions_that_are_not_there_are_refused() -> None:
     table = _table(MemoryStorage("memory://t"))
-    for to in (6, 7, 10, True):
+    for to in (6, 7, 10, True, 9.0, np.int64(9), "9"):
         with pytest.raises(OptionError, match="8 or 9"):
-            table.upgrade(to)
+            table.upgrade(cast(int, to))
     with pytest.raises(OptionError, match="the table has version 6"):
         table.downgrade(8)
     assert not table.downgrade(6)
+
+
+def test_the_version_among_the_options_is_no_contradiction() -> None:
+    storage = MemoryStorage("memory://t")
+    _table(storage)
+    for version, to in (("9", 9), ("9", 8)):
+        table = HoodieTable(
+            storage.root, {**TRIPS, BUCKETS: "1", VERSION: version}, storage=storage
+        )
+        assert (table.upgrade(to) if to > 8 else table.downgrade(to)).after == to
 
 
 def test_what_is_dead_is_undone_before() -> None:
