@@ -140,7 +140,7 @@ TYPES = [
     Mutant(
         "a committed base file is not trusted",
         within(
-            "FileSystemView._checked",
+            "FileSystemView.checked",
             replace=Around(
                 lambda replaced, base, **found: replaced(base, **{**found, "trusted": False})
             ),
