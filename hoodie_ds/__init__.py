@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from hoodie_ds.inspection.inspector import Inspector
     from hoodie_ds.inspection.listing import Listing
     from hoodie_ds.inspection.overview import TableOverview
+    from hoodie_ds.inspection.verify import Verification
     from hoodie_ds.reader.scanner import Scanner
     from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
     from hoodie_ds.services.boundary import ServiceFailure
@@ -122,6 +123,7 @@ __all__ = [
     "UnavailableError",
     "Undoing",
     "UnsupportedTableError",
+    "Verification",
     "VersionChange",
     "Work",
     "WriteConflictError",
@@ -163,6 +165,7 @@ _MODULES = {
     "TableProperties": "hoodie_ds.config.properties.table_properties",
     "Timeline": "hoodie_ds.timeline.timeline",
     "Undoing": "hoodie_ds.services.losses",
+    "Verification": "hoodie_ds.inspection.verify",
     "VersionChange": "hoodie_ds.services.upgrade.version_change",
     "Work": "hoodie_ds.services.results",
     "WriteResult": "hoodie_ds.sink.messages",

@@ -240,7 +240,8 @@ class HoodieTable(TableServices, TableReads):
         """What the table is made of and what has happened to it, as ``hoodie-py`` shows it."""
         options = ReadOptions.parse(self._options)
         hook = self._merge_hook or options.merge_hook
-        return Inspector(Source(self._open_to_read(), hook, options.verify_checksums))
+        known = self._parsed(None)
+        return Inspector(Source(self._open_to_read(), hook, options.verify_checksums, known))
 
     def _write(
         self,

@@ -20,6 +20,7 @@ from hoodie_ds.inspection.moments import Source
 from hoodie_ds.inspection.overview import Column, TableOverview, columns_of, table_overview
 from hoodie_ds.inspection.pending import PendingRow, pending_rows
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
+from hoodie_ds.inspection.verify import Progress, Verification, verify_table
 from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.table.table import Table, open_table
@@ -228,6 +229,22 @@ class Inspector:
             return table_diff(self.source.at(first), self.source.latest(), (first, "now"))
         last = instant_time("after", after)
         return table_diff(self.source.at(first), self.source.at(last), (first, last))
+
+    def verify(self, progress: Progress | None = None) -> Verification:
+        """Check every promise that the table at rest can be asked for.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Is called with the bytes that are checked, and with those of all files.
+
+        Returns
+        -------
+        Verification
+            What was found; true if no promise was broken.
+        """
+        pinned = self.source.latest()
+        return verify_table(pinned, self.source.buckets(pinned), progress)
 
     def _opened(self) -> tuple[Table, Timeline]:
         table = open_table(self.source.storage)

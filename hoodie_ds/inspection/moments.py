@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.table_schema import table_schema
 
 
@@ -27,11 +31,30 @@ class Source:
         What merges rows in merge mode CUSTOM.
     verify : bool
         Whether files are compared with the checksums of their commits.
+    options : WriteOptions, optional
+        What writers of the table are told that it does not record, such as its number of buckets.
     """
 
     storage: Storage
     merge_hook: str | Callable[..., object] | None = None
     verify: bool = True
+    options: WriteOptions | None = None
+
+    def buckets(self, pinned: PinnedTable) -> BucketLayout | None:
+        """Return the buckets of a table with a bucket index; None if their number is not known.
+
+        Parameters
+        ----------
+        pinned : PinnedTable
+            The table.
+        """
+        properties, options = pinned.table.properties, self.options
+        if options is None or properties.index_type not in (None, IndexType.BUCKET):
+            return None
+        stored = load_hashing_config(self.storage, pinned.timeline)
+        if stored is None and (properties.num_buckets or options.num_buckets) is None:
+            return None
+        return BucketLayout.of(properties, options, stored)
 
     def latest(self) -> PinnedTable:
         """Return the table as it is now; see `PinnedTable.latest`."""

@@ -1,0 +1,45 @@
+"""Whether the micro-batches of each writer are in order, and the table knows the last of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection.instants import batch_of
+from hoodie_ds.inspection.promises import Finding, Kind
+from hoodie_ds.sink.replay.past_writers import recall
+from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.paths import commit_path
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+
+def guard_findings(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
+    """Yield what is wrong with the replay guard of a table.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        Its active timeline, whose commits can be read.
+    """
+    last: dict[str, int] = {}
+    for instant in timeline.commits:
+        commit, path = read_commit(storage, instant), commit_path(instant)
+        query, batch = batch_of(commit)
+        if batch is not None:
+            if batch <= last.get(query, -1):
+                text = f"batch {batch} of {query} comes after its batch {last[query]}"
+                yield Finding(Kind.REPLAY_GUARD, path, text)
+            last[query] = max(batch, last.get(query, -1))
+    try:
+        guard = ReplayGuard.load(storage, timeline)
+        for query, batch in last.items():
+            wanted = BatchId(query, batch)
+            known = recall(storage, guard, wanted).highest(wanted)
+            if known != batch:
+                text = f"batch {batch} is in the table, and the newest commit knows {known}"
+                yield Finding(Kind.REPLAY_GUARD, query, text)
+    except CorruptFileError as error:
+        yield Finding(Kind.REPLAY_GUARD, storage.root, str(error))

@@ -1,0 +1,59 @@
+"""What a table promises, by the names under which `verify` says that it is broken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Severity(str, Enum):
+    """How bad a finding is."""
+
+    DAMAGE = "damage"
+    REMARK = "remark"
+
+
+class Kind(str, Enum):
+    """What was found."""
+
+    DAMAGED_INSTANT = "damaged-instant"
+    MISSING_FILE = "missing-file"
+    WRONG_SIZE = "wrong-size"
+    DAMAGED_FILE = "damaged-file"
+    ROW_COUNT = "row-count"
+    WRONG_PARTITION = "wrong-partition"
+    DUPLICATE_KEY = "duplicate-key"
+    TWO_GROUPS_OF_A_BUCKET = "two-groups-of-a-bucket"
+    WRONG_BUCKET = "wrong-bucket"
+    BLOOM_DENIES_KEY = "bloom-denies-key"
+    REPLAY_GUARD = "replay-guard"
+    ORPHAN = "orphan"
+
+
+_REMARKS = frozenset({Kind.ORPHAN})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a check found.
+
+    Parameters
+    ----------
+    kind : Kind
+        What it is.
+    where : str
+        Path of a file, or the file group, partition or query that it is about.
+    message : str
+        What is wrong.
+    severity : Severity
+        By the kind: an orphan is a remark, all else damage.
+    """
+
+    kind: Kind
+    where: str
+    message: str
+    severity: Severity = field(init=False)
+
+    def __post_init__(self) -> None:
+        severity = Severity.REMARK if self.kind in _REMARKS else Severity.DAMAGE
+        object.__setattr__(self, "severity", severity)

@@ -1,0 +1,311 @@
+"""Every promise that a table at rest can be asked for, and where it is not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.index.bucket import bucket_of
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.inspection.files import paths_of
+from hoodie_ds.inspection.guards import guard_findings
+from hoodie_ds.inspection.listing import html_table, plain
+from hoodie_ds.inspection.promises import Finding, Kind, Severity
+from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.services.orphans import find_orphans
+from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
+from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.table.checksums import open_base_file
+from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import newest_files
+from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
+from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.paths import commit_path, instant_path
+from hoodie_ds.timeline.savepoint_metadata import savepointed_files
+
+_THREADS: Final = 4
+_NAMED: Final = 10
+"""Keys of one fault that are named."""
+
+Progress = Callable[[int, int], None]
+"""Is told how many bytes are checked, of how many."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verification:
+    """What a check of a table found; true if no promise was broken.
+
+    Parameters
+    ----------
+    path : str
+        The table's base path.
+    files, bytes, rows : int
+        What was looked at.
+    findings : tuple of Finding
+        What was found, damage first.
+    """
+
+    path: str
+    files: int
+    bytes: int
+    rows: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def damage(self) -> tuple[Finding, ...]:
+        """Promises that are broken."""
+        return tuple(one for one in self.findings if one.severity is Severity.DAMAGE)
+
+    def __bool__(self) -> bool:
+        return not self.damage
+
+    def __repr__(self) -> str:
+        looked = f"{self.files} files, {self.rows} rows"
+        return f"<Verification of {self.path}: {looked}, {len(self.damage)} damages>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), map(plain, self.findings), len(self.findings))
+
+
+@dataclass(slots=True)
+class _Slice:
+    """What the rows of a slice were."""
+
+    rows: int = 0
+    keys: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
+    findings: list[Finding] = field(default_factory=list)
+
+
+def verify_table(
+    pinned: PinnedTable, layout: BucketLayout | None, progress: Progress | None = None
+) -> Verification:
+    """Check a table: its commits, files, rows and keys.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table.
+    layout : BucketLayout or None
+        Its buckets, if it has a bucket index and their number is known.
+    progress : callable, optional
+        Is called as the work goes on.
+    """
+    storage, timeline = pinned.table.storage, pinned.timeline
+    findings = list(_commit_findings(pinned))
+    if findings:  # what they say of files is not known
+        return Verification(storage.root, 0, 0, 0, tuple(findings))
+    view = FileSystemView(storage, timeline, pinned.verify)
+    files = view.data_files()
+    findings += guard_findings(storage, timeline)
+    findings += _file_findings(pinned, files)
+    bad = {one.where for one in findings if one.severity is Severity.DAMAGE}
+    slices, more = _slices(view, files, bad)
+    findings += more
+    findings += _bucket_findings(slices, layout)
+    checked = _checked(pinned, slices, layout, progress)
+    for one in checked.values():
+        findings += one.findings
+    findings += _duplicates(pinned, checked)
+    for status in find_orphans(pinned.table, timeline, files):
+        text = "no commit names the file; `cleanup` deletes it"
+        findings.append(Finding(Kind.ORPHAN, status.path, text))
+    ordered = sorted(findings, key=lambda f: (f.severity is not Severity.DAMAGE, f.kind, f.where))
+    size, rows = sum(s.size for s in slices), sum(one.rows for one in checked.values())
+    count = sum(1 for s in slices for _ in paths_of(s))
+    return Verification(storage.root, count, size, rows, tuple(ordered))
+
+
+def _commit_findings(pinned: PinnedTable) -> Iterator[Finding]:
+    """Commits that cannot be read now, whatever this process has read of them before."""
+    for instant in pinned.timeline.commits:
+        path = commit_path(instant)
+        try:
+            with suppress(NotFoundError):  # archived since
+                CommitMetadata.from_bytes(pinned.table.storage.read(path), path)
+        except CorruptFileError as error:
+            yield Finding(Kind.DAMAGED_INSTANT, path, str(error))
+
+
+def _file_findings(pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator[Finding]:
+    """Files that are missing, and such of another size than when they were written."""
+    storage, timeline = pinned.table.storage, pinned.timeline
+    sizes = {status.path: status.size for status in files}
+    named = dict.fromkeys(newest_files(storage, timeline), "a commit")
+    for instant in timeline.savepoints:
+        if instant.state is State.COMPLETED:
+            path = instant_path(instant)
+            kept = savepointed_files(storage.read(path), path)
+            named |= dict.fromkeys(kept, f"savepoint {instant.time}")
+    for path, whose in named.items():
+        if path not in sizes:
+            yield Finding(Kind.MISSING_FILE, path, f"{whose} names the file, and it is not there")
+    written: dict[str, WriteStat] = {}
+    for instant in timeline.commits:
+        written |= commit_files(storage, instant).stats
+    for path, stat in written.items():
+        size, known = sizes.get(path), stat.file_size_bytes
+        if size is not None and (size < known or (stat.log is None and 0 < known != size)):
+            text = f"it has {size:,} bytes, and {known:,} when it was written"
+            yield Finding(Kind.WRONG_SIZE, path, text)
+
+
+def _slices(
+    view: FileSystemView, files: Iterable[FileStatus], bad: set[str]
+) -> tuple[list[FileSlice], list[Finding]]:
+    """The newest slices that can be read, and what is wrong with the others."""
+    groups: dict[tuple[str, str], list[FileStatus]] = {}
+    for status in files:
+        name = status.path.rpartition("/")[2].removeprefix(".")
+        groups.setdefault((status.folder, name.partition("_")[0]), []).append(status)
+    slices: list[FileSlice] = []
+    findings: list[Finding] = []
+    for (folder, file_id), listed in sorted(groups.items()):
+        try:
+            found = list(view.slices_among(listed))
+        except CorruptFileError as error:
+            if bad.isdisjoint(_of_group(bad, folder, file_id)):
+                where = f"{folder}/{file_id}".lstrip("/")
+                findings.append(Finding(Kind.DAMAGED_FILE, where, str(error)))
+            continue
+        slices += [one for one in found if bad.isdisjoint(paths_of(one))]
+    return slices, findings
+
+
+def _of_group(paths: Iterable[str], folder: str, file_id: str) -> list[str]:
+    start = f"{folder}/" if folder else ""
+    return [p for p in paths if p.startswith((f"{start}{file_id}_", f"{start}.{file_id}_"))]
+
+
+def _bucket_findings(slices: Iterable[FileSlice], layout: BucketLayout | None) -> Iterator[Finding]:
+    if layout is None:
+        return
+    owners: dict[tuple[str, int], str] = {}
+    for slice_ in slices:
+        path, file_id = slice_.group.partition_path, slice_.group.file_id
+        bucket, count = bucket_of(file_id), layout.num_buckets_in(path)
+        if bucket is None or bucket >= count:
+            text = f"its name is that of no bucket of {count}"
+            yield Finding(Kind.WRONG_BUCKET, str(slice_.group), text)
+        elif owners.setdefault((path, bucket), file_id) != file_id:
+            text = f"bucket {bucket} has another file group too, {owners[path, bucket]}"
+            yield Finding(Kind.TWO_GROUPS_OF_A_BUCKET, str(slice_.group), text)
+
+
+def _checked(
+    pinned: PinnedTable,
+    slices: list[FileSlice],
+    layout: BucketLayout | None,
+    progress: Progress | None,
+) -> Mapping[FileSlice, _Slice]:
+    total, done = sum(one.size for one in slices), 0
+    found: dict[FileSlice, _Slice] = {}
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="hoodie-verify") as pool:
+        checks = pool.map(partial(_check, pinned, layout), slices)
+        for slice_, one in zip(slices, checks, strict=True):
+            found[slice_] = one
+            done += slice_.size
+            if progress is not None:
+                progress(done, total)
+    return found
+
+
+def _check(pinned: PinnedTable, layout: BucketLayout | None, slice_: FileSlice) -> _Slice:
+    """Read all of a slice, and look at the keys that its rows have."""
+    found = _Slice()
+    where = slice_.base.path if slice_.base else slice_.logs[0].path
+    hashes: list[Hashes] = []
+    try:
+        found.findings += _base_findings(pinned, slice_)
+        for rows in pinned.reader().read(slice_, pinned.schema.names):
+            found.rows += rows.num_rows
+            if rows.num_rows and RECORD_KEY in rows.column_names:
+                hashes.append(row_hashes(rows.select([RECORD_KEY])))
+                found.findings += _row_findings(rows, slice_, layout, where)
+    except CorruptFileError as error:
+        found.findings.append(Finding(Kind.DAMAGED_FILE, where, str(error)))
+    if hashes:
+        found.keys = np.concatenate(hashes)
+    return found
+
+
+def _row_findings(
+    rows: pa.Table, slice_: FileSlice, layout: BucketLayout | None, where: str
+) -> Iterator[Finding]:
+    """Rows of another partition or bucket than their file is of."""
+    path = slice_.group.partition_path
+    others = rows.filter(pc.not_equal(rows.column(PARTITION_PATH), path)).column(RECORD_KEY)
+    if len(others):
+        keys = _some(others)
+        yield Finding(Kind.WRONG_PARTITION, where, f"rows of another partition: {keys}")
+    bucket = bucket_of(slice_.group.file_id)
+    if layout is not None and bucket is not None:
+        keys = rows.column(RECORD_KEY)
+        paths = pa.array([path]).dictionary_encode().take(pa.array(np.zeros(len(keys), np.int64)))
+        astray = keys.filter(pa.array(layout.buckets(keys, paths) != bucket))
+        if len(astray):
+            text = f"keys of other buckets than {bucket}: {_some(astray)}"
+            yield Finding(Kind.WRONG_BUCKET, where, text)
+
+
+def _base_findings(pinned: PinnedTable, slice_: FileSlice) -> Iterator[Finding]:
+    """A base file whose rows do not add up, or whose bloom filter or key range denies a key."""
+    base, storage = slice_.base, pinned.table.storage
+    if base is None:
+        return
+    keys_only = pa.schema([pa.field(RECORD_KEY, pa.string())])
+    with open_base_file(storage, base) as source:
+        reader = BaseFileReader(source, keys_only, base.path, trusted=base.trusted)
+        instant = pinned.timeline.commit_at(base.name.instant_time)
+        stat = None if instant is None else commit_files(storage, instant).stats.get(base.path)
+        if stat is not None and stat.num_writes != reader.num_rows:
+            text = f"it has {reader.num_rows:,} rows, and its commit says {stat.num_writes:,}"
+            yield Finding(Kind.ROW_COUNT, base.path, text)
+        bloom = reader.bloom_filter() if RECORD_KEY in pinned.schema.names else None
+        if bloom is not None:
+            keys = reader.read().column(RECORD_KEY).combine_chunks()
+            denied = keys.filter(pa.array(~np.asarray(bloom.may_contain(keys), np.bool_)))
+            if len(denied):
+                text = f"its bloom filter denies keys that it has: {_some(denied)}"
+                yield Finding(Kind.BLOOM_DENIES_KEY, base.path, text)
+
+
+def _duplicates(pinned: PinnedTable, checked: Mapping[FileSlice, _Slice]) -> Iterator[Finding]:
+    """Keys that a partition has twice: found by hashes, confirmed by the keys themselves."""
+    by_path: dict[str, list[FileSlice]] = {}
+    for slice_ in checked:
+        by_path.setdefault(slice_.group.partition_path, []).append(slice_)
+    for path, slices in by_path.items():
+        ordered = np.sort(np.concatenate([checked[one].keys for one in slices]))
+        twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+        if not len(twice):
+            continue
+        parts = [
+            rows.column(RECORD_KEY).filter(pa.array(np.isin(row_hashes(rows), twice)))
+            for one in slices
+            if np.isin(checked[one].keys, twice).any()
+            for rows in pinned.reader().read(one, [RECORD_KEY])
+            if rows.num_rows
+        ]
+        counts = pc.value_counts(pa.chunked_array(parts, pa.string()).combine_chunks())
+        keys = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        if len(keys):
+            text = f"{len(keys):,} keys have more than one row: {_some(keys)}"
+            yield Finding(Kind.DUPLICATE_KEY, path or "(no partition)", text)
+
+
+def _some(keys: pa.Array | pa.ChunkedArray) -> str:
+    named = ", ".join(map(str, keys[:_NAMED].to_pylist()))
+    return f"{named}{f' and {len(keys) - _NAMED:,} more' if len(keys) > _NAMED else ''}"

@@ -1,0 +1,214 @@
+"""Each kind of damage is found, and called by its name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.sink.replay_guard import BATCH_KEY
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from tests.cli_runs import done, run
+from tests.golden.golden_tables import expected_rows, golden_names, unzip_table
+from tests.tables import TRIPS, TYPE, tree, trips
+
+WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
+BATCH = "hoodie.datasource.write.batch.identifier"
+BUCKETS = {"hoodie.bucket.index.num.buckets": "2"}
+FILE = "00000001-aaaa-4aaa-8aaa-aaaaaaaaaaaa-0_7-0-0_{}.parquet"
+Change = Callable[[pa.Table], pa.Table]
+
+
+@pytest.fixture(params=["COPY_ON_WRITE", "MERGE_ON_READ"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> HoodieTable:
+    table = HoodieTable(tmp_path, {**TRIPS, TYPE: request.param})
+    for number in range(3):
+        rows = trips((f"k{number}", "oslo", number, 1.0), ("a", "oslo", number, 2.0))
+        table.upsert(rows, {WRITER: "w", BATCH: str(number)})
+    return table
+
+
+def kinds(table: HoodieTable) -> set[str]:
+    return {found.kind.value for found in table.inspect.verify().findings}
+
+
+def newest(path: Path, table: HoodieTable) -> Path:
+    """A file of the newest commit."""
+    time = table.timeline.commits[-1].time
+    body = (path / ".hoodie" / f"{time}.{table.timeline.commits[-1].action.value}").read_bytes()
+    return path / min(CommitMetadata.from_bytes(body, "").file_paths)
+
+
+def test_a_table_in_order_has_no_findings(table: HoodieTable, tmp_path: Path) -> None:
+    before, seen = tree(tmp_path), []
+    found = table.inspect.verify(lambda done, total: seen.append((done, total)))
+    assert (bool(found), found.findings, found.rows) == (True, (), 4)
+    assert found.files == len(list(found_files(table)))
+    assert seen[-1] == (found.bytes, found.bytes)
+    assert "4 rows, 0 damages" in repr(found)
+    assert tree(tmp_path) == before
+
+
+def found_files(table: HoodieTable) -> list[str]:
+    return [f"{g.file_id}{n}" for g in table.inspect.files().groups
+            for n in range(bool(g.base_file) + g.log_files)]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", golden_names())
+def test_tables_of_hudi_are_in_order(name: str, tmp_path: Path) -> None:
+    found = HoodieTable(unzip_table(name, tmp_path)).inspect.verify()
+    assert (found.findings, found.rows) == ((), len(expected_rows(name)))
+
+
+def test_a_lost_file(table: HoodieTable, tmp_path: Path) -> None:
+    newest(tmp_path, table).unlink()
+    assert kinds(table) == {"missing-file"}
+
+
+def test_a_file_that_was_cut_off(table: HoodieTable, tmp_path: Path) -> None:
+    file = newest(tmp_path, table)
+    file.write_bytes(file.read_bytes()[:-1])
+    found = table.inspect.verify()
+    assert {one.kind.value for one in found.damage} == {"wrong-size"}
+    assert found.damage[0].where == file.relative_to(tmp_path).as_posix()
+
+
+def test_a_flipped_bit(table: HoodieTable, tmp_path: Path) -> None:
+    file = newest(tmp_path, table)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    assert kinds(table) == {"damaged-file"}
+
+
+def test_a_damaged_commit(table: HoodieTable, tmp_path: Path) -> None:
+    instant = table.timeline.commits[0]
+    file = tmp_path / ".hoodie" / f"{instant.time}.{instant.action.value}"
+    file.write_bytes(file.read_bytes()[:-20])
+    (found,) = table.inspect.verify().findings
+    assert (found.kind.value, found.where) == ("damaged-instant", f".hoodie/{file.name}")
+
+
+def test_an_orphan_is_a_remark(table: HoodieTable, tmp_path: Path) -> None:
+    name = FILE.format(table.timeline.commits[-1].time)
+    (tmp_path / "oslo" / name).write_bytes(b"late")
+    found = table.inspect.verify()
+    assert [(f.kind.value, f.severity.value, f.where) for f in found.findings] == [
+        ("orphan", "remark", f"oslo/{name}")
+    ]
+    assert found
+    ended = done("verify", tmp_path)
+    assert "cleanup" in ended.lines[1]
+
+
+def test_batches_out_of_order(table: HoodieTable, tmp_path: Path) -> None:
+    instant = table.timeline.commits[-1]
+    file = tmp_path / ".hoodie" / f"{instant.time}.{instant.action.value}"
+    commit = CommitMetadata.from_bytes(file.read_bytes(), "")
+    again = json.dumps({"query": "w", "batch": 0})
+    file.write_bytes(commit.with_extra({BATCH_KEY: again}).to_bytes(1))
+    table = HoodieTable(tmp_path)
+    found = table.inspect.verify().findings
+    assert {one.kind.value for one in found} == {"replay-guard"}
+    assert "batch 0 of w comes after its batch 1" in found[0].message
+
+
+def rewrite(path: Path, change: Change) -> None:
+    """Write a base file of a table of Hudi's anew, as a writer with a bug might have done."""
+    file = max(
+        (f for f in path.rglob("*.parquet") if ".hoodie" not in f.parts),
+        key=lambda f: f.name.rpartition("_")[2],
+    )
+    table = pq.read_table(file, partitioning=None)
+    pq.write_table(change(table).replace_schema_metadata(table.schema.metadata), file)
+    for commit in (path / ".hoodie").glob(f"{file.stem.rpartition('_')[2]}.*commit"):
+        body = json.loads(commit.read_bytes())
+        for stat in (s for stats in body["partitionToWriteStats"].values() for s in stats):
+            if stat["path"].endswith(file.name):
+                stat["fileSizeInBytes"] = file.stat().st_size
+        commit.write_text(json.dumps(body))
+
+
+def replaced(name: str, value: Any) -> Change:
+    def change(table: pa.Table) -> pa.Table:
+        column = pa.array([value, *table[name].to_pylist()[1:]], table.schema.field(name).type)
+        return table.set_column(table.column_names.index(name), table.schema.field(name), column)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "expected"),
+    [
+        ("v6_cow_history", lambda t: t.slice(1), {"row-count"}),
+        ("v6_cow_history", lambda t: pa.concat_tables([t, t.slice(0, 1)]),
+         {"row-count", "duplicate-key"}),
+        ("v6_cow_history", replaced("_hoodie_record_key", "k06 "), {"bloom-denies-key"}),
+        ("v6_cow_history", replaced("_hoodie_partition_path", "x"), {"wrong-partition"}),
+        ("v6_mor_compaction_done", lambda t: t.slice(1), {"row-count"}),
+    ],
+    ids=["a row is lost", "a key twice", "a key unknown to the filter", "another partition",
+         "a row lost by a compaction"],
+)  # fmt: skip
+def test_what_a_writer_with_a_bug_leaves(
+    name: str, change: Change, expected: set[str], tmp_path: Path
+) -> None:
+    path = unzip_table(name, tmp_path)
+    rewrite(path, change)
+    assert kinds(HoodieTable(path)) == expected
+
+
+def bucketed(tmp_path: Path) -> tuple[Path, HoodieTable]:
+    path = unzip_table("v6_mor_bucket", tmp_path)
+    return path, HoodieTable(path, BUCKETS)
+
+
+def test_a_key_in_a_bucket_of_others(tmp_path: Path) -> None:
+    _, table = bucketed(tmp_path)
+    assert kinds(table) == set()
+    seen = []
+    for key in map(str, range(6)):  # some of them are of the other bucket than the file's
+        path, table = bucketed(tmp_path / key)  # what a process has read of a commit it keeps
+        rewrite(path, replaced("_hoodie_record_key", key))
+        seen.append(kinds(table))
+    denied = "bloom-denies-key"
+    assert {denied, "wrong-bucket"} in seen
+    assert {denied} in seen
+
+
+def test_buckets_that_the_table_does_not_have(tmp_path: Path) -> None:
+    path, _ = bucketed(tmp_path)
+    assert kinds(HoodieTable(path, {"hoodie.bucket.index.num.buckets": "1"})) == {"wrong-bucket"}
+
+
+def test_two_file_groups_of_a_bucket(tmp_path: Path) -> None:
+    path, table = bucketed(tmp_path)
+    commit = min(p for p in (path / ".hoodie").glob("*commit") if p.is_file())
+    body = json.loads(commit.read_bytes())
+    stats = next(iter(body["partitionToWriteStats"].values()))
+    stat = next(s for s in stats if s["path"].endswith(".parquet"))
+    old = stat["fileId"]
+    new = f"{old[:9]}ffff{old[13:]}"
+    other = {**stat, "fileId": new, "path": stat["path"].replace(old, new)}
+    (path / other["path"]).write_bytes((path / stat["path"]).read_bytes())
+    stats.append(other)
+    commit.write_text(json.dumps(body))
+    assert "two-groups-of-a-bucket" in kinds(table)
+
+
+def test_the_command_says_it_by_its_exit_code(table: HoodieTable, tmp_path: Path) -> None:
+    assert done("verify", tmp_path).lines[-1].endswith("4 rows: 0 damages")
+    assert done("verify", tmp_path, "--json").json["findings"] == []
+    newest(tmp_path, table).unlink()
+    ended = run("--width", "80", "verify", tmp_path)
+    assert ended.code == 3
+    assert "missing-file" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80
+    told = run("verify", tmp_path, "--json")
+    assert (told.code, told.json["findings"][0]["kind"]) == (3, "missing-file")
