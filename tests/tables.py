@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 
@@ -14,6 +15,8 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.timeline import Timeline
 
 TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
 TYPE = "hoodie.datasource.write.table.type"
@@ -43,6 +46,12 @@ def found(table: HoodieTable) -> list[tuple[str, str, int, float]]:
     """The rows that a table with `TRIPS` reads as, sorted."""
     rows = table.read(columns=["id", "city", "ts", "fare"]).to_pylist()
     return sorted(tuple(row.values()) for row in rows)
+
+
+def timeline_of(storage: object) -> Timeline:
+    """The active timeline of a table, in whatever layout it has."""
+    given = cast(Storage, storage)
+    return HoodieTable(given.root, storage=given).timeline
 
 
 def limited(path: Path, options: Mapping[str, str], limits: Limits | None) -> Coordinator:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 from typing import TypeVar
 
 import pytest
@@ -26,6 +27,23 @@ def by_day(variants: Iterable[T], chosen: Collection[T]) -> list[ParameterSet]:
     every = list(variants)
     assert set(chosen) <= set(every), "a chosen variant is none of the test's"
     return [_parameters(value, () if value in chosen else AT_NIGHT) for value in every]
+
+
+def in_turn(names: Iterable[str], versions: Sequence[str], first: int = 0) -> list[ParameterSet]:
+    """Take each name with all versions; by day with one, and the next two names with another.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Two names that follow one another may be of one thing in tables of both types.
+    versions : sequence of str
+        Table versions.
+    first : int
+        Where in them the first name begins.
+    """
+    every = list(names)
+    chosen = {(n, versions[(i + i // 2 + first) % len(versions)]) for i, n in enumerate(every)}
+    return by_day(product(every, versions), chosen)
 
 
 def _parameters(value: object, marks: Collection[pytest.MarkDecorator]) -> ParameterSet:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from hoodie_ds import HoodieTable
 from hoodie_ds.services.archiving import archive
 from hoodie_ds.testing import Kind, MemoryStorage, Phase
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import Timeline
 from tests.archived import archived
 from tests.faults.pairs import SEVERAL, SINGLE, Pair
-from tests.faults.scenarios import BLOOM, COW, ELSEWHERE, MOR, TWO, VERSION_9
-from tests.faults.services import Beside, KilledService, WriterThatServes
+from tests.faults.scenarios import BLOOM, COW, ELSEWHERE, MOR, TWO
+from tests.faults.services import Beside, KilledService, Make, WriterThatServes
 from tests.faults.stream import Step, assert_well, found
-from tests.tables import trips
+from tests.tables import timeline_of, trips
 
 ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.0))
 _KEEP: Final = {
@@ -29,18 +27,14 @@ _STEPS = (Step(ONE), Step(TWO), Step(ELSEWHERE), Step(TWO), Step(ELSEWHERE))
 
 def _known(storage: MemoryStorage) -> set[Instant]:
     """The completed instants of which the timeline or the archive tells."""
-    return {*_timeline(storage).completed, *archived(storage)}
-
-
-def _timeline(storage: MemoryStorage) -> Timeline:
-    return HoodieTable(storage.root, storage=storage).timeline
+    return {*timeline_of(storage).completed, *archived(storage)}
 
 
 class KilledArchiving(KilledService):
     """Archiving that fails, and the checks of what it leaves."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        super().__init__(archive, {**_KEEP, **options}, _STEPS)
+    def __init__(self, options: Mapping[str, str], *, version: str) -> None:
+        super().__init__(archive, {**_KEEP, **options}, _STEPS, version)
         self.known = _known(self.start)
 
     def check(self, left: MemoryStorage, raised: BaseException | None) -> None:
@@ -53,14 +47,14 @@ class KilledArchiving(KilledService):
             self.write(left, number, step, 90)
             model = model.after(step)
         self.serve(left, "third")
-        assert _timeline(left).num_completed <= 3
+        assert timeline_of(left).num_completed <= 3
         assert _known(left) > self.known
         assert found(left) == model.plain()
         assert_well(left, self.opts, settled=True)
 
     def _check_all_is_known(self, left: MemoryStorage) -> None:
         assert _known(left) == self.known
-        assert not _timeline(left).pending
+        assert not timeline_of(left).pending
         assert self.is_unchanged(left)
         assert_well(left, self.opts)
 
@@ -71,8 +65,6 @@ _TABLES: Final[dict[str, Mapping[str, str]]] = {
     "bloom": {**COW, **BLOOM},
     "cow, several": {**COW, **SEVERAL},
     "mor, several": {**MOR, **SEVERAL},
-    "cow, version 9": {**COW, **VERSION_9},
-    "mor, several, version 9": {**MOR, **SEVERAL, **VERSION_9},
 }
 KILLED: Final = {
     f"archiving, {name}": partial(KilledArchiving, options) for name, options in _TABLES.items()
@@ -96,16 +88,8 @@ _PAIRS: Final = {
     "writer of other groups, archive": (Pair(Step(ELSEWHERE), Step(YOURS), _KEEP, _FOUR), SEVERAL),
     "reader, archive": (Pair(None, Step(YOURS), _KEEP, _FOUR, reader=True), SINGLE),
     "reader, archive, mor": (Pair(None, Step(YOURS), _MOR, _FOUR, reader=True), SINGLE),
-    "writer, archive, version 9": (
-        Pair(Step(MINE), Step(YOURS), {**_MOR, **VERSION_9}, _FOUR),
-        SEVERAL,
-    ),
-    "reader, archive, version 9": (
-        Pair(None, Step(YOURS), {**_MOR, **VERSION_9}, _FOUR, reader=True),
-        SINGLE,
-    ),
 }
-BESIDE: Final[dict[str, Callable[[], Beside]]] = {
+BESIDE: Final[dict[str, Make[Beside]]] = {
     name: partial(WriterThatServes, name, pair, mode, archive, ARCHIVER)
     for name, (pair, mode) in _PAIRS.items()
 }

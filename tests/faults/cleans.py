@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.testing import Kind, MemoryStorage, Phase
 from hoodie_ds.timeline.instant import Action
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.pairs import SEVERAL, SINGLE, Pair
 from tests.faults.scenarios import BLOOM, CHANGE_DATA, COW, ELSEWHERE, MOR, TWO
-from tests.faults.services import Beside, KilledService, WriterThatServes
+from tests.faults.services import Beside, KilledService, Make, WriterThatServes
 from tests.faults.stream import Step, assert_well, found
-from tests.tables import trips
+from tests.tables import timeline_of, trips
 
 ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.0))
 _BY_COMMITS = {"hoodie.clean.commits.retained": "1"}
@@ -30,8 +29,8 @@ _FILES_AT_LEAST = 2
 class KilledClean(KilledService):
     """A clean that fails, and the checks of what it leaves."""
 
-    def __init__(self, options: Mapping[str, str], before: Sequence[Step]) -> None:
-        super().__init__(clean, options, before)
+    def __init__(self, options: Mapping[str, str], before: Sequence[Step], *, version: str) -> None:
+        super().__init__(clean, options, before, version)
         self.last = len(before)
         whole = self.start.copy()
         self.serve(whole, "first")
@@ -44,7 +43,7 @@ class KilledClean(KilledService):
         for attempt in ("third", "fourth"):
             self.serve(left, attempt)
             assert _data(left) == self.kept
-            instants = load_timeline(left, 1).instants
+            instants = timeline_of(left).instants
             assert [i.counts for i in instants if i.action is Action.CLEAN] == [True]
         self._check_rows(left)
         self.write(left, self.last, Step(TWO), 99)
@@ -101,7 +100,7 @@ _PAIRS: Final = {
     ),
     "reader, clean": (Pair(None, Step(YOURS), _BY_COMMITS, _THREE, reader=True), SINGLE),
 }
-BESIDE: Final[dict[str, Callable[[], Beside]]] = {
+BESIDE: Final[dict[str, Make[Beside]]] = {
     name: partial(WriterThatServes, name, pair, mode, clean, CLEANER)
     for name, (pair, mode) in _PAIRS.items()
 }

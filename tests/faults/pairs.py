@@ -30,6 +30,8 @@ SINGLE: Mapping[str, str] = {}
 SEVERAL: Mapping[str, str] = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
 """Writers that leave one another alive and take turns."""
 
+TIMELINE = (".hoodie", ".hoodie/timeline")
+"""Its folder, in both layouts."""
 TURN = Phase("decide", Kind.PUT, (".hoodie/.locks/turns/*",))
 
 
@@ -37,7 +39,7 @@ WRITER = (
     Phase("begin"),
     Phase("open", Kind.PUT, ("*/claim",)),
     Phase("write", Kind.PUT, ("*.marker.*",)),
-    Phase("check", Kind.LIST, (".hoodie",)),
+    Phase("check", Kind.LIST, TIMELINE),
     TURN,
     Phase("complete", Kind.PUT, (".hoodie/*commit",)),
 )
@@ -53,7 +55,7 @@ RECOVERY = (
 )
 READER = (
     Phase("begin"),
-    Phase("timeline", Kind.LIST, (".hoodie",)),
+    Phase("timeline", Kind.LIST, TIMELINE),
     Phase("commits", Kind.READ, (".hoodie/*commit",)),
     Phase("partition", Kind.LIST, ("x", "x/*")),
     Phase("base file", Kind.READ, ("*.parquet",)),

@@ -17,9 +17,9 @@ from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
 from tests.faults.pairs import DEAD_MS, SEVERAL, SINGLE, TURN, WRITER, Impatient
 from tests.faults.scenarios import BLOOM, CHANGE_DATA, COW, MOR
-from tests.faults.services import Beside, KilledService, Work, context
+from tests.faults.services import Beside, KilledService, Make, Work, context
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
-from tests.tables import BUCKETS, TRIPS, trips
+from tests.tables import BUCKETS, TRIPS, VERSION, trips
 
 _FIRST: Final = trips(
     ("a", "x", 1, 4.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.0), ("d", "y", 1, 1.0)
@@ -144,8 +144,8 @@ def table(
 class KilledRewrite(KilledService):
     """A service that rewrites, and fails, and the checks of what it leaves."""
 
-    def __init__(self, rewrite: Rewrite) -> None:
-        super().__init__(rewrite.work, rewrite.options, rewrite.before)
+    def __init__(self, rewrite: Rewrite, *, version: str) -> None:
+        super().__init__(rewrite.work, rewrite.options, rewrite.before, version)
         self.rewrite = rewrite
 
     def check(self, left: MemoryStorage, raised: BaseException | None) -> None:
@@ -205,9 +205,11 @@ class KilledRewrite(KilledService):
 class BesideRewrite:
     """A service that rewrites, beside a writer or another of its kind, ready to be explored."""
 
-    def __init__(self, rewrite: Rewrite, mode: Mapping[str, str], *, beside_writer: bool) -> None:
+    def __init__(
+        self, rewrite: Rewrite, mode: Mapping[str, str], *, beside_writer: bool, version: str
+    ) -> None:
         self.rewrite, self.beside_writer = rewrite, beside_writer
-        self.opts = {**rewrite.options, **mode}
+        self.opts = {**rewrite.options, **mode, VERSION: version}
         self.start, self.model = table("beside", self.opts, rewrite.before)
         self.clock = SimClock()
 
@@ -268,7 +270,7 @@ _MODES: Final = {
     "compaction": {"single": SINGLE, "several": SEVERAL},
     "clustering": {"single": SINGLE, "several": SEVERAL, "gives way": _GIVES_WAY},
 }
-BESIDE: Final[dict[str, Callable[[], Beside]]] = {
+BESIDE: Final[dict[str, Make[Beside]]] = {
     f"{service}, {'writer' if beside_writer else service}, {mode}": partial(
         BesideRewrite,
         REWRITES[name],

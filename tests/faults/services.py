@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from random import Random
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, Pauses
@@ -26,11 +26,20 @@ from hoodie_ds.testing import (
 )
 from tests.faults.pairs import MODE, Impatient, Pair, Play
 from tests.faults.stream import Model, NoPauses, Step, found, run
-from tests.tables import TRIPS
+from tests.tables import TRIPS, VERSION
 
 Work = Callable[[ServiceContext], object]
 """What a service does, in a process of its own."""
 Check = Callable[[MemoryStorage, BaseException | None], None]
+
+
+Made = TypeVar("Made", covariant=True)
+
+
+class Make(Protocol[Made]):
+    """Makes a table of a version, and what is at work on it."""
+
+    def __call__(self, *, version: str) -> Made: ...
 
 
 class Killed(Protocol):
@@ -86,9 +95,12 @@ def context(
 class KilledService:
     """A table of several steps, and a service at work on it, in processes that fail."""
 
-    def __init__(self, work: Work, options: Mapping[str, str], before: Sequence[Step]) -> None:
+    def __init__(
+        self, work: Work, options: Mapping[str, str], before: Sequence[Step], version: str
+    ) -> None:
         self.work = work
-        self.opts = {key: text for key, text in {**TRIPS, **options}.items() if text}
+        given = {**TRIPS, **options, VERSION: version}
+        self.opts = {key: text for key, text in given.items() if text}
         self.clock = SimClock()
         # Beside others one waits until a dead process' lease is over.
         self.pauses = Impatient(self.clock, lambda: None) if MODE in self.opts else NoPauses()
@@ -126,9 +138,16 @@ class WriterThatServes(Play):
     """A writer or a reader, and a process that writes and then does a service."""
 
     def __init__(
-        self, name: str, pair: Pair, mode: Mapping[str, str], work: Work, phases: Sequence[Phase]
+        self,
+        name: str,
+        pair: Pair,
+        mode: Mapping[str, str],
+        work: Work,
+        phases: Sequence[Phase],
+        *,
+        version: str,
     ) -> None:
-        super().__init__(name, pair, mode)
+        super().__init__(name, pair, {**mode, VERSION: version})
         self.work, self.phases = work, phases
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hoodie_ds.testing import MemoryStorage
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.stream import Model, assert_well, begin, found, run
+from tests.tables import VERSION
 
 LATER = 90
 """A stage of an application that came after the one that ended."""
@@ -15,10 +16,10 @@ LATER = 90
 class Sweep:
     """A scenario, run by processes that fail, and the checks of what they leave."""
 
-    def __init__(self, name: str, scenario: Scenario | None = None) -> None:
+    def __init__(self, name: str, scenario: Scenario | None = None, version: str = "6") -> None:
         scenario = scenario or SCENARIOS[name]
         self.scenario = scenario
-        self.opts = scenario.opts
+        self.opts = {**scenario.opts, VERSION: version}
         self.first = len(scenario.before)
         self.start = MemoryStorage(f"memory://{name}")
         self.models = [Model(keyed=scenario.keyed)]
@@ -32,6 +33,8 @@ class Sweep:
         self.committed = 0
         if scenario.dead is not None:
             run(self.start, self.opts, self.first, scenario.dead, 70, commit=False)
+        later = any(path.startswith(".hoodie/timeline/") for path in self.start.files)
+        assert later == (version == "9" and any(self.start.files))
 
     @property
     def spans(self) -> bool:

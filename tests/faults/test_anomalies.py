@@ -6,6 +6,7 @@ Readers give the right rows or an error of ours; writers too, and leave nothing 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -23,27 +24,24 @@ from hoodie_ds.testing import (
     fault_points,
     forget_process,
 )
-from tests.faults.scenarios import BLOOM, BOTH, COW, MANY, MOR, ONE, SCENARIOS, TIPS, TWO
+from tests.faults.scenarios import BLOOM, BOTH, COW, MANY, MOR, ONE, SCENARIOS, TIPS, TWO, VERSIONS
 from tests.faults.stream import Step, begin, found, run
 from tests.faults.swept import Sweep
-from tests.tables import TRIPS, trips
+from tests.tables import TRIPS, VERSION, trips
 from tests.tally import tally
+from tests.tiers import by_day, in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 KINDS = {"cow": COW, "mor": MOR, "cow, bloom": {**COW, **BLOOM}, "mor, bloom": {**MOR, **BLOOM}}
 STEPS = (Step(ONE), Step(BOTH), Step(TWO, "delete"), Step(MANY, "insert_overwrite"), Step(TIPS))
 WHOLE = {"hoodie.streaming.batches.per.commit": "1"}
-QUICK = "upsert, cow"
-WRITERS = [
-    pytest.param(name, marks=[] if name == QUICK else [pytest.mark.slow, pytest.mark.nightly])
-    for name in SCENARIOS
-]
+TIMELINES = (".hoodie", ".hoodie/timeline")
 
 
-def written(kind: str) -> tuple[MemoryStorage, list[Any]]:
+def written(kind: str, version: str) -> tuple[MemoryStorage, list[Any]]:
     """A table, and what it read as after each batch."""
-    options = {k: v for k, v in {**TRIPS, **KINDS[kind]}.items() if v}
+    options = {k: v for k, v in {**TRIPS, **KINDS[kind], VERSION: version}.items() if v}
     clock = SimClock()
     history: list[Any] = []
     table = MemoryStorage(clock=clock)
@@ -54,15 +52,15 @@ def written(kind: str) -> tuple[MemoryStorage, list[Any]]:
     return table, history
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_reader_gives_the_rows_or_an_error(kind: str) -> None:
-    table, history = written(kind)
+@pytest.mark.parametrize(("kind", "version"), in_turn(KINDS, VERSIONS))
+def test_a_reader_gives_the_rows_or_an_error(kind: str, version: str) -> None:
+    table, history = written(kind, version)
     whole = FaultyStorage(table)
     assert found(whole) == history[-1]
     seen = set()
     for operation, fault in fault_points(whole.recorder.operations, ANOMALIES):
         # A timeline that lags is that of a moment before.
-        lags = fault.effect is Effect.LAGGING and operation.path == ".hoodie"
+        lags = fault.effect is Effect.LAGGING and operation.path in TIMELINES
         try:
             rows = found(FaultyStorage(table, [fault]))
         except HoodieError:
@@ -72,9 +70,11 @@ def test_a_reader_gives_the_rows_or_an_error(kind: str) -> None:
     assert seen >= {Effect.LAGGING, Effect.MISSIZED, Effect.MISSING, Effect.FLIPPED, Effect.SHORT}
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_writer_leaves_nothing_wrong(name: str) -> None:
-    swept = Sweep(name)
+@pytest.mark.parametrize(
+    ("name", "version"), by_day(product(SCENARIOS, VERSIONS), {("upsert, cow", "6")})
+)
+def test_a_writer_leaves_nothing_wrong(name: str, version: str) -> None:
+    swept = Sweep(name, version=version)
     whole = FaultyStorage(swept.start.copy())
     swept.play(whole)
     # A storage whose listings lag is not supported: a file group looks new.

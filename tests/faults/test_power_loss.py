@@ -10,9 +10,10 @@ import pytest
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.path import is_unfinished
 from hoodie_ds.testing import Disk, MemoryStorage, SimulatedCrash, forget_process
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.scenarios import SCENARIOS, VERSIONS
 from tests.faults.swept import Sweep
 from tests.tally import tally
+from tests.tiers import in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -20,9 +21,9 @@ SAMPLED = 24
 """States that are looked at of each scenario, of some hundreds."""
 
 
-def lose_power(name: str, folder: Path, most: int | None = None) -> int:
+def lose_power(name: str, version: str, folder: Path, most: int | None = None) -> int:
     """Run a scenario on a disk, and go on from what the disk may hold; returns the states tried."""
-    swept = Sweep(name)
+    swept = Sweep(name, version=version)
     for path, body in swept.start.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(body)
@@ -40,17 +41,18 @@ def lose_power(name: str, folder: Path, most: int | None = None) -> int:
 
 
 def test_power_may_be_lost_in_the_first_batch(tmp_path: Path) -> None:
-    assert lose_power("first batch, cow", tmp_path) > SAMPLED
+    assert lose_power("first batch, cow", "6", tmp_path) > SAMPLED
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_power_may_be_lost_at_any_moment(name: str, tmp_path: Path) -> None:
-    tally("power losses", lose_power(name, tmp_path, SAMPLED))
+@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS))
+def test_power_may_be_lost_at_any_moment(name: str, version: str, tmp_path: Path) -> None:
+    tally("power losses", lose_power(name, version, tmp_path, SAMPLED))
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_all_losses_of_power(name: str, tmp_path: Path) -> None:
-    tally("power losses, nightly", lose_power(name, tmp_path))
+def test_all_losses_of_power(name: str, version: str, tmp_path: Path) -> None:
+    tally("power losses, nightly", lose_power(name, version, tmp_path))

@@ -77,9 +77,10 @@ def test_a_schedule_does_the_same_again(order: str) -> None:
     assert {"a:begin", "a:undo", "b:begin"} <= set(traces[0])
 
 
-def test_a_lost_update_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_lost_update_is_found(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     """The explorer itself can fail: the second writer commits over what it has not seen."""
     monkeypatch.setattr("hoodie_ds.sink.commit.commit.check_groups", lambda *_: None)
-    play = Play("lost", PAIRS["writer, writer"], SEVERAL)
+    play = made("writer, writer", version)
     with pytest.raises(ScheduleError, match=r"schedule bbbaaaaaabbb \(b:begin .* is not what"):
         explore(play.fresh, play.actors, play.check, ["bbbaaaaaabbb"])

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from hoodie_ds.testing import CRASHES, ERRORS, explore, schedules, sweep, sweep_pairs
 from tests.faults import archives, cleans, rewriting, undoing
-from tests.faults.services import Beside, GoneOnWith, Killed, one_in, part_of_schedules
+from tests.faults.scenarios import VERSIONS
+from tests.faults.services import Beside, GoneOnWith, Killed, Make, one_in, part_of_schedules
 from tests.tally import GOALS, tally
+from tests.tiers import in_turn
 
-KILLED: dict[str, Callable[[], Killed]] = {
+KILLED: dict[str, Make[Killed]] = {
     **rewriting.KILLED,
     **cleans.KILLED,
     **archives.KILLED,
     **undoing.KILLED,
 }
-GONE_ON_WITH: dict[str, tuple[Callable[[], GoneOnWith], int]] = {
+GONE_ON_WITH: dict[str, tuple[Make[GoneOnWith], int]] = {
     "compaction": (rewriting.KILLED["compaction"], 50),
     "clustering, copy-on-write": (rewriting.KILLED["clustering, copy-on-write"], 50),
     "clean, commits, cow": (cleans.KILLED["clean, commits, cow"], 1),
     "clean, replaced, mor": (cleans.KILLED["clean, replaced, mor"], 1),
 }
 """Of how many pairs of crashes one is tried."""
-BESIDE: dict[str, Callable[[], Beside]] = {
+BESIDE: dict[str, Make[Beside]] = {
     **rewriting.BESIDE,
     **cleans.BESIDE,
     **archives.BESIDE,
     **undoing.BESIDE,
 }
 FEW = {
-    "compaction": 23,
-    "compaction, change data": 79,
-    "clustering, merge-on-read": 47,
-    "clean, commits, cow": 5,
-    "clean, change data, cow": 17,
-    "archiving, mor, several": 11,
-    "archiving, cow, version 9": 11,
-    "savepoint, mor": 11,
-    "rollback, cow": 11,
-    "restore, mor": 11,
+    ("compaction", "9"): 23,
+    ("clustering, merge-on-read", "6"): 47,
+    ("clean, commits, cow", "9"): 5,
+    ("archiving, mor, several", "6"): 11,
+    ("archiving, cow", "9"): 11,
+    ("savepoint, mor", "6"): 11,
+    ("rollback, cow", "9"): 11,
+    ("restore, mor", "6"): 11,
+    ("compaction, change data", "9"): 53,
+    ("clean, change data, cow", "9"): 17,
 }
 """Of how many crash points the quick suite tries one."""
 
@@ -53,9 +53,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KILLED)
-def test_the_process_may_end_at_every_operation(name: str) -> None:
-    killed = KILLED[name]()
+@pytest.mark.parametrize(("name", "version"), in_turn(KILLED, VERSIONS))
+def test_the_process_may_end_at_every_operation(name: str, version: str) -> None:
+    killed = KILLED[name](version=version)
     tally(
         f"crash points, {_service(name)}", sweep(killed.start, killed.play, killed.check, CRASHES)
     )
@@ -65,26 +65,27 @@ def test_each_service_has_a_least_number_of_crash_points() -> None:
     assert {f"crash points, {_service(name)}" for name in KILLED} <= GOALS.keys()
 
 
-@pytest.mark.parametrize("name", FEW)
-def test_the_process_may_end_at_some_operations(name: str) -> None:
-    killed = KILLED[name]()
-    check = one_in(FEW[name], killed.check)
-    assert sweep(killed.start, killed.play, check, CRASHES) >= 3 * FEW[name]
+@pytest.mark.parametrize(("name", "version"), FEW)
+def test_the_process_may_end_at_some_operations(name: str, version: str) -> None:
+    killed, few = KILLED[name](version=version), FEW[name, version]
+    check = one_in(few, killed.check)
+    assert sweep(killed.start, killed.play, check, CRASHES) >= 3 * few
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KILLED)
-def test_every_operation_may_fail(name: str) -> None:
-    killed = KILLED[name]()
+@pytest.mark.parametrize(("name", "version"), in_turn(KILLED, VERSIONS, 1))
+def test_every_operation_may_fail(name: str, version: str) -> None:
+    killed = KILLED[name](version=version)
     tally("failed operations of services", sweep(killed.start, killed.play, killed.check, ERRORS))
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", GONE_ON_WITH)
-def test_the_process_that_goes_on_may_end_too(name: str) -> None:
+def test_the_process_that_goes_on_may_end_too(name: str, version: str) -> None:
     make, every = GONE_ON_WITH[name]
-    killed = make()
+    killed = make(version=version)
     tried = sweep_pairs(killed.start, killed.play, killed.again, killed.check_after_two, every)
     tally("pairs of crashes of services, nightly", tried)
     assert tried > 20
@@ -92,23 +93,24 @@ def test_the_process_that_goes_on_may_end_too(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", BESIDE)
-def test_every_schedule(name: str) -> None:
-    play = BESIDE[name]()
+def test_every_schedule(name: str, version: str) -> None:
+    play = BESIDE[name](version=version)
     tried = explore(play.fresh, play.actors, play.check, schedules(*play.actors))
     tally("schedules of services, nightly", tried)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BESIDE)
-def test_a_sixth_of_all_schedules(name: str) -> None:
-    play = BESIDE[name]()
+@pytest.mark.parametrize(("name", "version"), in_turn(BESIDE, VERSIONS))
+def test_a_sixth_of_all_schedules(name: str, version: str) -> None:
+    play = BESIDE[name](version=version)
     orders = part_of_schedules(name, play.actors, 6)
     tally("schedules of services", explore(play.fresh, play.actors, play.check, orders))
 
 
-@pytest.mark.parametrize("name", BESIDE)
-def test_some_schedules(name: str) -> None:
-    play = BESIDE[name]()
+@pytest.mark.parametrize(("name", "version"), in_turn(BESIDE, VERSIONS, 1))
+def test_some_schedules(name: str, version: str) -> None:
+    play = BESIDE[name](version=version)
     orders = part_of_schedules(name, play.actors, 130)
     assert explore(play.fresh, play.actors, play.check, orders) == 7

@@ -6,17 +6,20 @@ is in the table once, and what was under way of a service is made up for.
 
 from __future__ import annotations
 
+from itertools import product
+
 import pyarrow as pa
 import pytest
 
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.testing.faulty_storage import FaultyStorage
 from hoodie_ds.testing.sweep import sweep
-from hoodie_ds.timeline.timeline import load_timeline
+from tests.faults.scenarios import VERSIONS
 from tests.faults.writers import Place
 from tests.micro_batches import MicroBatches
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, timeline_of, trips
 from tests.tally import tally
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.slow
 
@@ -35,31 +38,45 @@ def _rows(number: int) -> pa.Table:
     return trips(("0", "x", number, float(number)))
 
 
-def _stream(storage: MemoryStorage | FaultyStorage, kind: str, seed: int) -> MicroBatches:
-    place = Place({**OPTIONS, TYPE: kind}, SimClock(1_767_225_600_000 + seed * 60_000))
+def _stream(
+    storage: MemoryStorage | FaultyStorage, kind: str, version: str, seed: int
+) -> MicroBatches:
+    place = Place(
+        {**OPTIONS, TYPE: kind, VERSION: version}, SimClock(1_767_225_600_000 + seed * 60_000)
+    )
     place.storage = storage  # type: ignore[assignment]
     place.ids = SimIds(seed)
     return MicroBatches(place)
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("batches", [BEFORE, BEFORE + 1])
-def test_a_batch_with_its_services_killed_anywhere(batches: int, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("batches", "kind", "version"),
+    by_day(
+        product((BEFORE, BEFORE + 1), TYPES, VERSIONS),
+        {
+            (BEFORE, TYPES[0], "9"),
+            (BEFORE, TYPES[1], "6"),
+            (BEFORE + 1, TYPES[0], "6"),
+            (BEFORE + 1, TYPES[1], "9"),
+        },
+    ),
+)
+def test_a_batch_with_its_services_killed_anywhere(batches: int, kind: str, version: str) -> None:
     start = MemoryStorage()
-    stream = _stream(start, kind, 0)
+    stream = _stream(start, kind, version, 0)
     for number in range(batches):
         assert stream.run(number, _rows(number)).failed_services == ()
 
     def scenario(storage: FaultyStorage) -> None:
-        _stream(storage, kind, 1).run(batches, _rows(batches))
+        _stream(storage, kind, version, 1).run(batches, _rows(batches))
 
     def check(left: MemoryStorage, raised: BaseException | None) -> None:
-        again = _stream(left, kind, 2)
+        again = _stream(left, kind, version, 2)
         for number in range(batches, batches + AFTER):
             assert again.run(number, _rows(number)).failed_services == ()
             last = float(number)
             assert again.place.rows() == [("0", "x", number, last)]
-        assert len(load_timeline(left, 1).pending_compactions) <= 1
+        assert len(timeline_of(left).pending_compactions) <= 1
 
     tried = sweep(start, scenario, check)
     assert tried > 100

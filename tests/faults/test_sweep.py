@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import cycle
 
 import pytest
 
 from hoodie_ds.testing import CRASHES, ERRORS, sweep, sweep_pairs
-from tests.faults.scenarios import SCENARIOS, VERSION_9
+from tests.faults.scenarios import SCENARIOS, VERSIONS
 from tests.faults.services import one_in
 from tests.faults.swept import Sweep
 from tests.tally import tally
+from tests.tiers import in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -25,44 +26,27 @@ QUICK = (
     "state, mor",
 )
 
-OF_VERSION_9 = (
-    "upsert, mor",
-    pytest.param("rollback, cow", marks=pytest.mark.slow),
-    pytest.param("rollback, mor", marks=pytest.mark.slow),
-    pytest.param("insert overwrite, cow", marks=pytest.mark.slow),
-    pytest.param("two batches in an instant, mor", marks=pytest.mark.slow),
-)
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_process_may_end_at_every_operation(name: str) -> None:
-    swept = Sweep(name)
+@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS))
+def test_the_process_may_end_at_every_operation(name: str, version: str) -> None:
+    swept = Sweep(name, version=version)
     tally("crash points", sweep(swept.start, swept.play, swept.check, CRASHES))
     tally("scenarios")
 
 
-@pytest.mark.parametrize("name", OF_VERSION_9)
-def test_the_process_may_end_in_a_table_of_version_9(name: str) -> None:
+def test_the_process_may_end_in_a_table_of_version_9() -> None:
     """Its timeline tells when an instant was completed, its log files whose they are."""
-    scenario = SCENARIOS[name]
-    swept = Sweep(name, replace(scenario, options={**scenario.options, **VERSION_9}))
-    assert any(path.startswith(".hoodie/timeline/") for path in swept.start.files)
+    swept = Sweep("upsert, mor", version="9")
     assert sweep(swept.start, swept.play, one_in(3, swept.check), CRASHES) > 50
 
 
 @pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        ("change data, cow", {}),
-        ("change data, mor", VERSION_9),
-        pytest.param("change data, cow", VERSION_9, marks=pytest.mark.slow),
-    ],
+    ("name", "version"), [("change data, cow", "6"), ("change data, mor", "9")]
 )
-def test_the_process_may_end_while_it_logs_changes(name: str, version: dict[str, str]) -> None:
+def test_the_process_may_end_while_it_logs_changes(name: str, version: str) -> None:
     """Files of change data come and go with the base files that they are beside."""
-    scenario = SCENARIOS[name]
-    swept = Sweep(name, replace(scenario, options={**scenario.options, **version}))
+    swept = Sweep(name, version=version)
     whole = swept.start.copy()
     swept.play(whole)
     assert any(path.endswith(".cdc") for path in whole.files)
@@ -76,19 +60,25 @@ def test_the_process_that_recovers_may_end_too() -> None:
 
 @pytest.mark.slow
 @pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_all_pairs_of_ends(name: str) -> None:
-    swept = Sweep(name)
+def test_all_pairs_of_ends(name: str, version: str) -> None:
+    swept = Sweep(name, version=version)
     tried = sweep_pairs(swept.start, swept.play, swept.recover, swept.check_after_two)
     tally("pairs of crashes, nightly", tried)
 
 
-ERRORS_TRIED = [
-    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SCENARIOS
-]
+@pytest.mark.parametrize(("name", "version"), [*zip(QUICK, cycle(VERSIONS), strict=False)])
+def test_every_operation_of_some_may_fail(name: str, version: str) -> None:
+    swept = Sweep(name, version=version)
+    tally("failed operations", sweep(swept.start, swept.play, swept.check, ERRORS))
 
 
-@pytest.mark.parametrize("name", ERRORS_TRIED)
-def test_every_operation_may_fail(name: str) -> None:
-    swept = Sweep(name)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [*in_turn((name for name in SCENARIOS if name not in QUICK), VERSIONS, 1)],
+)
+def test_every_operation_may_fail(name: str, version: str) -> None:
+    swept = Sweep(name, version=version)
     tally("failed operations", sweep(swept.start, swept.play, swept.check, ERRORS))

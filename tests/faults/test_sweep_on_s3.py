@@ -20,6 +20,7 @@ from hoodie_ds.testing import (
     fault_points,
     forget_process,
 )
+from tests.faults.scenarios import VERSIONS
 from tests.faults.swept import Sweep
 from tests.s3_server import S3Server, find_versitygw
 from tests.tally import tally
@@ -46,9 +47,9 @@ def copied(start: MemoryStorage, server: S3Server, path: str) -> FilesOnS3:
     return FilesOnS3(opened.inner, opened.deadline_ms)
 
 
-def end_after_each_change(server: S3Server, name: str, folder: Path) -> int:
+def end_after_each_change(server: S3Server, name: str, version: str, folder: Path) -> int:
     """Play a scenario as often as it changes something, each time up to one change further."""
-    swept = Sweep(name)
+    swept = Sweep(name, version=version)
     recorded = FaultyStorage(copied(swept.start, server, f"{folder}/whole"))
     swept.play(recorded)
     changes = [done for done in recorded.recorder.operations if done.kind in MUTATING]
@@ -64,15 +65,15 @@ def end_after_each_change(server: S3Server, name: str, folder: Path) -> int:
     return len(changes)
 
 
-# moto takes more than twice as long: it does the rest where there is nobody else to.
+# moto takes more than twice as long: it does what is longer where there is nobody else to.
 SERVERS = ("versitygw", "s3")
-BY_DAY = {("versitygw", "rollback, mor"), ("s3", "upsert, mor")}
-if not find_versitygw():
-    BY_DAY = {("s3", "rollback, mor"), ("s3", "upsert, mor")}
-PLACES = by_day(product(SERVERS, MAIN), BY_DAY)
+LONGER = ("versitygw" if find_versitygw() else "s3", "rollback, mor", "6")
+PLACES = by_day(product(SERVERS, MAIN, VERSIONS), {LONGER, ("s3", "upsert, mor", "9")})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("server", "name"), PLACES, indirect=["server"])
-def test_the_process_may_end_after_any_change(server: S3Server, name: str, tmp_path: Path) -> None:
-    tally("crash points on S3", end_after_each_change(server, name, tmp_path))
+@pytest.mark.parametrize(("server", "name", "version"), PLACES, indirect=["server"])
+def test_the_process_may_end_after_any_change(
+    server: S3Server, name: str, version: str, tmp_path: Path
+) -> None:
+    tally("crash points on S3", end_after_each_change(server, name, version, tmp_path))

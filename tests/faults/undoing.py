@@ -21,12 +21,11 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock, SimIds
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.pairs import DEAD_MS, READER, SEVERAL, TURN, WRITER, Impatient
-from tests.faults.services import Beside, context
+from tests.faults.services import Beside, Make, context
 from tests.faults.stream import assert_well
 from tests.integration.test_numbered_writes import numbered
-from tests.tables import TRIPS, TYPE, TYPES, found, trips
+from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, timeline_of, trips
 
 BATCHES = (
     trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)),
@@ -52,16 +51,17 @@ class KilledUndoing:
 
     act: str
     kind: str
+    version: str
     states: list[list[Row]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.opts = {**TRIPS, TYPE: self.kind}
+        self.opts = {**TRIPS, TYPE: self.kind, VERSION: self.version}
         self.clock = SimClock()
         self.start = MemoryStorage(clock=self.clock)
         for number, rows in enumerate(BATCHES):
             self.table(self.start).upsert(rows, numbered(number))
             self.states.append(found(self.table(self.start)))
-        self.times = [i.time for i in load_timeline(self.start, 1).commits]
+        self.times = [i.time for i in timeline_of(self.start).commits]
         self.table(self.start).savepoint(self.times[0])
 
     def table(self, storage: object, seed: str = "") -> HoodieTable:
@@ -79,7 +79,7 @@ class KilledUndoing:
         assert_well(left, self.opts)
         self.table(left, "next").upsert(BATCHES[0], numbered(0))
         assert found(self.table(left)) in (self.states[last], self.states[-1])
-        assert load_timeline(left, 1).pending == ()
+        assert timeline_of(left).pending == ()
         for number, rows in enumerate(BATCHES):
             self.table(left, f"again {number}").upsert(rows, numbered(number))
         assert found(self.table(left)) == self.states[-1]
@@ -110,8 +110,8 @@ MINE = trips(("e", "x", 9, 9.0))
 class _BesideUndoing:
     """What undoes, and another process."""
 
-    def __init__(self, act: str, kind: str) -> None:
-        self.act, self.place = act, KilledUndoing(act, kind)
+    def __init__(self, act: str, kind: str, *, version: str) -> None:
+        self.act, self.place = act, KilledUndoing(act, kind, version)
         self.before, self.after = self.place.states[3], self.place.states[STAYING[act]]
         self.clock = SimClock()
 
@@ -160,14 +160,14 @@ class BesideWriter(_BesideUndoing):
         self.clock.advance(DEAD_MS)
         self.place.table(left, "next").upsert(BATCHES[0], numbered(0))
         assert found(self.place.table(left)) in map(sorted, allowed)
-        assert load_timeline(left, 1).pending == ()
+        assert timeline_of(left).pending == ()
 
 
 class BesideReader(_BesideUndoing):
     """Beside a reader, who may need what is gone: it fails then, and never lies."""
 
-    def __init__(self, act: str, kind: str) -> None:
-        super().__init__(act, kind)
+    def __init__(self, act: str, kind: str, *, version: str) -> None:
+        super().__init__(act, kind, version=version)
         self.seen: list[Row] = []
 
     @property
@@ -199,7 +199,7 @@ _OTHERS: Final[dict[str, type[BesideWriter | BesideReader]]] = {
     "writer": BesideWriter,
     "reader": BesideReader,
 }
-BESIDE: Final[dict[str, Callable[[], Beside]]] = {
+BESIDE: Final[dict[str, Make[Beside]]] = {
     f"{act}, {other}, {short}": partial(beside, act, kind)
     for act in ACTORS
     for other, beside in _OTHERS.items()

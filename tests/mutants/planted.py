@@ -25,6 +25,7 @@ from tests.mutants.behaviours import (
     listing_again,
     marking_late,
     not_waiting,
+    once_more,
     overwriting,
     passing_over,
     telling_the_cause,
@@ -1008,13 +1009,13 @@ STORAGE = [
     Mutant(
         "a put returns before its name is durable",
         within("_put_once", _sync_folder=nothing),
-        "tests/faults/test_power_loss.py::test_power_may_be_lost_at_any_moment[first batch, cow]",
+        "tests/faults/test_power_loss.py::test_power_may_be_lost_at_any_moment[first batch, cow-6]",
         "P3: a commit that has returned is gone after a power cut",
     ),
     Mutant(
         "the files of a rolled-back write may come back",
         within("LocalStorage.delete", _sync_folder=nothing),
-        "tests/faults/test_power_loss.py::test_power_may_be_lost_at_any_moment[rollback, cow]",
+        "tests/faults/test_power_loss.py::test_power_may_be_lost_at_any_moment[rollback, cow-6]",
         "P16: readers that list folders see them",
     ),
     Mutant(
@@ -1980,9 +1981,75 @@ CHANGES = [
 ]
 """Of change data."""
 
+_COMPLETION = "tests/unit/transaction/test_completion.py"
+_SLICING = "tests/unit/table/test_slicing.py"
+LAYOUT_2 = [
+    Mutant(
+        "an instant completes by the clock, before others that are there",
+        within(
+            "completion.completion_time",
+            next_time=Around(lambda next_time, now, utc, _: next_time(now, utc, None)),
+        ),
+        f"{_COMPLETION}::test_they_are_later_than_every_time_whatever_the_clocks",
+        "a log file counts as merged into a base file that was made before it",
+    ),
+    Mutant(
+        "whoever ends an instant beside others chooses a completion time of its own",
+        within("completion._agreed", completion_path=lambda time: f".hoodie/.temp/{uuid.uuid4()}"),
+        f"{_COMPLETION}::test_what_another_one_chose_before_it_ended_is_kept",
+        "an instant is on the timeline twice",
+    ),
+    Mutant(
+        "nobody looks whether another one has ended the instant meanwhile",
+        within("completion._agreed", find_completed=nothing),
+        f"{_COMPLETION}::test_who_ends_an_instant_beside_another_takes_its_time",
+        "an instant is on the timeline twice",
+    ),
+    Mutant(
+        "log files lie on a base file by the times of their requests",
+        within("ByCompletion._is_above", ended=returns("0")),
+        f"{_SLICING}::test_a_log_file_lies_on_the_base_file_that_was_begun_before_it_ended",
+        "P2: rows of a write that a compaction overtook are gone",
+    ),
+    Mutant(
+        "all log files of a file group lie on its newest base file",
+        always("ByCompletion._is_above", True),
+        f"{_SLICING}::test_a_log_file_that_ended_before_is_in_the_base_file",
+        "rows that a compaction has merged come back over later ones",
+    ),
+    Mutant(
+        "log files are merged in the order in which they were completed",
+        within("ByCompletion.latest", _requested=lambda log: (-int(log.name.base_instant), 0, "")),
+        f"{_SLICING}::test_log_files_merge_in_the_order_in_which_they_were_asked_for",
+        "of two rows with one ordering value Hudi on the JVM sees another than this library",
+    ),
+    Mutant(
+        "instants are archived that the archive has",
+        instead("lsm_writer._missing", once_more()),
+        f"{_LSM_WRITER}::test_what_the_archive_has_is_not_put_again",
+        "Hudi lists an instant twice, and an archiver that was killed leaves it so",
+    ),
+    Mutant(
+        "of an instant that was archived twice both stay",
+        within(
+            "lsm_writer._merged", pc=Changed(pc, is_in=lambda keys, _: pa.repeat(False, len(keys)))
+        ),
+        f"{_LSM_WRITER}::test_of_what_others_archived_twice_one_stays",
+        "Hudi lists an instant twice",
+    ),
+    Mutant(
+        "files of the archive are deleted with the manifest that no longer lists them",
+        within("lsm_writer.merge_and_clean", _SNAPSHOTS_KEPT=1),
+        f"{_LSM_WRITER}::test_what_is_called_what_and_stays_is_as_in_hudis_folder",
+        "a reader that has begun with an older manifest finds its files gone",
+    ),
+]
+"""Of completion times, and of the archive of layout 2."""
+
 MUTANTS = [
     *CHANGES,
     *CLUSTERINGS,
+    *LAYOUT_2,
     *VIRTUAL_KEYS,
     *ARCHIVE_CHANGES,
     *COMPACTIONS,
@@ -2001,5 +2068,4 @@ MUTANTS = [
     *LOCKS_AND_TURNS,
     *UNDOING,
     *TEXTS,
-    *READS,
 ]

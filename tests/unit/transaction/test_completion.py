@@ -1,0 +1,81 @@
+"""Completion times in layout 2: one for each instant, later than all that was there before."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import open_table
+from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation, SimClock, SimIds
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import completion_path, instant_path
+from hoodie_ds.transaction.completion import complete
+from tests.tables import TRIPS, VERSION, timeline_of, trips
+
+HOUR_MS = 3_600_000
+OPTIONS = {**TRIPS, VERSION: "9"}
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    made = MemoryStorage("/t")
+    HoodieTable("/t", OPTIONS, storage=made).upsert(trips(("a", "x", 1, 1.0)))
+    return made
+
+
+def begun(storage: MemoryStorage) -> Instant:
+    """A clean that was begun."""
+    time = str(int(str(timeline_of(storage).latest_time)) + 1)
+    instant = Instant(time, Action.CLEAN, State.REQUESTED, layout=2)
+    for state in (State.REQUESTED, State.INFLIGHT):
+        storage.put_if_absent(instant_path(instant.at(state)), b"plan")
+    return instant.at(State.INFLIGHT)
+
+
+def ends(storage: MemoryStorage, instant: Instant) -> list[str]:
+    """The names of its completed files."""
+    names = [path.rpartition("/")[2] for path in storage.files]
+    return [name for name in names if name.startswith(f"{instant.time}_")]
+
+
+def test_they_are_later_than_every_time_whatever_the_clocks() -> None:
+    storage, clock = MemoryStorage("/t"), SimClock()
+    known: list[str] = []
+    for number, jump in enumerate((0, -HOUR_MS, 1, 3 * HOUR_MS, -5 * HOUR_MS, 0)):
+        clock.advance(jump)
+        ids = SimIds(number)
+        table = HoodieTable("/t", OPTIONS, storage=storage, clock=clock, ids=ids)
+        table.upsert(trips(("a", "x", number, 1.0)))
+        newest = table.timeline.commits[-1]
+        assert max([newest.time, *known]) < newest.completion_time
+        known += [newest.time, newest.completion_time]
+    assert known == sorted(known)
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_who_ends_an_instant_beside_another_takes_its_time(storage: MemoryStorage, at: int) -> None:
+    """The other one, by another clock, does all of it before any operation of the first."""
+    instant, done = begun(storage), []
+
+    def other(operation: Operation) -> None:
+        if operation.number == at:
+            done.append(at)
+            complete(open_table(storage), instant, b"same", SimClock(2 * HOUR_MS))
+
+    slow = cast(Storage, FaultyStorage(storage, before_each=other))
+    complete(open_table(slow), instant, b"same", SimClock())
+    if not done:  # the first one has fewer operations
+        complete(open_table(storage), instant, b"same", SimClock(2 * HOUR_MS))
+    assert len(ends(storage, instant)) == 1
+    assert completion_path(instant.time) not in storage.files
+
+
+def test_what_another_one_chose_before_it_ended_is_kept(storage: MemoryStorage) -> None:
+    instant = begun(storage)
+    chosen = "29990101000000000"
+    storage.put_if_absent(completion_path(instant.time), chosen.encode())
+    complete(open_table(storage), instant, b"same", SimClock())
+    assert ends(storage, instant) == [f"{instant.time}_{chosen}.clean"]
