@@ -28,6 +28,7 @@ FIGURES = {
     "append": "Exactly-once against a bare Arrow writer",
     "size": "Ten file groups in small and large tables",
     "services": "What table services cost",
+    "reading": "Reading without Spark",
 }
 
 

@@ -24,6 +24,9 @@ from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 
+_HELD_RECORDS: Final = 1 << 20
+"""Records of log files that are held before those of one key are combined."""
+
 KEY_FIELD: Final = next(field for field in META_FIELDS if field.name == RECORD_KEY)
 
 
@@ -164,23 +167,40 @@ class FileSliceReader:
         reader = LogReader(
             self.view, schema, self.ordering_fields, self.delete_marker, self.virtual_keys
         )
-        parts = reader.read(slice_.logs)
+        parts: list[RecordSet] = []
+        held, limit = 0, _HELD_RECORDS
+        for part in reader.read(slice_.logs):
+            counts.log_blocks += 1
+            counts.log_records += part.num_rows
+            keys = None if pruner is None else pruner.keys
+            parts.append(part if keys is None else keys.among(part))
+            held += parts[-1].num_rows
+            if held > limit and self._folds(parts):
+                parts = [self.merger.combine(RecordSet.concat(parts))]
+                held = parts[0].num_rows
+                limit = max(limit, 2 * held)
         if not parts:
             return None
-        if pruner is not None and pruner.keys is not None:
-            parts = [pruner.keys.among(part) for part in parts]
         records, merger = RecordSet.concat(parts), self.merger
         if records.lacking is not None:
             merger = self._partial_merger(slice_)
         combined = merger.combine(records)
-        counts.log_blocks, counts.merged_records = len(parts), combined.num_rows
-        counts.log_records = sum(part.num_rows for part in parts)
+        counts.merged_records = combined.num_rows
         return merger, combined
 
     def stored(self, rows: pa.Table, is_complete: bool) -> RecordSet:
         """See rows of a base file as records, complete ones or the columns that are compared."""
         compared = rows if is_complete else conform(rows, self.compared)
         return RecordSet.of_rows(compared, self.ordering_fields)
+
+    def _folds(self, parts: Sequence[RecordSet]) -> bool:
+        """Whether the first records may be combined before the others are known.
+
+        A delete among them may have taken what came before it, which is forgotten in combining.
+        """
+        if not isinstance(self.merger, Merger):
+            return False
+        return not any(part.deleted.any() or part.lacking is not None for part in parts)
 
     def _partial_merger(self, slice_: FileSlice) -> PartialMerger:
         if isinstance(self.merger, Merger):

@@ -7,6 +7,7 @@ that a rollback command names do not count either (Hudi tech spec, "log format")
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -57,8 +58,8 @@ class LogReader:
     delete_marker: DeleteMarker | None
     virtual_keys: MadeColumn | None = None
 
-    def read(self, logs: tuple[LogFile, ...]) -> list[RecordSet]:
-        """Return the records of all blocks that count, one set per block.
+    def read(self, logs: tuple[LogFile, ...]) -> Iterator[RecordSet]:
+        """Yield the records of all blocks that count, one set per block.
 
         Raises
         ------
@@ -67,10 +68,10 @@ class LogReader:
         UnsupportedTableError
             A block has a kind that this release does not read.
         """
-        return [records for _, _, records in self.by_instant(logs)]
+        return (records for _, _, records in self.by_instant(logs))
 
-    def by_instant(self, logs: tuple[LogFile, ...]) -> list[tuple[str, str, RecordSet]]:
-        """Return the records of all blocks that count, with the block's instant and file name.
+    def by_instant(self, logs: tuple[LogFile, ...]) -> Iterator[tuple[str, str, RecordSet]]:
+        """Yield the records of all blocks that count, with the block's instant and file name.
 
         Raises
         ------
@@ -83,13 +84,12 @@ class LogReader:
             for _, block in blocks
             if block.block_type is BlockType.COMMAND
         }
-        return [
-            (_instant(log, block), log.file_name, self._records(log, block))
-            for log, block in blocks
-            if block.block_type not in (BlockType.COMMAND, BlockType.CORRUPT)
-            and _instant(log, block) not in rolled_back
-            and self._counts(log, block)
-        ]
+        for log, block in blocks:
+            if block.block_type in (BlockType.COMMAND, BlockType.CORRUPT):
+                continue
+            time = _instant(log, block)
+            if time not in rolled_back and self._counts(log, block):
+                yield time, log.file_name, self._records(log, block)
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
         """Read a log file, also while it is being written, or as a killed writer left it.

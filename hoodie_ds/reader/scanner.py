@@ -96,8 +96,8 @@ class Scanner:
         """Yield the rows in batches, in memory that does not grow with the table.
 
         It grows with what is not streamed: of two files at a time a row group, and, where log files
-        are merged, the newest record of each key in them. Rows of a file come in order; those of
-        two files are mixed.
+        are merged, their bytes and the newest record of each key. Rows of a file come in order; of
+        two files they are mixed.
         """
         for rows in self._streamed():
             yield from rows.select(self._wanted).to_batches()

@@ -21,6 +21,12 @@ from hoodie_ds.formats.parquet.statistics import Bounds, column_bounds
 _PIECE_ROWS: Final = 128 * 1024
 """Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
 
+_PIECE_BYTES: Final = 8 << 20
+"""Encoded bytes of a piece, about: several are held at a time, and are larger when decoded."""
+
+_FEWEST_ROWS: Final = 1024
+"""Rows of a piece at least, however wide they are."""
+
 _ROWS_PER_BYTE: Final = 64
 """Rows that a byte of a base file may stand for at most."""
 
@@ -216,7 +222,9 @@ class BaseFileReader:
             present = self._present(wanted)
             # Arrow holds all that it has read of the row groups that it was asked for.
             batches = chain.from_iterable(
-                self._file.iter_batches(_PIECE_ROWS, [number], present, use_threads=False)
+                self._file.iter_batches(
+                    self._piece_rows(number), [number], present, use_threads=False
+                )
                 for number in groups
             )
         if not present:
@@ -231,6 +239,11 @@ class BaseFileReader:
                     return
                 rows = conform(pa.Table.from_batches([batch]), wanted)
             yield self._complete(rows, selected)
+
+    def _piece_rows(self, row_group: int) -> int:
+        group = self._file.metadata.row_group(row_group)
+        fitting = _PIECE_BYTES * group.num_rows // max(group.total_byte_size, 1)
+        return int(min(_PIECE_ROWS, max(_FEWEST_ROWS, fitting)))
 
     def _sources(self, wanted: pa.Schema) -> pa.Schema:
         return wanted if self._made is None else self._made.sources(wanted)

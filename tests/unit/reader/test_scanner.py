@@ -23,7 +23,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.fault import Kind
 from hoodie_ds.testing.faulty_storage import FaultyStorage
 from hoodie_ds.testing.memory import MemoryStorage
-from tests.tables import BUCKETS, KEY, PARTITION, TRIPS, TYPE, TYPES, trips
+from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TRIPS, TYPE, TYPES, trips
 
 INDEX = "hoodie.index.type"
 KEYGEN = "hoodie.datasource.write.keygenerator.class"
@@ -216,6 +216,34 @@ def test_a_stream_has_the_rows_of_the_table(kind: str) -> None:
     assert place.table.scan().count_rows() == 60
     assert place.table.scan(()).count_rows() == 60
     assert place.table.scan(["city"]).to_table().num_rows == 60
+
+
+@pytest.mark.parametrize("ordering", ["ts", ""])
+def test_records_of_many_log_blocks_are_combined_as_they_come(
+    ordering: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a delete is among them, what it took must not be forgotten."""
+    place = Place(**{TYPE: "MERGE_ON_READ", BUCKETS: "1", PARTITION: "", ORDERING: ordering})
+    expected: dict[str, tuple[int, float]] = {}
+    for number, ts in enumerate([1, 5, 3, 5, 2]):
+        rows = [(f"k{key}", "x", ts, float(number)) for key in range(number, number + 6)]
+        place.table.upsert(trips(*rows))
+        for key, _, _, fare in rows:
+            if not ordering or ts >= expected.get(key, (0, 0.0))[0]:
+                expected[key] = (ts, fare)
+    monkeypatch.setattr("hoodie_ds.reader.file_slice_reader._HELD_RECORDS", 4)
+
+    def check() -> None:
+        found = place.table.read(["id", "ts", "fare"]).to_pylist()
+        assert {row["id"]: (row["ts"], row["fare"]) for row in found} == expected
+
+    check()
+    place.table.delete(trips(("k3", "x", 9, 0.0)).select(["id", "city"]))
+    expected.pop("k3")
+    check()
+    place.table.upsert(trips(("k3", "x", 1, 7.0), ("k9", "x", 9, 7.0)))
+    expected.update({"k3": (1, 7.0), "k9": (9, 7.0)})
+    check()
 
 
 def test_other_libraries_take_a_scanner_as_it_is() -> None:

@@ -44,6 +44,17 @@ def test_pieces_hold_no_more_than_a_few_row_groups_of_the_file() -> None:
     assert peak < 4 * row_group
 
 
+def test_pieces_of_wide_rows_have_few_of_them() -> None:
+    draw = np.random.default_rng(0)
+    texts = [draw.bytes(5_000).hex() for _ in range(3_000)]
+    content = io.BytesIO()
+    pq.write_table(pa.table({"text": texts}), content, use_dictionary=False)
+    reader = BaseFileReader(content, pa.schema({"text": pa.string()}), "f.parquet", trusted=True)
+    sizes = [piece.num_rows for piece in reader.pieces()]
+    assert sum(sizes) == len(texts)
+    assert max(sizes) == 1_024
+
+
 def test_pieces_are_all_rows_in_their_order() -> None:
     content, rows = _file()
     reader = BaseFileReader(io.BytesIO(content), rows.schema, "f.parquet", trusted=True)
