@@ -10,12 +10,17 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import TimelineError
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import RandomIds, SystemClock
+from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.log.cdc_block import decode_cdc_block
 from hoodie_ds.formats.log.log_block import read_blocks
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing import MemoryStorage, check_table
 from hoodie_ds.timeline.timeline import read_commit
-from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, VERSION, found, trips
+from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, found, trips
 
 LOGGED = {"hoodie.table.cdc.enabled": "true"}
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}
@@ -146,6 +151,45 @@ def test_a_table_changes_its_version_with_its_change_data(version: str) -> None:
     else:
         table.downgrade(6)
     assert newest_changes(HoodieTable("/t", storage=storage), storage) == before != []
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_rows_that_fill_a_small_file_are_logged_as_inserts(kind: str) -> None:
+    """Also a row whose key is there: an insert changes no stored row."""
+    table, storage = made({**BLOOM, TYPE: kind, PARTITION: ""})
+    table.insert(trips(("a", "x", 1, 1.0)))
+    assert not change_files(storage)
+    table.insert(trips(("a", "x", 2, 2.0), ("b", "x", 2, 2.0)))
+    changes = newest_changes(table, storage)
+    assert sorted((change["op"], change["after"]["id"]) for change in changes) == [
+        ("i", "a"),
+        ("i", "b"),
+    ]
+    assert len(found(table)) == 3
+    assert check_table(storage.files, settled=True) == []
+
+
+@VERSIONS
+def test_of_two_writers_the_loser_leaves_no_change_data(version: str) -> None:
+    shared = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    options = {VERSION: version, PARTITION: "", BUCKETS: "1", **shared}
+    table, storage = made(options)
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    given = {k: v for k, v in {**TRIPS, **LOGGED, **options, "path": "/t"}.items() if v}
+    late = Coordinator(WriteOptions.parse(given), storage, SystemClock(), RandomIds())
+    rows = trips(("a", "x", 3, 3.0))
+    batch = late.begin(rows.schema)
+    message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)
+    assert len(change_files(storage)) == 1
+    won = table.upsert(trips(("a", "x", 2, 2.0))).instant_time
+    with pytest.raises(WriteConflictError):
+        late.commit([message])
+    late.abort([message])
+    last = table.upsert(trips(("a", "x", 4, 4.0))).instant_time
+    assert set(change_files(storage).values()) == {won, last}
+    (change,) = newest_changes(table, storage)
+    assert (change["before"]["ts"], change["after"]["ts"]) == (2, 4)
+    assert check_table(storage.files, settled=True) == []
 
 
 def test_a_schema_that_has_grown_is_that_of_the_images() -> None:
