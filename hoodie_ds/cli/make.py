@@ -2,8 +2,165 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-COMMANDS: Final[tuple[click.Command, ...]] = ()
+from hoodie_ds.cli.target import Misused, Target, on_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+_WRITE: Final = "hoodie.datasource.write."
+_KEYS: Final = {
+    "name": "hoodie.table.name",
+    "key": f"{_WRITE}recordkey.field",
+    "partition": f"{_WRITE}partitionpath.field",
+    "ordering": f"{_WRITE}precombine.field",
+    "table_type": f"{_WRITE}table.type",
+    "buckets": "hoodie.bucket.index.num.buckets",
+}
+_FORMATS: Final = ("parquet", "csv", "json")
+_TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
+
+
+def new_table(function: FunctionT) -> FunctionT:
+    """Give a command the options that say what a new table is like; ``--conf`` has the others."""
+    for name, text in (
+        ("buckets", "Buckets of a partition; there is no bucket index without."),
+        ("type", "cow: copy-on-write, or mor: merge-on-read."),
+        ("ordering", "Column by which the newer of two rows is known."),
+        ("partition", "Columns of the partition path, with commas."),
+        ("key", "Columns of the record key, with commas; none without."),
+        ("name", "Name of the table; that of the folder by default."),
+    ):
+        kind = {"buckets": click.IntRange(1), "type": click.Choice(list(_TYPES))}.get(name)
+        destination = "table_type" if name == "type" else name
+        click.option(f"--{name}", destination, type=kind, help=text)(function)
+    return function
+
+
+@click.command()
+@on_table
+@new_table
+@click.option("--columns", help='Names and Arrow types: "id string, ts int64".')
+@click.option("--like", type=click.Path(exists=True, dir_okay=False), help="A Parquet file.")
+def create(target: Target, columns: str | None, like: str | None, **table: object) -> None:
+    """Create an empty table with the columns given, or with those of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    if (columns is None) == (like is None):
+        raise Misused("give either --columns or --like")
+    schema = pq.read_schema(like) if columns is None else _schema(columns)
+    made = _target(target, table).table()
+    made.insert(schema.remove_metadata().empty_table())
+    click.echo(f"{target.path}: {len(schema)} columns, version {made.properties.version}")
+
+
+@click.command()
+@on_table
+@new_table
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By the name by default.")
+@click.option(
+    "--operation",
+    type=click.Choice(["upsert", "insert", "overwrite"]),
+    help="upsert by default, and insert into a table without record keys.",
+)
+def load(
+    target: Target,
+    files: tuple[Path, ...],
+    kind: str | None,
+    operation: str | None,
+    **table: object,
+) -> None:
+    """Write Parquet, CSV or JSON FILES (a row a line) into a table, as one commit."""
+    from hoodie_ds.cli.change import working
+    from hoodie_ds.errors import TableNotFoundError
+
+    chosen = _target(target, table)
+    made = chosen.table()
+    try:
+        known, keyed = made.schema, bool(made.properties.record_key_fields)
+    except TableNotFoundError:
+        known, keyed = None, _KEYS["key"] in chosen.options
+    rows = _rows(files, kind, known)
+    operation = operation or ("upsert" if keyed else "insert")
+    with working():
+        done = getattr(made, operation)(rows)
+    click.echo(
+        f"{done.instant_time or 'no commit'}: {done.inserted:,} inserted, "
+        f"{done.updated:,} updated, {done.deleted:,} deleted"
+    )
+
+
+def _target(target: Target, table: dict[str, object]) -> Target:
+    """The table with the options of a new one."""
+    given = {key: table[name] for name, key in _KEYS.items() if table.get(name) is not None}
+    told = {key: _TYPES.get(str(value), str(value)) for key, value in given.items()}
+    name = {_KEYS["name"]: target.path.rstrip("/").rpartition("/")[2]}
+    known = {} if _exists(target) else name
+    return Target(target.path, {**known, **target.options, **told})
+
+
+def _exists(target: Target) -> bool:
+    from hoodie_ds.errors import TableNotFoundError
+
+    try:
+        return bool(target.table().properties)
+    except TableNotFoundError:
+        return False
+
+
+def _schema(text: str) -> pa.Schema:
+    import pyarrow as pa
+
+    fields = []
+    for part in text.split(","):
+        name, _, kind = part.strip().partition(" ")
+        try:
+            fields.append(pa.field(name, pa.type_for_alias(kind.strip().lower())))
+        except ValueError:
+            remedy = "write a name and an Arrow type, such as string, int64, double, date32"
+            raise Misused(f"--columns: {part.strip()!r}: {remedy}") from None
+    return pa.schema(fields)
+
+
+def _rows(
+    files: tuple[Path, ...], kind: str | None, known: pa.Schema | None
+) -> pa.RecordBatchReader:
+    """The rows of files of one format, batch by batch; texts are read as a known column's type."""
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+    kinds = {kind or _format_of(file) for file in files}
+    if len(kinds) > 1:
+        raise Misused(f"the files are of several formats, {', '.join(sorted(kinds))}")
+    try:
+        parts = [pads.dataset(str(file), format=kinds.copy().pop()) for file in files]
+        schema = pa.unify_schemas([part.schema for part in parts]).remove_metadata()
+        if known is not None and kinds != {"parquet"}:
+            fields = (known.field(f.name) if f.name in known.names else f for f in schema)
+            schema = pa.schema(fields)
+        found = pads.dataset(str(files[0]), format=kinds.pop(), schema=schema)
+        if len(parts) > 1:
+            found = pads.dataset([part.replace_schema(schema) for part in parts])
+        return found.scanner().to_reader()
+    except pa.ArrowException as error:
+        raise Misused(f"{files[0]}: {error}") from error
+
+
+def _format_of(file: Path) -> str:
+    names = (file, *sorted(file.rglob("*"))) if file.is_dir() else (file,)
+    for name in names:
+        suffix = name.suffix.lstrip(".").lower().replace("jsonl", "json").replace("ndjson", "json")
+        if suffix in _FORMATS:
+            return suffix
+    raise Misused(f"{file}: its name does not say its format; give --format")
+
+
+COMMANDS: Final = (create, load)

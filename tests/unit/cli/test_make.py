@@ -1,0 +1,88 @@
+"""A table is made and loaded without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from hoodie_ds import HoodieTable
+from tests.cli_runs import done, run
+from tests.tables import found, trips
+
+NEW = ["--key", "id", "--partition", "city", "--ordering", "ts", "--type", "mor", "--buckets", "2"]
+ROWS = trips(("a", "oslo", 1, 1.5), ("b", "rome", 1, 2.5))
+WHOLE = trips(("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0))
+
+
+def written(folder: Path, kind: str, rows: pa.Table = ROWS) -> Path:
+    file = folder / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(rows, file)
+    elif kind == "csv":
+        pyarrow.csv.write_csv(rows, file)
+    else:
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
+    return file
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_files_are_loaded_into_a_new_table(kind: str, tmp_path: Path) -> None:
+    file, path = written(tmp_path, kind), tmp_path / "trips"
+    first = done("load", path, file, *NEW).lines[-1]
+    assert first.endswith(": 2 inserted, 0 updated, 0 deleted")
+    table = HoodieTable(path)
+    assert found(table) == [("a", "oslo", 1, 1.5), ("b", "rome", 1, 2.5)]
+    assert (table.properties.name, table.properties.num_buckets) == ("trips", 2)
+    again = done("load", path, file).lines[-1]  # the table knows the rest
+    assert again.endswith(": 0 inserted, 2 updated, 0 deleted")
+    assert done("verify", path).lines[-1].endswith("2 rows: 0 damages")
+    done("load", path, file, "--operation", "overwrite")
+    assert len(found(table)) == 2
+
+
+def test_several_files_are_one_commit(tmp_path: Path) -> None:
+    one = written(tmp_path, "parquet")
+    (tmp_path / "more").mkdir()
+    other = written(tmp_path / "more", "parquet", trips(("c", "oslo", 3, 3.0)))
+    done("load", tmp_path / "t", one, other.parent)
+    table = HoodieTable(tmp_path / "t")
+    assert len(table.timeline.commits) == 1
+    assert table.read().num_rows == 3
+    assert table.properties.record_key_fields == ()
+
+
+def test_an_empty_table_is_created(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    assert done("create", path, *NEW, "--columns", "id string, city string, ts int64, fare double")
+    table = HoodieTable(path)
+    assert table.read().num_rows == 0
+    assert [c.name for c in table.inspect.columns()] == ["id", "city", "ts", "fare"]
+    done("load", path, written(tmp_path, "csv", WHOLE))  # as numbers of the table's type
+    assert len(found(table)) == 2
+    done("create", tmp_path / "like", "--like", written(tmp_path, "parquet"), "--name", "x")
+    assert HoodieTable(tmp_path / "like").properties.name == "x"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["create", "{0}/t"], "either --columns or --like"),
+        (["create", "{0}/t", "--columns", "id strin"], "write a name and an Arrow type"),
+        (["load", "{0}/t", "{0}/rows.csv", "{0}/rows.parquet"], "several formats"),
+        (["load", "{0}/t", "{0}/rows.txt"], "give --format"),
+        (["load", "{0}/t", "{0}/rows.txt", "--format", "parquet"], "rows.txt"),
+        (["load", "{0}/t", "{0}/none.csv"], "does not exist"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+    for kind in ("csv", "parquet"):
+        written(tmp_path, kind)
+    (tmp_path / "rows.txt").write_text("x")
+    ended = run(*(argument.format(tmp_path) for argument in arguments))
+    assert (ended.code, said in ended.err) == (2, True)
+    assert not (tmp_path / "t").exists()
