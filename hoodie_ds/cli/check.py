@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from hoodie_ds.cli.target import FOUND, Target, as_json, on_table
 
+if TYPE_CHECKING:
+    from hoodie_ds.inspection.comparison import Side
+
 
 @click.command()
 @on_table
+@click.option("--against", metavar="PATH", help="Compare its rows with a table or Parquet files.")
 @as_json
-def verify(target: Target, as_json: bool) -> None:
+def verify(target: Target, against: str | None, as_json: bool) -> None:
     """Every promise of a table at rest: files, checksums, rows, keys, buckets, batches."""
+    if against is not None:
+        _compare(target, against, as_json)
+        return
     from hoodie_ds.cli.render import Show, print_object, print_rows
     from hoodie_ds.services.results import counted, size_text
 
@@ -37,6 +44,41 @@ def verify(target: Target, as_json: bool) -> None:
         click.echo(f"{looked}, {counted(found.rows, 'row')}: {damages}")
     if not found:
         raise click.exceptions.Exit(FOUND)
+
+
+def _compare(target: Target, against: str, as_json: bool) -> None:
+    """Print the rows of a table that are not those of another, by its record key."""
+    from hoodie_ds.cli.look import print_tables
+    from hoodie_ds.errors import TableNotFoundError
+
+    inspect = target.table().inspect
+    try:
+        other = Target(against, target.options).table().inspect.as_side()
+    except TableNotFoundError:
+        other = _files(against)
+    found = inspect.compare(other)
+    print_tables([found.rows], as_json, None)
+    numbers = f"{found.inserted:,} more, {found.updated:,} others, {found.deleted:,} missing"
+    click.echo(f"compared with {against}: {numbers}", err=as_json)
+    if found.inserted or found.updated or found.deleted:
+        raise click.exceptions.Exit(FOUND)
+
+
+def _files(path: str) -> Side:
+    """The rows of Parquet files."""
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+    from hoodie_ds.inspection.comparison import Side
+    from hoodie_ds.meta_columns import without_meta_columns
+
+    rows = pads.dataset(path, format="parquet")
+    schema = without_meta_columns(rows.schema)
+
+    def read() -> Iterator[pa.Table]:
+        return (pa.Table.from_batches([b]) for b in rows.to_batches(columns=schema.names))
+
+    return Side(path, schema, read)
 
 
 @contextmanager

@@ -190,7 +190,7 @@ def read(
     names = [name.strip() for name in columns.split(",")] if columns else None
     schema_ = inspect.schema(as_of)
     tables = inspect.rows(names, conditions(schema_, where), as_of, meta=meta or bool(names))
-    _print_rows_of(tables, as_json, limit)
+    print_tables(tables, as_json, limit)
 
 
 @click.command()
@@ -270,13 +270,23 @@ def trace(target: Target, key: str, as_json: bool) -> None:
 def diff(target: Target, before: str, after: str | None, limit: int | None, as_json: bool) -> None:
     """Rows that changed between the instants BEFORE and AFTER, or up to now."""
     found = target.table().inspect.diff(before, after)
-    _print_rows_of([found.rows], as_json, limit)
+    print_tables([found.rows], as_json, limit)
     numbers = f"{found.inserted:,} inserted, {found.updated:,} updated, {found.deleted:,} deleted"
     click.echo(numbers, err=as_json)
 
 
-def _print_rows_of(tables: Iterable[pa.Table], as_json: bool, limit: int | None) -> None:
-    """Print rows of Arrow tables, no more of which is made into Python's objects than is shown."""
+def print_tables(tables: Iterable[pa.Table], as_json: bool, limit: int | None) -> None:
+    """Print rows of Arrow tables, no more of which is made into Python's objects than is shown.
+
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table
+        The rows.
+    as_json : bool
+        Whether to print JSON.
+    limit : int, optional
+        How many rows at most.
+    """
     from hoodie_ds.cli.render import Show, print_rows
 
     pieces = iter(tables)

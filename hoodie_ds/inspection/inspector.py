@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from hoodie_ds.arguments import Moment, instant_time, text
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.inspection.changes import TableDiff, table_diff
+from hoodie_ds.inspection.comparison import Side, compare
 from hoodie_ds.inspection.files import TableFiles, table_files
 from hoodie_ds.inspection.instants import CommitRow, InstantRow, commit_rows, instant_rows
 from hoodie_ds.inspection.keys import KeyEvent, KeyLocation, locate_key, trace_key
@@ -245,6 +246,29 @@ class Inspector:
         """
         pinned = self.source.latest()
         return verify_table(pinned, self.source.buckets(pinned), progress)
+
+    def compare(self, other: Side, limit: int = _ROWS) -> TableDiff:
+        """Return how the rows of the table differ from others, by its record key.
+
+        Parameters
+        ----------
+        other : Side
+            The rows that are expected.
+        limit : int
+            How many rows of either side are fetched; all that differ are counted.
+
+        Raises
+        ------
+        SchemaError
+            The others have no column of the record key.
+        """
+        keys = self.source.latest().table.properties.record_key_fields
+        return compare(other, self.as_side(), keys, limit)
+
+    def as_side(self) -> Side:
+        """Return the table's rows as one side of a comparison."""
+        schema = without_meta_columns(self.schema())
+        return Side(self.source.storage.root, schema, lambda: self.rows(meta=False))
 
     def _opened(self) -> tuple[Table, Timeline]:
         table = open_table(self.source.storage)

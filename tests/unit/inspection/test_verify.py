@@ -212,3 +212,29 @@ def test_the_command_says_it_by_its_exit_code(table: HoodieTable, tmp_path: Path
     assert max(map(len, ended.out.splitlines())) <= 80
     told = run("verify", tmp_path, "--json")
     assert (told.code, told.json["findings"][0]["kind"]) == (3, "missing-file")
+
+
+def test_a_table_is_compared_with_files_and_with_another_table(
+    table: HoodieTable, tmp_path: Path
+) -> None:
+    rows = table.read(["id", "city", "ts", "fare"])
+    file = tmp_path.parent / f"{tmp_path.name}.parquet"
+    pq.write_table(rows, file)
+    told = done("verify", tmp_path, "--against", file)
+    assert told.lines[-1].endswith("0 more, 0 others, 0 missing")
+    others = trips(("k0", "oslo", 0, 1.0), ("a", "oslo", 9, 9.0), ("new", "oslo", 1, 1.0))
+    other = HoodieTable(tmp_path.parent / f"{tmp_path.name}_other", TRIPS)
+    other.upsert(others)
+    ended = run("verify", tmp_path, "--against", other._options["path"], "--json")
+    assert ended.code == 3
+    assert ended.err.strip().endswith("2 more, 1 others, 1 missing")
+    assert [(row["change"], row["id"]) for row in ended.json] == [
+        ("update_before", "a"), ("update_after", "a"), ("insert", "k1"), ("insert", "k2"),
+        ("delete", "new"),
+    ]  # fmt: skip
+    few = table.inspect.compare(other.inspect.as_side(), limit=1)
+    assert (few.inserted, few.updated, few.deleted, few.rows.num_rows) == (2, 1, 1, 2)
+    pq.write_table(rows.drop_columns(["id"]), file)
+    lacking = run("verify", tmp_path, "--against", file)
+    assert (lacking.code, "has no column 'id'" in lacking.err) == (1, True)
+    assert run("verify", tmp_path, "--against", tmp_path / "nowhere").code == 1
