@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from unittest.mock import ANY
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -2046,8 +2047,42 @@ LAYOUT_2 = [
 ]
 """Of completion times, and of the archive of layout 2."""
 
+_VERIFY = "tests/unit/inspection/test_verify.py"
+
+INSPECTION = [
+    Mutant(
+        "cleanup takes files of instants that are pending",
+        Text(
+            "    if timeline.is_pending(time):\n        return False\n    if time in undone:",
+            "    if timeline.is_pending(time):\n        return True\n    if time in undone:",
+        ),
+        "tests/unit/services/test_orphans.py::test_what_may_be_somebodys_stays",
+        "a writer at work loses its files",
+    ),
+    Mutant(
+        "verify believes what a process has read of commits before",
+        always("verify._commit_findings", ()),
+        f"{_VERIFY}::test_a_damaged_commit",
+        "a table whose commit is damaged is called in order",
+    ),
+    Mutant(
+        "verify compares no rows with their commit",
+        always("verify._base_findings", ()),
+        f"{_VERIFY}::test_what_a_writer_with_a_bug_leaves",
+        "rows that a writer lost are not missed",
+    ),
+    Mutant(
+        "a command that changes a table takes no answer for yes",
+        within("change.carry_out", click=Changed(click, confirm=nothing)),
+        "tests/unit/cli/test_change.py::test_a_dry_run_changes_nothing_and_an_answer_of_no_neither",
+        "rows are lost that their owner wanted to keep",
+    ),
+]
+"""Of what is found out about a table, and of the command."""
+
 MUTANTS = [
     *CHANGES,
+    *INSPECTION,
     *CLUSTERINGS,
     *LAYOUT_2,
     *VIRTUAL_KEYS,
