@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.config.enums import QueryType
-from hoodie_ds.config.options.read import AS_OF, BEGIN, END, QUERY_TYPE
+from hoodie_ds.config.enums import IncrementalFormat, QueryType
+from hoodie_ds.config.options.read import AS_OF, BEGIN, END, INCREMENTAL_FORMAT, QUERY_TYPE
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scanner import Scanner
 
@@ -103,6 +103,34 @@ class TableReads(ABC):
         """
         asked = {QUERY_TYPE.key: QueryType.INCREMENTAL.value, BEGIN.key: begin, END.key: end}
         return Scanner(self._query(asked), columns, filter).to_table()
+
+    def read_changes(self, begin: str, end: str | None = None) -> pa.Table:
+        """Return the changes that commits of a range made: a row for each row that they changed.
+
+        Parameters
+        ----------
+        begin, end : str
+            As of `read_incremental`.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``op`` is ``i``, ``u`` or ``d``; ``ts_ms`` the instant time of the commit; ``before``
+            and ``after`` are the row as JSON. An image that is missing is null, or the text
+            ``null`` where the commit has logged it so.
+
+        Raises
+        ------
+        TimelineError
+            Files have been cleaned, or commits archived, without which the changes cannot be told.
+        """
+        asked = {
+            QUERY_TYPE.key: QueryType.INCREMENTAL.value,
+            INCREMENTAL_FORMAT.key: IncrementalFormat.CDC.value,
+            BEGIN.key: begin,
+            END.key: end,
+        }
+        return Scanner(self._query(asked)).to_table()
 
     @property
     def schema(self) -> pa.Schema:

@@ -8,9 +8,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from hoodie_ds.config.enums import IncrementalFormat, QueryType
-from hoodie_ds.config.options.read import INCREMENTAL_FORMAT
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.errors import OptionError
+from hoodie_ds.reader.changes import changes
 from hoodie_ds.reader.incremental import incremental
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
@@ -60,7 +59,7 @@ def open_query(
     pinned = PinnedTable.latest(storage, hook, options.verify_checksums)
     if options.incremental is not None:
         if options.incremental.format is IncrementalFormat.CDC:
-            raise OptionError(INCREMENTAL_FORMAT.key, IncrementalFormat.CDC.value, "not yet")
+            return changes(pinned, options.incremental)
         return incremental(pinned, options.incremental)
     if options.as_of is not None:
         pinned = travel(pinned, options.as_of)

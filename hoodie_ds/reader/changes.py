@@ -1,0 +1,170 @@
+"""A CDC query: each change that commits of a range made to a row, with what the row was before.
+
+What a commit has logged (``.cdc`` files) is taken from there. Where it has logged nothing, the
+file group after the commit is compared with what it was before: a row is new or changed if it has
+the commit's own time. Rewrites without news, by compactions and clusterings, have no changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hoodie_ds.config.read_options import IncrementalOptions
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.reader.change_executor import CHANGES, ChangeExecutor, ChangeTask, past
+from hoodie_ds.reader.commit_range import commits_in_range
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
+from hoodie_ds.reader.scan_plan import ScanPlan
+from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
+from hoodie_ds.table.fs_view import PREFIX_LENGTH
+from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.paths import in_partition
+from hoodie_ds.timeline.timeline import read_commit
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesQuery:
+    """Asks for the changes that some commits made.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table as it is.
+    commits : tuple of Instant
+        The commits, in the order of the range.
+    """
+
+    pinned: PinnedTable
+    commits: tuple[Instant, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns ``op``, ``ts_ms``, ``before`` and ``after``."""
+        return CHANGES
+
+    def plan(self, predicate: Predicate = ANYTHING) -> ScanPlan:
+        """Return what to read; commits are read when its tasks are iterated over.
+
+        Parameters
+        ----------
+        predicate : Predicate
+            Which changes are wanted; others come too.
+        """
+        return ScanPlan(CHANGES, ChangeExecutor(self.pinned), self._tasks())
+
+    def _tasks(self) -> Iterator[ChangeTask]:
+        for instant in self.commits:
+            commit = read_commit(self.pinned.table.storage, instant)
+            if commit.is_rewrite:
+                continue
+            for stat in commit.stats:
+                task = self._of_file(instant, stat)
+                if task is not None:
+                    yield task
+            for partition, file_ids in commit.replaced.items():
+                yield from self._replaced(instant, partition, frozenset(file_ids))
+
+    def _of_file(self, instant: Instant, stat: WriteStat) -> ChangeTask | None:
+        file_name = stat.path.rpartition("/")[2]
+        base, log = BaseFileName.parse(file_name), LogFileName.parse(file_name)
+        if base is not None:
+            group = FileGroupId(stat.partition_path, base.file_id)
+            after = FileSlice(group, instant.time, self._known(stat.partition_path, base), ())
+            before = self._base_before(instant, stat, group)
+            logged = tuple(path for path, _ in stat.change_files)
+            return ChangeTask(after, instant, before, logged)
+        if log is None:  # Hudi leaves the path out where it wrote nothing
+            return None
+        group = FileGroupId(stat.partition_path, log.file_id)
+        pair = [self._slice_at(instant, group, included) for included in (True, False)]
+        if pair[0] is None:
+            raise _cleaned(self.pinned, instant, f"the log files of {group}")
+        return ChangeTask(pair[0], instant, pair[1])
+
+    def _known(self, partition: str, name: BaseFileName) -> BaseFile:
+        """A base file with what its commit says of it."""
+        view = self.pinned.view
+        instant = view.timeline.commit_at(name.instant_time)
+        path = in_partition(partition, str(name))
+        stats = {} if instant is None else commit_files(view.storage, instant).stats
+        size = stats[path].file_size_bytes if path in stats else 0
+        return view.checked(BaseFile(partition, name, size))
+
+    def _base_before(
+        self, instant: Instant, stat: WriteStat, group: FileGroupId
+    ) -> FileSlice | None:
+        """The base file that a commit rewrote; None if the file group is new."""
+        if stat.prev_commit in ("", "null"):
+            return None
+        name = BaseFileName.parse(stat.prev_base_file) or self._written(stat.prev_commit, group)
+        if name is None:
+            raise _cleaned(self.pinned, instant, f"the base file before {stat.path}")
+        return FileSlice(group, name.instant_time, self._known(group.partition_path, name), ())
+
+    def _written(self, time: str, group: FileGroupId) -> BaseFileName | None:
+        """The base file of a group that an instant wrote, as its commit or a listing tells."""
+        view = self.pinned.view
+        written = view.timeline.commit_at(time)
+        if written is not None:
+            paths = list(commit_files(view.storage, written).stats)
+        else:
+            paths = [found.path for found in view.storage.list(group.partition_path)]
+        names = (BaseFileName.parse(p.rpartition("/")[2]) for p in paths)
+        of_group = (n for n in names if n is not None and n.file_id == group.file_id)
+        return next((n for n in of_group if n.instant_time == time), None)
+
+    def _slice_at(self, instant: Instant, group: FileGroupId, included: bool) -> FileSlice | None:
+        """The slice of a file group after a commit, or before it, by a listing."""
+        files = past(self.pinned, instant, included).view.partition(group.partition_path)
+        slices = files.latest_slices(group.file_id[:PREFIX_LENGTH])
+        return next((found for found in slices if found.group == group), None)
+
+    def _replaced(
+        self, instant: Instant, partition: str, file_ids: frozenset[str]
+    ) -> Iterator[ChangeTask]:
+        files = past(self.pinned, instant, included=False).view.partition(partition)
+        for file_id in sorted(file_ids):
+            slices = files.latest_slices(file_id[:PREFIX_LENGTH])
+            last = next((found for found in slices if found.group.file_id == file_id), None)
+            if last is None:
+                raise _cleaned(self.pinned, instant, f"file group {partition}/{file_id}")
+            yield ChangeTask(last, instant, is_gone=True)
+
+
+def changes(pinned: PinnedTable, options: IncrementalOptions) -> ChangesQuery:
+    """Return the CDC query of a range.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table as it is.
+    options : IncrementalOptions
+        The range.
+
+    Raises
+    ------
+    UnsupportedTableError, TimelineError
+        As `commits_in_range`; or commits of the range have been archived.
+    """
+    found = commits_in_range(pinned, options)
+    if found.archived:
+        raise TimelineError(
+            f"{pinned.table.storage.root}: the range from {options.begin} reaches back too far: "
+            f"{found.archived[-1].time} has been archived, and its changes cannot be told any "
+            "more; begin later, and archive less"
+        )
+    return ChangesQuery(pinned, found.active)
+
+
+def _cleaned(pinned: PinnedTable, instant: Instant, what: str) -> TimelineError:
+    return TimelineError(
+        f"{pinned.table.storage.root}: the changes of {instant.time} cannot be told any more: "
+        f"{what} has been cleaned; begin later, and let the cleaner retain more commits"
+    )

@@ -1,0 +1,97 @@
+"""CDC queries without Hudi: where changes come from, what is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.errors import HoodieError, TimelineError
+from hoodie_ds.reader.query import open_query
+from hoodie_ds.storage.connect import open_storage
+from tests.golden.golden_tables import CDC_QUERY, unzip_table
+from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
+
+CDC = {"hoodie.table.cdc.enabled": "true"}
+
+
+def told(changes: pa.Table) -> list[tuple[str, str, float | None, float | None]]:
+    """What happened to whom: operation, key, fare before and after."""
+    found = []
+    for row in changes.to_pylist():
+        images = [json.loads(row[side] or "null") for side in ("before", "after")]
+        key = next(image["id"] for image in images if image)
+        old, new = (image and image["fare"] for image in images)
+        found.append((row["op"], key, old, new))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("logged", [{}, CDC])
+def test_changes_of_every_kind(
+    logged: dict[str, str], kind: str, version: str, tmp_path: Path
+) -> None:
+    given = {**TRIPS, **logged, BUCKETS: "1", TYPE: kind, VERSION: version}
+    table = HoodieTable(str(tmp_path), given)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 2, 2.0), ("c", "x", 2, 2.0), ("a", "x", 0, 0.5)))
+    table.delete(trips(("a", "x", 9, 9.0)).select(["id", "city"]))
+    ends = [i.completion_time or i.time for i in table.timeline.completed]
+    assert told(table.read_changes("000", ends[0])) == [
+        ("i", "a", None, 1.0),
+        ("i", "b", None, 1.0),
+    ]
+    assert told(table.read_changes(ends[0], ends[1])) == [
+        ("i", "c", None, 2.0),
+        ("u", "b", 1.0, 2.0),
+    ]
+    assert told(table.read_changes(ends[1])) == [("d", "a", 1.0, None)]
+    table.delete_partitions("x")
+    assert told(table.read_changes(ends[2])) == [("d", "b", 2.0, None), ("d", "c", 2.0, None)]
+    assert table.read_changes(table.timeline.completed[-1].ended).num_rows == 0
+
+
+def test_changes_go_to_other_processes(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "1"})
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    asked = {**CDC_QUERY, "path": str(tmp_path)}
+    asked["hoodie.datasource.read.begin.instanttime"] = "000"
+    query = open_query(open_storage(str(tmp_path)), ReadOptions.parse(asked))
+    (task,) = pickle.loads(pickle.dumps(list(query.plan().tasks)))
+    assert (task.is_base_only, task.size > 0) == (False, True)
+    (rows, *_) = pickle.loads(pickle.dumps(query)).plan().executor.read(task, ["ts_ms", "op"])
+    assert rows.to_pylist() == [{"ts_ms": table.timeline.completed[0].time, "op": "i"}]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_what_was_before_is_gone(kind: str, tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "1", TYPE: kind})
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("a", "x", 2, 2.0)))
+    first = table.timeline.completed[0]
+    (old,) = tmp_path.glob(f"x/*_{first.time}.parquet")
+    old.unlink()
+    with pytest.raises(HoodieError, match=r"cannot be told any more|is missing"):
+        table.read_changes(first.ended)
+
+
+def test_a_replaced_file_group_is_gone(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "1"})
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    table.delete_partitions("x")
+    for file in tmp_path.glob("x/*.parquet"):
+        file.unlink()
+    with pytest.raises(TimelineError, match="cannot be told any more"):
+        table.read_changes(table.timeline.completed[0].ended)
+
+
+def test_archived_changes_are_refused(tmp_path: Path) -> None:
+    table = HoodieTable(str(unzip_table("v9_cow_archived", tmp_path)))
+    with pytest.raises(TimelineError, match="has been archived"):
+        table.read_changes("000")
