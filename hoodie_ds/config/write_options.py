@@ -155,6 +155,7 @@ class WriteOptions:
     state_is_global: bool = True
     state_max_bytes: int = 512 * _MB
     table_version: int | None = None
+    timeline_layout: int | None = None
     metadata_enable: bool | None = None
     log_block_format: LogBlockFormat | None = None
     parquet_codec: ParquetCodec = ParquetCodec.SNAPPY
@@ -290,6 +291,7 @@ def _with_services(options: WriteOptions, given: GivenOptions) -> WriteOptions:
     cleaning = CleaningOptions.of(given)
     return replace(
         options,
+        timeline_layout=given.get(write_keys.TIMELINE_LAYOUT),
         services=ServiceSwitches.of(given),
         clustering=ClusteringOptions.of(given),
         cleaning=cleaning,

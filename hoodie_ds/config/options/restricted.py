@@ -29,7 +29,6 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.base.file.format": ("parquet",),
     "hoodie.table.ro.file.format": ("parquet",),
     "hoodie.parquet.outputtimestamptype": ("timestamp_micros",),
-    "hoodie.timeline.layout.version": ("1",),
     "hoodie.partition.metafile.use.base.format": _FALSE,
     "hoodie.assume.date.partitioning": _FALSE,
     "hoodie.avro.schema": _NEVER,

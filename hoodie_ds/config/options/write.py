@@ -267,6 +267,11 @@ TABLE_VERSION: Final = Option(
     "here is refused.",
     aliases=("hoodie.table.version", "write.table.version"),
 )
+TIMELINE_LAYOUT: Final = Option(
+    "hoodie.timeline.layout.version",
+    Kind("1 or 2", {"1": 1, "2": 2}.get),
+    "Follows from the table version, and must agree with it: 1 of 6, 2 of 8 and 9.",
+)
 METADATA_ENABLE: Final = Option(
     "hoodie.metadata.enable",
     BOOLEAN,
@@ -367,6 +372,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     *CHANGE_OPTIONS,
     *INDEX_OPTIONS,
     TABLE_VERSION,
+    TIMELINE_LAYOUT,
     METADATA_ENABLE,
     LOG_BLOCK_FORMAT,
     PARQUET_CODEC,

@@ -72,11 +72,15 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
     elif "/" in name:
         problems.append(OptionError(write_keys.TABLE_NAME.key, name, "a table's name has no '/'"))
     version = options.table_version or _DEFAULT_VERSION
+    layout = 1 if version == _DEFAULT_VERSION else 2
+    if options.timeline_layout not in (None, layout):
+        key, remedy = write_keys.TIMELINE_LAYOUT.key, f"a table of version {version} has {layout}"
+        problems.append(OptionError(key, options.timeline_layout, remedy))
     entries = {
         keys.NAME: name or "",
         keys.TYPE: (options.table_type or TableType.COPY_ON_WRITE).value,
         keys.VERSION: str(version),
-        keys.LAYOUT: "1",
+        keys.LAYOUT: str(layout),
         keys.ARCHIVE_FOLDER: "archived",
         keys.TIMEZONE: "UTC",
         keys.HIVE_STYLE: _flag(options.hive_style),
@@ -108,7 +112,6 @@ def _later_entries(entries: dict[str, str], options: WriteOptions, version: int)
     typed = entries.pop(keys.PARTITION_SPECS, entries.get(keys.PARTITION_FIELDS, ""))
     later = {
         keys.INITIAL_VERSION: str(version),
-        keys.LAYOUT: "2",
         keys.ARCHIVE_FOLDER: "history",
         keys.TIMELINE_PATH: "timeline",
         keys.HISTORY_PATH: "history",

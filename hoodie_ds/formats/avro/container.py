@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import fastavro
@@ -22,6 +23,10 @@ from hoodie_ds.formats.avro.tree import parse_avro
 _MAGIC: Final = b"Obj\1"
 _SYNC_BYTES: Final = 16
 _VARINT_BYTES_MAX: Final = 10
+_READERS: Final[dict[bytes, DatumReader]] = {}
+_READERS_KEPT: Final = 64
+_KEPT_BYTES: Final = 64 << 10
+"""No schema of Hudi's metadata is nearly as long."""
 
 
 def write_record(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
@@ -45,8 +50,7 @@ def write_record(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
     text = json.dumps(schema, separators=(",", ":")).encode()
     body = io.BytesIO()
     try:
-        parsed = fastavro.parse_schema(dict(schema))
-        fastavro.schemaless_writer(body, parsed, dict(record), strict_allow_default=True)
+        fastavro.schemaless_writer(body, _parsed(text), dict(record), strict_allow_default=True)
     except (
         ArithmeticError,
         AttributeError,
@@ -143,11 +147,26 @@ def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
     datum = cursor.take(cursor.varint())
     if cursor.take(_SYNC_BYTES) != sync or not cursor.at_end:
         raise cursor.damage("its sync marker is not where the record ends")
-    node = parse_avro(metadata.get(b"avro.schema", b""), name)
-    record = DatumReader(node, name, plain=True).read(datum)
+    record = _reader(metadata.get(b"avro.schema", b""), name).read(datum)
     if not isinstance(record, dict):
         raise cursor.damage("it holds no record")
     return record
+
+
+@lru_cache(maxsize=64)
+def _parsed(schema: bytes) -> Any:  # noqa: ANN401
+    """What is written of each commit has one of few schemas, which take long to make out."""
+    return fastavro.parse_schema(json.loads(schema))
+
+
+def _reader(schema: bytes, name: str) -> DatumReader:
+    """Return what reads a datum; those of the schemas that were met first are kept."""
+    known = _READERS.get(schema)
+    if known is None:
+        known = DatumReader(parse_avro(schema, name), name, plain=True)
+        if len(_READERS) < _READERS_KEPT and len(schema) < _KEPT_BYTES:
+            _READERS[schema] = known
+    return known.named(name)
 
 
 def _varint(number: int) -> bytes:

@@ -11,6 +11,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Final
 
 import fastavro
@@ -58,6 +59,12 @@ class DatumReader:
         self._name = name
         with damage_in(name):
             self._schema = fastavro.parse_schema(_raw_schema(node, itertools.count(), plain))
+
+    def named(self, name: str) -> DatumReader:
+        """Return a reader of data of the same type from another file."""
+        reader = copy(self)
+        reader._name = name
+        return reader
 
     def read(self, data: bytes | memoryview) -> Any:  # noqa: ANN401
         """Return the datum in plain Python values: a record as a dict.

@@ -380,6 +380,13 @@ def test_tables_that_can_only_be_read(changes: dict[str, str | None], reason: st
         table.check_writable()
 
 
+@pytest.mark.parametrize(("version", "layout"), [(6, 1), (8, 2), (9, 2)])
+def test_the_layout_of_the_timeline_follows_from_the_version(version: int, layout: int) -> None:
+    assert _new(table_version=version, timeline_layout=layout).layout_version == layout
+    with pytest.raises(OptionError, match=f"a table of version {version} has {layout}"):
+        _new(table_version=version, timeline_layout=3 - layout)
+
+
 def test_a_new_table_by_event_time() -> None:
     table = _new(
         table_type=TableType.MERGE_ON_READ,

@@ -171,3 +171,12 @@ def test_containers_of_hudi_come_back_but_for_their_sync_marker(
         assert again.replace(again[-16:], data[-16:]) == data
         checked += 1
     assert checked > 50
+
+
+def test_of_two_files_with_one_schema_the_damaged_one_is_named() -> None:
+    whole = write_record(SCHEMA, RECORD)
+    assert read_record(whole, "whole") == read_record(whole, "again")
+    # The last two bytes of the datum, the version, become the beginning of a longer number.
+    damaged = whole[:-17] + b"\xff" + whole[-16:]
+    with pytest.raises(CorruptFileError, match=r"^damaged"):
+        read_record(damaged, "damaged")
