@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import TimelineError
+from hoodie_ds.errors import HoodieError, TimelineError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import MemoryStorage, sweep
+from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation, sweep
 from hoodie_ds.testing.simulated import forget_process
 from hoodie_ds.timeline.archive.archived_timeline import archived_instants
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
@@ -122,3 +124,30 @@ def test_every_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) 
 def test_an_archive_is_there_once_wherever_its_change_ended(change: tuple[int, int]) -> None:
     ends = _Ends("COPY_ON_WRITE", change, archived=True)
     assert sweep(ends.start, ends.play, ends.check) > 40
+
+
+@pytest.mark.parametrize("change", [(6, 9), pytest.param((9, 6), marks=pytest.mark.slow)])
+def test_a_change_that_another_process_overtakes_takes_nothing_away(
+    change: tuple[int, int],
+) -> None:
+    ends = _Ends("COPY_ON_WRITE", change)
+    row = ("c", "x", 1, 1.0)
+    for number in count():
+        inner, met = ends.start.copy(), count()
+
+        def overtake(
+            _: Operation, inner: MemoryStorage = inner, met: Iterator[int] = met, at: int = number
+        ) -> None:
+            if next(met) == at:
+                ends.play(inner)
+                _table(inner, ends.kind).upsert(trips(row))
+
+        forget_process()
+        with suppress(HoodieError):  # that the table has changed meanwhile
+            ends.play(FaultyStorage(inner, before_each=overtake))
+        forget_process()
+        is_over = next(met) <= number
+        assert found(_table(inner, ends.kind)) == (ROWS if is_over else [*ROWS, row])
+        if is_over:
+            break
+    assert number > 40

@@ -108,10 +108,8 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         _prepare(context, table)
         _check(table, table.load_timeline(), to)
     done = _changed(context, table, to)
-    if not done:
-        _delete_left(table)
-        return done
-    _log.info("%s: %s", table.storage.root, done)
+    if done:
+        _log.info("%s: %s", table.storage.root, done)
     return done
 
 
@@ -185,6 +183,8 @@ def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
         done = _planned(table, to)
         if done:
             _carry_out(context, table, to)
+        else:  # by another process, which may have been killed before it had deleted all
+            _delete_left(table)
         return done
 
 
@@ -246,6 +246,7 @@ def _delete_left(table: Table) -> None:
     """Delete what the timeline has left in the layout that the table is not of any more."""
     for layout in LAYOUTS.keys() - {table.layout}:
         left = [file.status.path for file in files_of(table.storage, layout)]
+        check_unchanged(table)  # else they are those of the table as it goes on
         if left:
             table.storage.delete_many(left)
     table.storage.delete(PROPERTIES_BACKUP)
