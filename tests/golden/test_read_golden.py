@@ -55,6 +55,21 @@ LOOKED_UP = [
 ]
 
 
+@pytest.mark.parametrize("number", ["3", "64"])
+@pytest.mark.parametrize("name", ["v6_mor_bucket", "v8_mor_bucket", "v9_mor_bucket"])
+def test_another_number_of_buckets_than_that_of_its_writers_is_refused(
+    name: str, number: str, tmp_path: Path
+) -> None:
+    """Else all keys may come to buckets that are not there yet, and are stored twice."""
+    path = str(unzip_table(name, tmp_path))
+    rows = HoodieTable(path).read()
+    again = rows.drop_columns([c for c in rows.column_names if c.startswith("_hoodie_")])
+    table = HoodieTable(path, {"hoodie.bucket.index.num.buckets": number})
+    with pytest.raises(UnsupportedTableError, match=f"of {number}; the table was written with"):
+        table.upsert(again)
+    assert_rows_equal(HoodieTable(path).read(), expected_rows(name))
+
+
 @pytest.mark.parametrize("name", golden_names())
 def test_every_version_reads_equal(name: str, tmp_path: Path) -> None:
     table = HoodieTable(str(unzip_table(name, tmp_path)))

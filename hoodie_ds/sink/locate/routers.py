@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, Protocol
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow as pa
 
 from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task, only_slice
 from hoodie_ds.meta_columns import RECORD_KEY
@@ -19,7 +19,6 @@ from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
 from hoodie_ds.sink.records import BucketKey, KeyedRows, split, split_by_bucket, split_by_partition
 from hoodie_ds.sink.write_plan import WritePlan
-from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PartitionFiles
 
@@ -100,11 +99,10 @@ class BucketRouter:
         if files is None:
             files = self._files[key.partition_path] = self._view.partition(key.partition_path)
             self._check_names(files)
+            if self._plan.table.properties.num_buckets is None:
+                self._check_some(files)
         # A partition may have thousands of buckets, and a batch rows of a few.
-        latest = only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
-        if latest is not None and self._plan.table.properties.num_buckets is None:
-            self._check_hash(latest)
-        return latest
+        return only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
 
     def _check_names(self, files: PartitionFiles) -> None:
         """Refuse a partition in which another writer has begun file groups of no bucket."""
@@ -114,24 +112,24 @@ class BucketRouter:
                 for slice_ in files.latest_slices(prefix):
                     self._layout.check_name(slice_.group)
 
-    def _check_hash(self, latest: FileSlice) -> None:
-        """Look at stored keys, in a table whose properties do not say how they were hashed."""
-        if latest.base is None:
-            return
-        key_column = pa.schema([pa.field(RECORD_KEY, pa.string())])
-        with open_base_file(self._plan.table.storage, latest.base) as source:
-            reader = BaseFileReader(
-                source,
-                key_column,
-                latest.base.path,
-                trusted=latest.base.trusted,
-                made=self._plan.virtual_keys,
-            )
-            rows = next(reader.pieces(), None)
-            if rows is not None:
-                self._layout.check(latest, rows.column(RECORD_KEY).slice(0, 1000))
+    def _check_some(self, files: PartitionFiles) -> None:
+        """Look at stored keys, in a table whose properties do not say how they were hashed.
+
+        Of some file groups, whichever ones the batch goes to: with another number of buckets its
+        keys may all come to buckets that are not there yet.
+        """
+        read = self._plan.slice_reader(self._plan.view).read
+        for prefix in islice(sorted(files.prefixes), _LOOKED_AT):
+            for slice_ in files.latest_slices(prefix):
+                first = slice_ if slice_.base is None else replace(slice_, logs=())
+                for rows in islice(read(first, [RECORD_KEY]), 1):
+                    keys = rows.column(RECORD_KEY).slice(0, _KEYS_LOOKED_AT)
+                    self._layout.check(slice_, keys)
 
 
+_LOOKED_AT: Final = 8
+"""File groups of a partition whose keys are looked at."""
+_KEYS_LOOKED_AT: Final = 1000
 _NOWHERE: Final = -1
 
 
