@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
 FIRST: Final = "000"
 """What Hudi's users write for a time before every instant."""
 
@@ -55,3 +56,10 @@ def query_begin(text: str) -> str | None:
     if text in (FIRST, EARLIEST):
         return text
     return query_instant(text)
+
+
+def stream_start(text: str) -> str | None:
+    """Return where a stream begins: the first commit, the newest one, or after a moment."""
+    if text.lower() in (EARLIEST, LATEST):
+        return text.lower()
+    return FIRST if text == FIRST else query_instant(text)

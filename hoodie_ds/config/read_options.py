@@ -15,12 +15,16 @@ from hoodie_ds.config.options.read import (
     FULL_SCAN,
     HOLLOW_COMMITS,
     INCREMENTAL_FORMAT,
+    MAX_COMMITS,
+    MAX_FILES,
     PATH_GLOB,
     QUERY_TYPE,
+    START_OFFSET,
 )
 from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED
 from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
 from hoodie_ds.config.options.write import MERGE_HOOK, PATH
+from hoodie_ds.config.query_instant import EARLIEST
 from hoodie_ds.errors import OptionError
 
 
@@ -57,6 +61,29 @@ class IncrementalOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What a stream out of a table is asked for.
+
+    Parameters
+    ----------
+    start : str
+        ``earliest``, ``latest`` or the moment after which it begins.
+    format : IncrementalFormat
+        Rows, or changes of rows.
+    max_commits, max_files : int, optional
+        Commits, and files that they wrote, which a batch takes at most.
+    full_scan : bool
+        Whether a stream whose next commits have been cleaned goes on with what is left of them.
+    """
+
+    start: str = EARLIEST
+    format: IncrementalFormat = IncrementalFormat.LATEST_STATE
+    max_commits: int | None = None
+    max_files: int | None = None
+    full_scan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ReadOptions:
     """The options of a read.
 
@@ -78,6 +105,8 @@ class ReadOptions:
         Instant time up to which commits count, of a snapshot or read-optimized query.
     incremental : IncrementalOptions, optional
         What an incremental query returns.
+    stream : StreamOptions
+        What a stream returns.
     """
 
     base_path: str
@@ -88,15 +117,19 @@ class ReadOptions:
     storage_retry_ms: int = 60_000
     as_of: str | None = None
     incremental: IncrementalOptions | None = None
+    stream: StreamOptions = field(default_factory=StreamOptions)
 
     @classmethod
-    def parse(cls, raw: Mapping[str, object]) -> ReadOptions:
+    def parse(cls, raw: Mapping[str, object], is_stream: bool | None = False) -> ReadOptions:
         """Return the options that raw keys and texts mean.
 
         Parameters
         ----------
         raw : mapping of str to str
             As Spark or the user gave them; keys in any letter case. Options for writes pass.
+        is_stream : bool or None
+            Whether a stream is to be read, and not a table. None where nobody knows yet: then an
+            incremental query without a beginning is one.
 
         Returns
         -------
@@ -122,14 +155,33 @@ class ReadOptions:
             given.get_or_default(VERIFY_CHECKSUMS),
             given.get_or_default(RETRY_DEADLINE_MS),
             given.get(AS_OF),
-            _incremental(given),
+            None if is_stream else _incremental(given, is_stream is None),
+            _stream(given, is_stream),
         )
         given.check()
         given.warn()
         return options
 
 
-def _incremental(given: GivenOptions) -> IncrementalOptions | None:
+def _stream(given: GivenOptions, is_stream: bool | None) -> StreamOptions:
+    """What is said of a stream, to which no other query's options may be said."""
+    for option in (BEGIN, END, AS_OF) if is_stream else ():
+        for key, text in given.written(option):
+            remedy = f"a stream has no end, and begins where {START_OFFSET.key} says; leave it out"
+            given.refuse(OptionError(key, text, remedy))
+    if is_stream and given.get_or_default(QUERY_TYPE) is QueryType.READ_OPTIMIZED:
+        remedy = "a stream returns what commits wrote; leave it out"
+        given.refuse(OptionError(QUERY_TYPE.key, QueryType.READ_OPTIMIZED.value, remedy))
+    return StreamOptions(
+        given.get_or_default(START_OFFSET),
+        given.get_or_default(INCREMENTAL_FORMAT),
+        given.get(MAX_COMMITS),
+        given.get(MAX_FILES),
+        bool(given.get(FULL_SCAN)),
+    )
+
+
+def _incremental(given: GivenOptions, may_be_stream: bool) -> IncrementalOptions | None:
     """What is said of an incremental query, which must be said of no other one."""
     if given.get_or_default(QUERY_TYPE) is not QueryType.INCREMENTAL:
         for option in (BEGIN, END, INCREMENTAL_FORMAT):
@@ -143,6 +195,8 @@ def _incremental(given: GivenOptions) -> IncrementalOptions | None:
         given.refuse(OptionError(key, text, remedy))
     begin = given.get(BEGIN)
     if not given.written(BEGIN):
+        if may_be_stream:
+            return None
         given.refuse(OptionError(BEGIN.key, None, "say where the incremental query begins"))
     return IncrementalOptions(
         begin or "",

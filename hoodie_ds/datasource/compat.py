@@ -9,6 +9,29 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadMaxFiles,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:  # before 4.2 a Python source cannot limit a micro-batch
+
+    class ReadAllAvailable:  # type: ignore[no-redef]
+        """A micro-batch takes all that is there."""
+
+    class ReadMaxFiles:  # type: ignore[no-redef]
+        """A micro-batch is limited, which these releases never ask for."""
+
+        def __init__(self, max_files: int) -> None:
+            self.max_files = max_files
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """A source that knows where a query ends that takes what is there now."""
+
+
+__all__ = ["ReadAllAvailable", "ReadMaxFiles", "SupportsTriggerAvailableNow", "arrow_schema"]
+
 # Newer releases want a time zone for timestamps, older ones take UTC by themselves.
 _ZONE: Final[dict[str, Any]] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}

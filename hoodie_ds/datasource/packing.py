@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +11,15 @@ from hoodie_ds.reader.scan_plan import ScanTask
 
 PACK_BYTES: Final = 64 << 20
 """Bytes of files that one Python task reads at most, where there are several files."""
+
+
+_SPLITS_PER_CORE: Final = 2
+"""Splits for each core of the driver's machine, which is all that is known of the cluster."""
+
+
+def packed_for_all_cores(tasks: Sequence[ScanTask]) -> list[tuple[ScanTask, ...]]:
+    """Distribute tasks so that every core of a machine like the driver's has some; see `packed`."""
+    return packed(tasks, (os.cpu_count() or 1) * _SPLITS_PER_CORE)
 
 
 def packed(tasks: Sequence[ScanTask], at_least: int) -> list[tuple[ScanTask, ...]]:

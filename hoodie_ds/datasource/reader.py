@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from hoodie_ds.datasource.packing import packed
+from hoodie_ds.datasource.packing import packed_for_all_cores
 from hoodie_ds.datasource.pushed import row_filter
 from hoodie_ds.reader.declared import as_declared
 from hoodie_ds.reader.pruning.expression import understood
@@ -20,9 +19,6 @@ from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 
 BATCH_ROWS: Final = 10_000
 """Spark's own size of an Arrow batch: larger ones only hold memory on its side."""
-
-_SPLITS_PER_CORE: Final = 2
-"""Splits for each core of the driver's machine, which is all that is known of the cluster."""
 
 
 @dataclass
@@ -56,8 +52,7 @@ class HoodieReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the splits (driver)."""
-        cores = os.cpu_count() or 1
-        found = packed([*self._plan().tasks], cores * _SPLITS_PER_CORE)
+        found = packed_for_all_cores([*self._plan().tasks])
         return [PackedSplit(tasks) for tasks in found or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
     DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.enums import Operation, QueryType
 from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.reader import HoodieReader
+from hoodie_ds.datasource.stream_reader import HoodieStreamReader
 from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
 from hoodie_ds.datasource.task import refuse_number
 from hoodie_ds.errors import OptionError
 from hoodie_ds.reader.declared import check_declared
 from hoodie_ds.reader.query import Query, open_query
+from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.storage.connect import storage_to_read
 
@@ -71,11 +74,14 @@ class HoodieDataSource(DataSource):
             raise OptionError(
                 "CREATE TABLE", f"USING {self.name()}", f"{_NO_CATALOG}; {_WHAT_WORKS}"
             )
-        return from_arrow_schema(self._query().schema)
+        options = ReadOptions.parse(self._given(), is_stream=None)
+        if options.query_type is QueryType.INCREMENTAL and options.incremental is None:
+            return from_arrow_schema(_stream(options).schema)
+        return from_arrow_schema(_query(options).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a query, of the columns that the user declared."""
-        query = self._query()
+        query = _query(ReadOptions.parse(self._given()))
         declared = arrow_schema(schema)
         check_declared(arrow_schema(from_arrow_schema(query.schema)), declared)
         return HoodieReader(query, declared)
@@ -117,17 +123,18 @@ class HoodieDataSource(DataSource):
             options, Coordinator.of(options).begin(arrow_schema(schema), is_stream=True)
         )
 
-    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802
-        """Refuse ``spark.readStream``.
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Return the reader of ``spark.readStream``: what commits write, from one to the next.
 
         Raises
         ------
         OptionError
-            Always.
+            An option is refused, or belongs to another query.
         """
-        raise OptionError(
-            "readStream", "hoodie_py", "tables are not read as streams yet; use spark.read"
-        )
+        options = ReadOptions.parse(self._given(), is_stream=True)
+        declared = arrow_schema(schema)
+        check_declared(arrow_schema(from_arrow_schema(_stream(options).schema)), declared)
+        return HoodieStreamReader(options, declared)
 
     def _write_options(self) -> WriteOptions:
         return WriteOptions.parse(self._given())
@@ -141,6 +148,10 @@ class HoodieDataSource(DataSource):
             return {**self.options, "path": given["location"]}
         return self.options
 
-    def _query(self) -> Query:
-        options = ReadOptions.parse(self._given())
-        return open_query(storage_to_read(options), options)
+
+def _query(options: ReadOptions) -> Query:
+    return open_query(storage_to_read(options), options)
+
+
+def _stream(options: ReadOptions) -> TableStream:
+    return TableStream(storage_to_read(options), options)

@@ -55,11 +55,12 @@ def main() -> None:
     hoodie_ds.register(spark)
     if not job.get("remote"):
         fail_points.register(spark)
+    table = job.get("out_of")  # a table has its rows, one commit for each file
     rows = (
-        spark.readStream.format("parquet")
+        spark.readStream.format("hoodie_py" if table else "parquet")
         .schema(SCHEMA)
-        .option("maxFilesPerTrigger", "1")
-        .load(str(folder / "source"))
+        .option("read.commits.limit" if table else "maxFilesPerTrigger", "1")
+        .load(table or str(folder / "source"))
     )
     if job.get("shuffle"):
         rows = hoodie_ds.shuffle_by_file_group(rows, job["options"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from itertools import product
 
+import pyarrow.parquet as pq
 import pytest
 
+from hoodie_ds import HoodieTable
 from tests.spark import fail_points
 from tests.spark.cluster import two_hosts
-from tests.spark.streams import Job
+from tests.spark.streams import VERSION_9, Job
 from tests.tally import tally
 from tests.tiers import by_day
 
@@ -78,6 +80,25 @@ def test_a_driver_killed_at_a_point(job: Job, name: str) -> None:
 def test_a_driver_killed_within_foreach_batch(job: Job) -> None:
     job.extra = {"foreach_batch": "yes"}
     kill(job, "manifest put")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("job", "name"),
+    by_day(
+        [("append", "data file whole"), ("cow 9", "before begin"), ("mor", "committed")],
+        [("append", "data file whole")],
+    ),
+    indirect=["job"],
+)
+def test_a_driver_killed_between_two_tables(job: Job, name: str) -> None:
+    """Out of one table and into another, each commit of the one as a batch of the other."""
+    source = HoodieTable(str(job.folder / "from"), {"hoodie.table.name": "rows", **VERSION_9})
+    for number in range(job.files):
+        source.insert(pq.read_table(job.folder / "source" / f"{number}.parquet"))
+    job.extra = {"out_of": str(job.folder / "from")}
+    kill(job, name)
+    tally("Spark drivers killed", len(KILLS[name]))
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ _KEYS_BY_REASON: Final = {
     "tunes how the JVM plans a read; the rows are the same": """
         hoodie.enable.data.skipping hoodie.file.index.enable
         hoodie.datasource.read.file.index.listing.mode read.data.skipping.enabled
-        read.splits.limit read.commits.limit read.streaming.check-interval
+        read.splits.limit read.streaming.check-interval
     """,
     "an incremental query finds no news in compactions and clusterings anyway": """
         hoodie.datasource.read.incr.skip_compact hoodie.datasource.read.incr.skip_cluster

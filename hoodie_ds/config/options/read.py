@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from hoodie_ds.config.enums import HollowCommits, IncrementalFormat, QueryType
-from hoodie_ds.config.option import BOOLEAN, TEXT, Kind, Option, choice
+from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, TEXT, Kind, Option, choice
 from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
 from hoodie_ds.config.options.write import MERGE_HOOK, PATH
-from hoodie_ds.config.query_instant import ALLOWED, query_begin, query_instant
+from hoodie_ds.config.query_instant import (
+    ALLOWED,
+    EARLIEST,
+    query_begin,
+    query_instant,
+    stream_start,
+)
 
 _QUERY_TYPES: Final = choice(QueryType)
 _OLD_NAME: Final = "realtime"
@@ -87,6 +93,27 @@ HOLLOW_COMMITS: Final = Option(
     HollowCommits.FAIL,
 )
 
+START_OFFSET: Final = Option(
+    "hoodie.datasource.streaming.startOffset",
+    Kind(f"earliest, latest, or {ALLOWED}", stream_start),
+    "Where a new query of readStream begins: with the first commit, after the newest one, or after "
+    "what was committed at a moment, which counts as in an incremental query.",
+    EARLIEST,
+)
+
+MAX_COMMITS: Final = Option(
+    "read.commits.limit",
+    POSITIVE_INT,
+    "Commits that a micro-batch of readStream takes at most; all that are there by default.",
+)
+
+MAX_FILES: Final = Option(
+    "maxFilesPerTrigger",
+    POSITIVE_INT,
+    "Files that the commits of a micro-batch of readStream have written at most; one commit is "
+    "taken in any case.",
+)
+
 READ_OPTIONS: Final[tuple[Option[object], ...]] = (
     PATH,
     QUERY_TYPE,
@@ -98,6 +125,9 @@ READ_OPTIONS: Final[tuple[Option[object], ...]] = (
     PATH_GLOB,
     END_SCHEMA,
     HOLLOW_COMMITS,
+    START_OFFSET,
+    MAX_COMMITS,
+    MAX_FILES,
     MERGE_HOOK,
     VERIFY_CHECKSUMS,
     RETRY_DEADLINE_MS,

@@ -75,7 +75,6 @@ READ_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.datasource.read.paths": _NEVER,
     "hoodie.datasource.merge.type": ("payload_combine",),
     "hoodie.datasource.read.incr.filters": ("",),
-    "hoodie.datasource.streaming.startOffset": ("earliest",),
     "read.streaming.enabled": _FALSE,
     "read.start-commit": _NEVER,
     "read.end-commit": _NEVER,

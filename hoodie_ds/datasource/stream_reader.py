@@ -1,0 +1,120 @@
+"""``spark.readStream.format("hoodie_py")``: what commits wrote, from one position to the next.
+
+The offset of a query is the position of the last commit that was read (see
+`hoodie_ds.reader.table_stream`). That of its first batch holds the beginning as well: Spark keeps
+no initial offset, and would ask for another one where that batch comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.datasource.compat import ReadAllAvailable, ReadMaxFiles, SupportsTriggerAvailableNow
+from hoodie_ds.datasource.packing import packed_for_all_cores
+from hoodie_ds.datasource.reader import BATCH_ROWS
+from hoodie_ds.reader.declared import as_declared
+from hoodie_ds.reader.scan_plan import Executor, ScanTask
+from hoodie_ds.reader.table_stream import TableStream
+from hoodie_ds.storage.connect import storage_to_read
+
+_UNTIL: Final = "instant"
+_AFTER: Final = "after"
+_IS_INITIAL: Final = "initial"
+
+Offset = dict[str, Any]
+
+
+@dataclass
+class StreamSplit(InputPartition):
+    """Some of the tasks of a batch, and what carries them out."""
+
+    executor: Executor
+    tasks: tuple[ScanTask, ...]
+
+
+class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a table as a stream.
+
+    Parameters
+    ----------
+    options : ReadOptions
+        Where it begins, and what a batch takes.
+    columns : pyarrow.Schema
+        What to return, in the types that Spark expects; columns that the table gets later are
+        read from the next start of the query on.
+    """
+
+    def __init__(self, options: ReadOptions, columns: pa.Schema) -> None:
+        self._options = options
+        self._columns = columns
+        self._target: str | None = None
+        self._last: Offset = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to the tasks, which need the columns alone."""
+        return {"_columns": self._columns}
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        """Return where a new query begins."""
+        self._last = {_UNTIL: self._stream.initial(), _IS_INITIAL: True}
+        return self._last
+
+    def getDefaultReadLimit(self) -> ReadAllAvailable | ReadMaxFiles:  # noqa: N802
+        """Return the limit of a batch, whose unit this reader's options say."""
+        limits = self._options.stream
+        largest = limits.max_files or limits.max_commits
+        return ReadAllAvailable() if largest is None else ReadMaxFiles(largest)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Let the query end with the commits that are complete now."""
+        self._target = self._stream.newest("")
+
+    def latestOffset(  # noqa: N802
+        self, start: Offset | None = None, limit: object = None
+    ) -> Offset:
+        """Return where the next batch ends; `start` if there is no news.
+
+        Releases of Spark before 4.2 say neither where the batch begins nor what limits it.
+        """
+        start = start or self._last
+        limited = limit is not None and not isinstance(limit, ReadAllAvailable)
+        until = self._stream.next(start[_UNTIL], limited, self._target)
+        if until == start[_UNTIL]:
+            return start
+        end = {_UNTIL: until}
+        if start.get(_IS_INITIAL):
+            end[_AFTER] = start[_UNTIL]
+        self._last = end
+        return end
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """Return the splits of a batch (driver)."""
+        after: str = start[_UNTIL]
+        if start.get(_IS_INITIAL):
+            after = end.get(_AFTER, after)
+        if after == end[_UNTIL]:
+            return []
+        plan = self._stream.query(after, end[_UNTIL]).plan()
+        packs = packed_for_all_cores(list(plan.tasks))
+        return [StreamSplit(plan.executor, tasks) for tasks in packs]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one split (executor)."""
+        assert isinstance(partition, StreamSplit)
+        for task in partition.tasks:
+            for rows in partition.executor.read(task, self._columns.names):
+                declared = as_declared(rows, self._columns)
+                yield from declared.to_batches(max_chunksize=BATCH_ROWS)
+
+    @property
+    def _stream(self) -> TableStream:
+        """The table; made where it is asked for, as tasks take none along."""
+        if "_followed" not in self.__dict__:
+            self._followed = TableStream(storage_to_read(self._options), self._options)
+        return self._followed

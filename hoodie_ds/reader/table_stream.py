@@ -1,0 +1,155 @@
+"""A stream out of a table: which commits come next, and the query of their rows.
+
+A position of a stream is the moment of a commit, by which incremental queries count: in tables of
+version 6 the time at which it was begun, in later ones that at which it was completed. A batch of a
+stream is the incremental query from one position to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from hoodie_ds.config.enums import HollowCommits, IncrementalFormat, QueryType
+from hoodie_ds.config.options.read import START_OFFSET
+from hoodie_ds.config.query_instant import EARLIEST, FIRST, LATEST
+from hoodie_ds.config.read_options import IncrementalOptions, ReadOptions
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.reader.change_executor import CHANGES
+from hoodie_ds.reader.commit_range import commits_in_range, moment
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.query import Query, open_query
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.timeline import read_commit
+
+
+@dataclass
+class TableStream:
+    """Follows the commits of a table.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    options : ReadOptions
+        Where the stream begins, how much a batch takes, and what it returns of each commit.
+    """
+
+    storage: Storage
+    options: ReadOptions
+    _passed: frozenset[str] | None = field(default=None, init=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the rows, as the table is now; or those of changes."""
+        if self.options.stream.format is IncrementalFormat.CDC:
+            return CHANGES
+        return self._pinned().schema
+
+    def initial(self) -> str:
+        """Return the position where the stream begins; what was committed there is left out."""
+        start = self.options.stream.start
+        if start == LATEST:
+            return self.newest(FIRST)
+        return FIRST if start == EARLIEST else start
+
+    def newest(self, after: str) -> str:
+        """Return the position of the newest commit that a stream may take; `after` if none is."""
+        *_, last = (after, *map(moment, _commits(self._pinned(), after)))
+        return last
+
+    def next(self, after: str, limited: bool = True, up_to: str | None = None) -> str:
+        """Return where the batch ends that begins at a position; `after` if there is no news.
+
+        Parameters
+        ----------
+        after : str
+            Where the last batch ended.
+        limited : bool
+            Whether the batch takes no more than the options let it take, but one commit at least.
+        up_to : str, optional
+            A position that the batch does not go beyond.
+
+        Raises
+        ------
+        TimelineError
+            A commit has come between those that the stream has passed.
+        """
+        pinned = self._pinned()
+        self._refuse_late(pinned, after)
+        commits = _commits(pinned, after)
+        if up_to is not None:
+            commits = [i for i in commits if moment(i) <= up_to]
+        taken = list(self._within_limits(commits)) if limited else commits
+        until = moment(taken[-1]) if taken else after
+        self._passed = _begun_until(pinned, until)
+        return until
+
+    def query(self, after: str, until: str) -> Query:
+        """Open the query of the batch between two positions.
+
+        Raises
+        ------
+        TimelineError
+            The batch reaches back to commits that have been cleaned or archived; not where it
+            begins with the first commit, as what is in the table still is all that a reader of
+            rows can ask for then.
+        """
+        given = self.options.stream
+        is_first = after == FIRST and given.format is IncrementalFormat.LATEST_STATE
+        asked = IncrementalOptions(
+            after,
+            until,
+            given.format,
+            full_scan=is_first or given.full_scan,
+            hollow_commits=HollowCommits.BLOCK,
+        )
+        options = replace(self.options, query_type=QueryType.INCREMENTAL, incremental=asked)
+        return open_query(self.storage, options)
+
+    def _pinned(self) -> PinnedTable:
+        return PinnedTable.latest(self.storage, self.options.merge_hook, verify=False)
+
+    def _refuse_late(self, pinned: PinnedTable, after: str) -> None:
+        """Fail where a commit has come that an earlier look at the table should have shown.
+
+        In version 6 a writer whose clock is behind may begin a commit at a time before others that
+        are complete.
+        """
+        if pinned.timeline.layout != V1.version or self._passed is None:
+            return
+        for time in sorted(_begun_until(pinned, after) - self._passed):
+            late = pinned.timeline.commit_at(time)
+            if late is not None and not read_commit(self.storage, late).is_rewrite:
+                raise TimelineError(
+                    f"{self.storage.root}: commit {time} was begun before {after}, which this "
+                    "stream has passed, and came later; its writer's clock is behind. Begin a new "
+                    f"query with {START_OFFSET.key} before it, or upgrade the table to version 9, "
+                    "which orders commits by their completion"
+                )
+
+    def _within_limits(self, commits: list[Instant]) -> Iterator[Instant]:
+        files, given = 0, self.options.stream
+        for number, instant in enumerate(commits):
+            if given.max_files is not None:
+                files += len(commit_files(self.storage, instant).stats)
+            too_many = given.max_files is not None and files > given.max_files
+            if number and (too_many or number == given.max_commits):
+                return
+            yield instant
+
+
+def _commits(pinned: PinnedTable, after: str) -> list[Instant]:
+    """The commits after a position, in order; none behind one that is incomplete."""
+    options = IncrementalOptions(after, hollow_commits=HollowCommits.BLOCK)
+    return list(commits_in_range(pinned, options).active)
+
+
+def _begun_until(pinned: PinnedTable, position: str) -> frozenset[str]:
+    """Times of the commits on the active timeline that were begun up to a position."""
+    return frozenset(i.time for i in pinned.timeline.commits if i.time <= position)
