@@ -245,14 +245,17 @@ def _check_changes(
     files: Mapping[str, bytes], time: str, stat: Mapping[str, Any], operation: object
 ) -> list[str]:
     """What is wrong with the change data beside a base file, by the rules of Hudi's extractor."""
-    path, counts = stat["path"], [stat[f"num{what}"] for what in ("UpdateWrites", "Deletes")]
+    path = stat["path"]
     logged: Mapping[str, int] = stat["cdcStats"]
     if logged is _CLEANED:
         return []
+    needed = _LOGGED.search(files[".hoodie/hoodie.properties"]) and operation not in _REWRITES
+    if not logged and not needed:
+        return []
+    counts = [stat[f"num{what}"] for what in ("UpdateWrites", "Deletes")]
     if not logged:
         is_new = not any(counts) and stat["numWrites"] == stat["numInserts"]
-        needed = _LOGGED.search(files[".hoodie/hoodie.properties"]) and operation not in _REWRITES
-        return [f"{path} has no change data beside it"] if needed and not is_new else []
+        return [] if is_new else [f"{path} has no change data beside it"]
     base, wrong, found = _BASE.fullmatch(path.rpartition("/")[2]), [], 0
     for name, size in logged.items():
         data, match = files.get(name, b""), _CDC.fullmatch(name.rpartition("/")[2])

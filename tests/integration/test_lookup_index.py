@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -254,11 +254,9 @@ def test_the_state_index_reads_no_file_twice_and_follows_other_writers(
     opened: list[str] = []
 
     class Counting(BaseFileReader):
-        def __init__(
-            self, source: BinaryIO, schema: pa.Schema, name: str, *, trusted: bool = False
-        ) -> None:
+        def __init__(self, source: BinaryIO, schema: pa.Schema, name: str, **options: Any) -> None:
             opened.append(name)
-            super().__init__(source, schema, name, trusted=trusted)
+            super().__init__(source, schema, name, **options)
 
     monkeypatch.setattr("hoodie_ds.index.key_lookup.BaseFileReader", Counting)
     opts = {**LOOKUP, **options("MERGE_ON_READ", "FLINK_STATE")}

@@ -163,7 +163,7 @@ def test_what_is_wrong_with_writes_and_with_reads_is_told_together() -> None:
     options = {
         "hoodie.tabel.name": "t",
         "hoodie.index.type": "HBASE",
-        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.merge.type": "skip_merge",
     }
     with pytest.raises(OptionError) as caught:
         HoodieTable("memory://t", options)

@@ -250,8 +250,8 @@ def test_extra_metadata_only_with_a_prefix_of_its_own() -> None:
             _write({prefix: bad})
 
 
-def test_reads_return_snapshots_only() -> None:
+def test_reads_return_snapshots_unless_asked_otherwise() -> None:
     key = "hoodie.datasource.query.type"
     assert ReadOptions.parse({"path": "/t", key: "SNAPSHOT"}) == ReadOptions("/t")
-    with pytest.raises(OptionError, match="not supported yet"):
+    with pytest.raises(OptionError, match="say where the incremental query begins"):
         ReadOptions.parse({"path": "/t", key: "incremental"})
