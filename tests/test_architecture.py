@@ -49,19 +49,16 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
-@pytest.fixture(params=MODULES, ids=name_of)
-def module(request: pytest.FixtureRequest) -> Path:
-    return Path(request.param)
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    """Each module by its name."""
+    return {name_of(module): ast.parse(module.read_text("utf-8")) for module in MODULES}
 
 
-@pytest.fixture
-def tree(module: Path) -> ast.Module:
-    return ast.parse(module.read_text("utf-8"))
-
-
-def test_modules_are_small_and_say_what_they_are(module: Path, tree: ast.Module) -> None:
-    assert len(module.read_text("utf-8").splitlines()) <= MODULE_LINES_MAX
-    assert ast.get_docstring(tree)
+def test_modules_are_small_and_say_what_they_are(trees: dict[str, ast.Module]) -> None:
+    lines = {name_of(m): len(m.read_text("utf-8").splitlines()) for m in MODULES}
+    assert {name: count for name, count in lines.items() if count > MODULE_LINES_MAX} == {}
+    assert [name for name, tree in trees.items() if not ast.get_docstring(tree)] == []
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -73,45 +70,70 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return lines - ((docstring.end_lineno or 0) - docstring.lineno + 1)
 
 
-def test_functions_are_small(tree: ast.Module) -> None:
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    sizes = {function.name: code_lines(function) for function in functions}
-    assert {name: size for name, size in sizes.items() if size > FUNCTION_LINES_MAX} == {}
+def test_functions_are_small(trees: dict[str, ast.Module]) -> None:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    sizes = {
+        (name, function.name): code_lines(function)
+        for name, tree in trees.items()
+        for function in ast.walk(tree)
+        if isinstance(function, kinds)
+    }
+    assert {where: size for where, size in sizes.items() if size > FUNCTION_LINES_MAX} == {}
 
 
-def test_each_foreign_library_has_one_door(module: Path, tree: ast.Module) -> None:
-    used = {library for library in imported(tree) if library in DOORS}
-    assert {library for library in used if not name_of(module).startswith(DOORS[library])} == set()
+def test_each_foreign_library_has_one_door(trees: dict[str, ast.Module]) -> None:
+    used = {(name, library) for name, tree in trees.items() for library in imported(tree)}
+    behind = {(name, lib) for name, lib in used if lib in DOORS and not name.startswith(DOORS[lib])}
+    assert behind == set()
 
 
-def test_no_module_is_called_after_nothing(module: Path) -> None:
-    assert module.stem not in NO_NAMES
+def test_no_module_is_called_after_nothing() -> None:
+    assert NO_NAMES & {module.stem for module in MODULES} == set()
 
 
-def test_time_chance_and_environment_are_passed_in(module: Path, tree: ast.Module) -> None:
-    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    if name_of(module) not in MAY_HAVE_HIDDEN_INPUT:
-        assert used & HIDDEN_INPUT == set()
+def test_time_chance_and_environment_are_passed_in(trees: dict[str, ast.Module]) -> None:
+    used = {
+        (name, ast.unparse(node))
+        for name, tree in trees.items()
+        if name not in MAY_HAVE_HIDDEN_INPUT
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+    }
+    assert {(name, hidden) for name, hidden in used if hidden in HIDDEN_INPUT} == set()
 
 
-def test_no_root_of_pythons_errors_is_raised_or_swallowed(tree: ast.Module) -> None:
+def test_no_root_of_pythons_errors_is_raised_or_swallowed(trees: dict[str, ast.Module]) -> None:
+    found = [(name, line) for name, tree in trees.items() for line in roots_in(tree)]
+    assert found == []
+
+
+def roots_in(tree: ast.Module) -> Iterator[int]:
+    """Lines at which a root of Python's errors is raised, or swallowed."""
     roots = {"Exception", "BaseException", "RuntimeError"}
-    found: list[int] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler):
             caught = {n.id for n in ast.walk(node.type or ast.Name("Exception"))
                       if isinstance(n, ast.Name)}  # fmt: skip
             passed_on = any(isinstance(n, ast.Raise) and n.exc is None for n in node.body)
-            found += [node.lineno] if caught & roots and not passed_on else []
-        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            found += [node.lineno] if ast.unparse(node.exc.func) in roots else []
-    assert found == []
+            if caught & roots and not passed_on:
+                yield node.lineno
+        elif (
+            isinstance(node, ast.Raise)
+            and isinstance(node.exc, ast.Call)
+            and ast.unparse(node.exc.func) in roots
+        ):
+            yield node.lineno
 
 
-def test_public_functions_and_classes_have_docstrings(tree: ast.Module) -> None:
+def test_public_functions_and_classes_have_docstrings(trees: dict[str, ast.Module]) -> None:
     kinds = (ast.FunctionDef, ast.ClassDef)
-    public = [node for node in tree.body if isinstance(node, kinds) and node.name[0] != "_"]
-    assert [node.name for node in public if not ast.get_docstring(node)] == []
+    public = [
+        (name, node.name, ast.get_docstring(node))
+        for name, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, kinds) and node.name[0] != "_"
+    ]
+    assert [(name, what) for name, what, text in public if not text] == []
 
 
 def test_unit_tests_mirror_the_package() -> None:
