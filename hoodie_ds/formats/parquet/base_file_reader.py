@@ -21,7 +21,7 @@ from hoodie_ds.formats.parquet.statistics import Bounds, column_bounds
 _PIECE_ROWS: Final = 128 * 1024
 """Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
 
-_PIECE_BYTES: Final = 8 << 20
+_PIECE_BYTES: Final = 16 << 20
 """Encoded bytes of a piece, about: several are held at a time, and are larger when decoded."""
 
 _FEWEST_ROWS: Final = 1024

@@ -46,7 +46,7 @@ def test_pieces_hold_no_more_than_a_few_row_groups_of_the_file() -> None:
 
 def test_pieces_of_wide_rows_have_few_of_them() -> None:
     draw = np.random.default_rng(0)
-    texts = [draw.bytes(5_000).hex() for _ in range(3_000)]
+    texts = [draw.bytes(10_000).hex() for _ in range(3_000)]
     content = io.BytesIO()
     pq.write_table(pa.table({"text": texts}), content, use_dictionary=False)
     reader = BaseFileReader(content, pa.schema({"text": pa.string()}), "f.parquet", trusted=True)
