@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from hoodie_ds.datasource.packing import packed_for_all_cores
 from hoodie_ds.datasource.pushed import row_filter
-from hoodie_ds.reader.declared import as_declared
+from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
@@ -60,10 +60,10 @@ class HoodieReader(DataSourceReader):
         assert isinstance(partition, PackedSplit)
         executor = self._plan().executor
         for task in partition.tasks:
-            for rows in executor.read(task, self._columns.names):
-                kept = rows if self._filter is None else rows.filter(self._filter)
-                declared = as_declared(kept, self._columns)
-                yield from declared.to_batches(max_chunksize=BATCH_ROWS)
+            pieces = executor.read(task, self._columns.names)
+            if self._filter is not None:
+                pieces = (rows.filter(self._filter) for rows in pieces)
+            yield from declared_batches(pieces, self._columns, BATCH_ROWS)
 
     def _plan(self) -> ScanPlan:
         if self._filter is None:

@@ -34,7 +34,7 @@ from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.meta_columns import RECORD_KEY
-from hoodie_ds.reader.declared import as_declared
+from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.query import open_query
@@ -101,7 +101,8 @@ def read(spark: SparkSession, path: str, options: Mapping[str, str] | None = Non
         folder = _folder(spark, storage, parsed.base_path)
     if folder is None or not isinstance(query, SnapshotQuery):
         return spark.read.format(HoodieDataSource.name()).options(**given).load()
-    return _Scan(spark, query.pinned, folder).frame([*query.plan().tasks], query.plan().executor)
+    plan = query.plan()
+    return _Scan(spark, query.pinned, folder).frame([*plan.tasks], plan.executor)
 
 
 def _compares(given: Mapping[str, str]) -> bool:
@@ -246,8 +247,8 @@ class TaskRows:
 
     def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
         """Yield them."""
-        for rows in self.executor.read(task, self.columns.names):
-            yield from as_declared(rows, self.columns).to_batches(max_chunksize=BATCH_ROWS)
+        pieces = self.executor.read(task, self.columns.names)
+        yield from declared_batches(pieces, self.columns, BATCH_ROWS)
 
 
 @dataclass(frozen=True)
@@ -259,8 +260,8 @@ class SliceRows:
 
     def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
         """Yield them."""
-        for rows in self.logged.read(task.slice, self.columns.names):
-            yield from as_declared(rows, self.columns).to_batches(max_chunksize=BATCH_ROWS)
+        pieces = self.logged.read(task.slice, self.columns.names)
+        yield from declared_batches(pieces, self.columns, BATCH_ROWS)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import ReadAllAvailable, ReadMaxFiles, SupportsTriggerAvailableNow
 from hoodie_ds.datasource.packing import packed_for_all_cores
 from hoodie_ds.datasource.reader import BATCH_ROWS
-from hoodie_ds.reader.declared import as_declared
+from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
 from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.storage.connect import storage_to_read
@@ -108,9 +108,8 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read one split (executor)."""
         assert isinstance(partition, StreamSplit)
         for task in partition.tasks:
-            for rows in partition.executor.read(task, self._columns.names):
-                declared = as_declared(rows, self._columns)
-                yield from declared.to_batches(max_chunksize=BATCH_ROWS)
+            pieces = partition.executor.read(task, self._columns.names)
+            yield from declared_batches(pieces, self._columns, BATCH_ROWS)
 
     @property
     def _stream(self) -> TableStream:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import pyarrow as pa
+from dataclasses import dataclass
 
 from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import load_hashing_config
-from hoodie_ds.table.table_schema import table_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +80,4 @@ class Source:
             )
         what = f"the table as of {time}"
         check_files_are_kept(now.table, now.timeline, time, what, retained=False)
-        past = timeline_at(now.timeline, time)
-        columns = table_schema(now.table, past) or pa.schema([])
-        if now.table.properties.populate_meta_fields:
-            columns = with_meta_columns(columns)
-        return replace(now, timeline=past, schema=columns)
+        return now.at(timeline_at(now.timeline, time))

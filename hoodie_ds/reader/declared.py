@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
@@ -53,6 +55,24 @@ def as_declared(rows: pa.Table, declared: pa.Schema) -> pa.Table:
                 f"column {field.name!r} is declared NOT NULL and has nulls; leave NOT NULL out"
             )
     return rows.select(declared.names).cast(declared)
+
+
+def declared_batches(
+    pieces: Iterable[pa.Table], declared: pa.Schema, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows as `as_declared` returns them, in record batches.
+
+    Parameters
+    ----------
+    pieces : iterable of pyarrow.Table
+        The rows, with the declared columns among theirs.
+    declared : pyarrow.Schema
+        What to return.
+    batch_rows : int
+        Rows of a batch at most.
+    """
+    for rows in pieces:
+        yield from as_declared(rows, declared).to_batches(max_chunksize=batch_rows)
 
 
 def _holds(stored: pa.Field, declared: pa.Field) -> bool:

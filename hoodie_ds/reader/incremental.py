@@ -24,11 +24,10 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.time_travel import before
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.commit_files import commit_files
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.fs_view import FileSystemView, data_file
 from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
@@ -154,13 +153,7 @@ def slices_in_range(view: FileSystemView, commits: Iterable[Instant]) -> Iterato
     for instant in commits:
         commit = commit_files(view.storage, instant)
         for path, stat in commit.stats.items():
-            file_name = path.rpartition("/")[2]
-            base, log = BaseFileName.parse(file_name), LogFileName.parse(file_name)
-            file: BaseFile | LogFile | None = None
-            if base is not None:
-                file = BaseFile(stat.partition_path, base, stat.file_size_bytes)
-            elif log is not None:
-                file = LogFile(stat.partition_path, log, file_name, stat.file_size_bytes)
+            file = data_file(stat.partition_path, FileStatus(path, stat.file_size_bytes))
             if file is not None:  # Hudi leaves the path out where it wrote nothing
                 group = FileGroupId(stat.partition_path, file.name.file_id)
                 groups.setdefault(group, {})[path] = file

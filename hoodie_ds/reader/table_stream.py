@@ -121,7 +121,7 @@ class TableStream:
         In version 6 a writer whose clock is behind may begin a commit at a time before others that
         are complete.
         """
-        if pinned.timeline.layout != V1.version or self._passed is None:
+        if self._passed is None:
             return
         for time in sorted(_begun_until(pinned, after) - self._passed):
             late = pinned.timeline.commit_at(time)
@@ -151,5 +151,7 @@ def _commits(pinned: PinnedTable, after: str) -> list[Instant]:
 
 
 def _begun_until(pinned: PinnedTable, position: str) -> frozenset[str]:
-    """Times of the commits on the active timeline that were begun up to a position."""
+    """Times of the commits of version 6 that were begun up to a position; later ones tell none."""
+    if pinned.timeline.layout != V1.version:
+        return frozenset()
     return frozenset(i.time for i in pinned.timeline.commits if i.time <= position)

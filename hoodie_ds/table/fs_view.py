@@ -114,7 +114,7 @@ class FileSystemView:
         replaced = self.replaced_ids(partition_path)
         groups: dict[str, list[BaseFile | LogFile]] = {}
         for status in listed:
-            found = _data_file(partition_path, status)
+            found = data_file(partition_path, status)
             if found is not None and found.name.file_id not in replaced:
                 groups.setdefault(found.name.file_id, []).append(found)
         slices = (
@@ -269,10 +269,11 @@ class PartitionFiles:
 
 def _is_data(status: FileStatus) -> bool:
     is_change_data = CdcFileName.parse(status.path.rpartition("/")[2]) is not None
-    return is_change_data or _data_file("", status) is not None
+    return is_change_data or data_file("", status) is not None
 
 
-def _data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:
+def data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:
+    """Return the data file that a name of a partition is; None for what is none."""
     file_name = status.path.rpartition("/")[2]
     base = BaseFileName.parse(file_name)
     if base is not None:

@@ -69,7 +69,7 @@ def rows_of(
 
 
 def batches(
-    reader: HoodieStreamReader, start: dict[str, Any] | None = None
+    reader: HoodieStreamReader, start: dict[str, Any] | None = None, *columns: str
 ) -> Iterator[tuple[dict[str, Any], list[Row]]]:
     """End and rows of each batch until there is no news."""
     at = start or reader.initialOffset()
@@ -77,7 +77,7 @@ def batches(
         end = reader.latestOffset(through_json(at), reader.getDefaultReadLimit())
         if end == at:
             return
-        yield end, rows_of(reader, at, end)
+        yield end, rows_of(reader, at, end, *columns)
         reader.commit(end)
         at = end
 
@@ -202,18 +202,8 @@ def test_what_changed(tmp_path: Path) -> None:
     source.write("a", fare=2.0)
     source.table.delete(trips(("b", "x", 9, 9.0)))
     reader = source.reader(**CDC, **{MAX_COMMITS.key: "1"})
-    start, found = reader.initialOffset(), []
-    for end, _ in _ends(reader):
-        found.append([op for (op,) in rows_of(reader, start, end, "op")])
-        start = end
+    found = [[op for (op,) in rows] for _, rows in batches(reader, None, "op")]
     assert found == [["i", "i"], ["u"], ["d"]]
-
-
-def _ends(reader: HoodieStreamReader) -> Iterator[tuple[dict[str, Any], None]]:
-    at = reader.initialOffset()
-    while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
-        yield end, None
-        at = end
 
 
 def test_the_cleaner_was_faster(tmp_path: Path) -> None:

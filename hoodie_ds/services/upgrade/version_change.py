@@ -246,7 +246,7 @@ def _delete_left(table: Table) -> None:
     """Delete what the timeline has left in the layout that the table is not of any more."""
     for layout in LAYOUTS.keys() - {table.layout}:
         left = [file.status.path for file in files_of(table.storage, layout)]
-        check_unchanged(table)  # else they are those of the table as it goes on
         if left:
+            check_unchanged(table)  # else they are those of the table as it goes on
             table.storage.delete_many(left)
     table.storage.delete(PROPERTIES_BACKUP)

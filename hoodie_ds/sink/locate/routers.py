@@ -74,6 +74,7 @@ class BucketRouter:
         self._view = plan.view
         self._files: dict[str, PartitionFiles] = {}
         self._targets: dict[BucketKey, Target] = {}
+        self._checked: set[FileGroupId] = set()
 
     def route(
         self, keyed: KeyedRows, locations: Numbers | None = None
@@ -102,7 +103,10 @@ class BucketRouter:
             if self._plan.table.properties.num_buckets is None:
                 self._check_some(files)
         # A partition may have thousands of buckets, and a batch rows of a few.
-        return only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
+        latest = only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
+        if latest is not None:
+            self._check_hash(latest)
+        return latest
 
     def _check_names(self, files: PartitionFiles) -> None:
         """Refuse a partition in which another writer has begun file groups of no bucket."""
@@ -113,18 +117,22 @@ class BucketRouter:
                     self._layout.check_name(slice_.group)
 
     def _check_some(self, files: PartitionFiles) -> None:
-        """Look at stored keys, in a table whose properties do not say how they were hashed.
+        """Look at file groups of a partition, whichever ones the batch goes to.
 
-        Of some file groups, whichever ones the batch goes to: with another number of buckets its
-        keys may all come to buckets that are not there yet.
+        With another number of buckets its keys may all come to buckets that are not there yet.
         """
-        read = self._plan.slice_reader(self._plan.view).read
         for prefix in islice(sorted(files.prefixes), _LOOKED_AT):
             for slice_ in files.latest_slices(prefix):
-                first = slice_ if slice_.base is None else replace(slice_, logs=())
-                for rows in islice(read(first, [RECORD_KEY]), 1):
-                    keys = rows.column(RECORD_KEY).slice(0, _KEYS_LOOKED_AT)
-                    self._layout.check(slice_, keys)
+                self._check_hash(slice_)
+
+    def _check_hash(self, slice_: FileSlice) -> None:
+        """Look at stored keys, in a table whose properties do not say how they were hashed."""
+        if self._plan.table.properties.num_buckets is not None or slice_.group in self._checked:
+            return
+        self._checked.add(slice_.group)
+        first = slice_ if slice_.base is None else replace(slice_, logs=())
+        for rows in islice(self._plan.slice_reader(self._plan.view).read(first, [RECORD_KEY]), 1):
+            self._layout.check(slice_, rows.column(RECORD_KEY).slice(0, _KEYS_LOOKED_AT))
 
 
 _LOOKED_AT: Final = 8
