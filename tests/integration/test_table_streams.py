@@ -221,7 +221,7 @@ def test_the_cleaner_was_faster(tmp_path: Path) -> None:
     # From the first commit on a reader of rows can ask for no more than is there.
     assert [rows for _, rows in batches(source.reader())] == [[("a", 7.0), ("b", 1.0)]]
     with pytest.raises(TimelineError):
-        list(batches(source.reader(**CDC)))
+        list(batches(source.reader(**CDC), None, "op"))
 
 
 def test_a_commit_behind_an_incomplete_one_waits_in_version_6(tmp_path: Path) -> None:
