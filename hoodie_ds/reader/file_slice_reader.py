@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,8 +19,8 @@ from hoodie_ds.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
-from hoodie_ds.record.merge.hook_merger import AnyMerger
-from hoodie_ds.record.merge.merger import Merger, RecordSet
+from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merge.merger import Mask, Merger, RecordSet
 from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
@@ -26,6 +28,9 @@ from hoodie_ds.table.fs_view import FileSystemView
 
 _HELD_RECORDS: Final = 1 << 20
 """Records of log files that are held before those of one key are combined."""
+
+_AHEAD_ROWS: Final = 1 << 20
+"""Rows of a base file whose keys are compared at a time."""
 
 KEY_FIELD: Final = next(field for field in META_FIELDS if field.name == RECORD_KEY)
 
@@ -134,21 +139,21 @@ class FileSliceReader:
         """
         counts = counts or MergeCounts()
         logged = self.logged(slice_, columns, counts, pruner)
-        merge = None if logged is None else logged[0].over(logged[1])
-        read = columns if merge is None else self.needed(columns)
-        for rows in self._base(slice_, read, keep_dictionaries, pruner):
-            if merge is not None:
-                keep = merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
+        if logged is None:
+            with self._base(slice_, keep_dictionaries, pruner) as base:
+                yield from base.pieces(columns)
+            return
+        merge = logged[0].over(logged[1])
+        with self._base(slice_, keep_dictionaries, pruner) as base:
+            for rows, keep in self._merged(base, merge, columns):
                 if changes is not None:
                     changes.removed(rows.filter(pa.array(~keep)))
-                rows = rows.select(columns).filter(pa.array(keep))
-            yield rows
-        if merge is not None:
-            new = merge.new_rows()
-            if changes is not None:
-                changes.added(new)
-            yield new.select(columns)
-            counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
+                yield rows.select(columns).filter(pa.array(keep))
+        new = merge.new_rows()
+        if changes is not None:
+            changes.added(new)
+        yield new.select(columns)
+        counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
     def logged(
         self,
@@ -231,17 +236,36 @@ class FileSliceReader:
         lacks_key = self.virtual_keys is not None and RECORD_KEY not in self.schema.names
         return self.schema.append(KEY_FIELD) if lacks_key else self.schema
 
-    def _base(
-        self,
-        slice_: FileSlice,
-        columns: Sequence[str],
-        keep_dictionaries: bool,
-        pruner: Pruner | None,
-    ) -> Iterator[pa.Table]:
-        if slice_.base is None:
+    def _merged(
+        self, base: _Base, merge: AnyMerge, columns: Sequence[str]
+    ) -> Iterator[tuple[pa.Table, Mask]]:
+        """Yield stored rows piece by piece, and which of them stay.
+
+        What is compared is read ahead of the other columns, in large pieces: each one that is
+        merged into costs a hash table of all new keys.
+        """
+        if self.merger.needs_complete_rows or isinstance(merge, PartialMerge):
+            for rows in base.pieces(self.needed(columns)):
+                yield rows, merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
             return
-        with open_base_file(self.view.storage, slice_.base) as source:
-            base = slice_.base
+        ahead = base.large_pieces(self.compared.names)
+        keep = np.zeros(0, dtype=np.bool_)
+        for rows in base.pieces(columns or self.compared.names):
+            while len(keep) < rows.num_rows:
+                compared = self.stored(next(ahead), is_complete=False)
+                keep = np.concatenate([keep, merge.keep(compared)])
+            yield rows, keep[: rows.num_rows]
+            keep = keep[rows.num_rows :]
+
+    @contextmanager
+    def _base(
+        self, slice_: FileSlice, keep_dictionaries: bool, pruner: Pruner | None
+    ) -> Iterator[_Base]:
+        base = slice_.base
+        if base is None:
+            yield _Base(None, None, None)
+            return
+        with open_base_file(self.view.storage, base) as source:
             reader = BaseFileReader(
                 source,
                 self._keyed,
@@ -255,11 +279,37 @@ class FileSliceReader:
                 numbers = range(reader.num_row_groups)
                 partition = slice_.group.partition_path
                 numbers = pruner.row_groups(reader, partition, numbers, bool(slice_.logs))
-            if self.only_commits is None:
-                yield from reader.pieces(list(columns), numbers)
-                return
-            times = pa.array(self.only_commits, pa.string())
-            fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
-            for rows in reader.pieces(fetched, numbers):
-                counted = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
-                yield rows.filter(counted).select(list(columns))
+            yield _Base(reader, numbers, self.only_commits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """The base file of a slice, or that it has none; the row groups and commits that count."""
+
+    reader: BaseFileReader | None
+    row_groups: Sequence[int] | None
+    only_commits: tuple[str, ...] | None
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows that count piece by piece, in order."""
+        if self.reader is None:
+            return
+        if self.only_commits is None:
+            yield from self.reader.pieces(list(columns), self.row_groups)
+            return
+        times = pa.array(self.only_commits, pa.string())
+        fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
+        for rows in self.reader.pieces(fetched, self.row_groups):
+            counted = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
+            yield rows.filter(counted).select(list(columns))
+
+    def large_pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the same rows in pieces of about `_AHEAD_ROWS`."""
+        held: list[pa.Table] = []
+        for rows in self.pieces(columns):
+            held.append(rows)
+            if sum(part.num_rows for part in held) >= _AHEAD_ROWS:
+                yield pa.concat_tables(held)
+                held = []
+        if held:
+            yield pa.concat_tables(held)

@@ -307,3 +307,33 @@ def test_a_hook_that_fails_after_the_first_rows_leaves_no_file(tmp_path: Path) -
     assert sorted(tmp_path.glob("x/*")) == before
     assert table.compact()
     assert found_rows(table) == [("a", "x", 1, 1.0), ("b", "x", 2, 1.0)]
+
+
+def test_keys_of_a_large_base_file_are_compared_in_several_parts(tmp_path: Path) -> None:
+    """One row of each part is replaced, removed or stays, and none beside it."""
+    count = 1_200_000
+    numbers = pa.array(range(count))
+    ids = pc.utf8_lpad(pc.cast(numbers, pa.string()), 7, "0")
+    options = {
+        "hoodie.table.name": "large",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        TYPE: "MERGE_ON_READ",
+        BUCKETS: "1",
+    }
+    table = HoodieTable(str(tmp_path), options)
+    table.upsert(pa.table({"id": ids, "ts": pa.repeat(5, count)}))
+    newer, older, gone = [3, count - 3], [4, count - 4], [5, count - 5]
+    for at, ts in ((newer, 6), (older, 4)):
+        table.upsert(pa.table({"id": ids.take(pa.array(at)), "ts": [ts] * 2}))
+    table.delete(pa.table({"id": ids.take(pa.array(gone)), "ts": [7] * 2}))
+    expected = dict.fromkeys(ids.to_pylist(), 5)
+    expected |= {ids[place].as_py(): 6 for place in newer}
+    for place in gone:
+        del expected[ids[place].as_py()]
+    for _ in range(2):
+        rows = table.read(columns=["id", "ts"])
+        found = dict(zip(rows["id"].to_pylist(), rows["ts"].to_pylist(), strict=True))
+        assert rows.num_rows == len(found)
+        assert found == expected
+        table.compact()
