@@ -15,6 +15,7 @@ from typing import Any as _Any
 from hoodie_ds.errors import (
     AccessDeniedError,
     AlreadyExistsError,
+    CatalogError,
     ClusteringConflictError,
     CommitOutcomeUnknownError,
     CorruptFileError,
@@ -75,6 +76,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
+    "CatalogError",
     "CleanerPlan",
     "Cleaning",
     "Clustering",

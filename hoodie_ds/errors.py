@@ -157,6 +157,10 @@ class ClusteringConflictError(WriteConflictError):
         return type(self), (str(self), self.instant_time)
 
 
+class CatalogError(HoodieError):
+    """A catalog cannot be reached, or refused what it was told; the table is as before."""
+
+
 class LockTimeoutError(HoodieError):
     """Other writers held the table's lock for too long; nothing was committed."""
 

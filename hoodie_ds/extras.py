@@ -1,4 +1,4 @@
-"""Packages that not every installation has: those of the extras ``spark``, ``s3`` and ``demo``."""
+"""Packages that not every installation has: those of extras such as ``spark`` and ``hive``."""
 
 from __future__ import annotations
 

@@ -20,6 +20,9 @@ from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
 from hoodie_ds.services.upgrade.properties import VERSIONS
 from hoodie_ds.services.upgrade.version_change import VersionChange, change_version
+from hoodie_ds.sync.results import CatalogSync
+from hoodie_ds.sync.run import sync
+from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.instant import Instant
 
 
@@ -99,6 +102,35 @@ class TableServices(ABC):
             The compaction failed; the rows are as before, and what is planned stays planned.
         """
         return Compactor(self._services(options)).compact(dry, only_if_due)
+
+    def sync_catalog(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> CatalogSync:
+        """Tell a Hive metastore or AWS Glue what it lacks of the table.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.datasource.hive_sync.metastore.uris``.
+        dry : bool
+            Whether only to say what the catalog would be told.
+
+        Returns
+        -------
+        CatalogSync
+            What it was told, or would be; false if it knows all.
+
+        Raises
+        ------
+        CatalogError
+            The catalog cannot be reached or refuses, or partitions do not fit its columns.
+        MissingPackageError
+            The extra ``hive`` or ``glue`` is not installed.
+        """
+        context = self._services(options)
+        table = open_table(context.storage)
+        table.properties.check_readable()
+        return sync(table, table.load_timeline(), context.options.catalog, dry=dry)
 
     def cluster(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False

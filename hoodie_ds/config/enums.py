@@ -280,3 +280,29 @@ class PartitionFilter(str, Enum):
     NONE = "NONE"
     RECENT_DAYS = "RECENT_DAYS"
     SELECTED_PARTITIONS = "SELECTED_PARTITIONS"
+
+
+class SyncMode(str, Enum):
+    """How a catalog is spoken to; Hudi's modes ``jdbc`` and ``hiveql`` need a JVM."""
+
+    HMS = "hms"
+    GLUE = "glue"
+
+
+class SyncedTables(str, Enum):
+    """Which tables of a catalog a merge-on-read table becomes (``HoodieSyncTableStrategy``)."""
+
+    ALL = "ALL"
+    RO = "RO"
+    RT = "RT"
+
+
+class PartitionExtractor(str, Enum):
+    """From a partition path to the values of a catalog's partition columns, by Hudi's classes."""
+
+    MULTI_PART = "MultiPartKeysValueExtractor"
+    HIVE_STYLE = "HiveStylePartitionValueExtractor"
+    SINGLE_PART = "SinglePartPartitionValueExtractor"
+    SLASHED_DAY = "SlashEncodedDayPartitionValueExtractor"
+    SLASHED_HOUR = "SlashEncodedHourPartitionValueExtractor"
+    NONE = "NonPartitionedExtractor"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from hoodie_ds.config.given_options import GivenOptions
 from hoodie_ds.config.options import services as keys
 from hoodie_ds.config.options.archiving import ARCHIVE_AUTOMATIC
+from hoodie_ds.config.options.catalog import SYNC_ENABLED
 from hoodie_ds.config.options.cleaning import CLEAN_AUTOMATIC
 
 
@@ -23,6 +25,10 @@ class Service(str, Enum):
     CLUSTERING = "clustering"
     CLEAN = "clean"
     ARCHIVE = "archive"
+    CATALOG = "sync into a catalog"
+
+
+_OF_STREAMS: Final = frozenset(Service) - {Service.CLUSTERING, Service.CATALOG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,9 @@ class ServiceSwitches:
         What a job of its own does for the table.
     """
 
-    of_streams: frozenset[Service] = frozenset(Service) - {Service.CLUSTERING}
+    of_streams: frozenset[Service] = _OF_STREAMS
     of_writes: frozenset[Service] = frozenset()
-    of_jobs: frozenset[Service] = frozenset(Service) - {Service.CLUSTERING}
+    of_jobs: frozenset[Service] = _OF_STREAMS
 
     @classmethod
     def of(cls, given: GivenOptions) -> ServiceSwitches:
@@ -65,9 +71,14 @@ class ServiceSwitches:
             Service.CLEAN: given.get(CLEAN_AUTOMATIC) is True,
             Service.ARCHIVE: given.get(ARCHIVE_AUTOMATIC) is True,
         }
+        synced = {Service.CATALOG: True} if given.get_or_default(SYNC_ENABLED) else {}
         of_all = (
-            frozenset(service for service, wanted in some.items() if on and wanted)
-            for some in (streams, writes, jobs)
+            frozenset(service for service, wanted in some.items() if wanted)
+            for some in (
+                {**(streams if on else {}), **synced},
+                {**(writes if on else {}), **synced},
+                jobs if on else {},
+            )
         )
         return cls(*of_all)
 

@@ -1,8 +1,8 @@
-"""Several texts where a caller may give one: a text is itself a sequence of texts, its letters."""
+"""Texts that callers give: several where one may come, and the name of what is no text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from hoodie_ds.errors import OptionError
 
@@ -31,3 +31,11 @@ def texts(name: str, given: str | Iterable[str]) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise OptionError(name, text, f"give texts; this is of type {type(text).__name__}")
     return found
+
+
+def hook_name(hook: str | Callable[..., object]) -> str:
+    """Return ``package.module:callable`` of a merge hook, as far as it has such a name."""
+    if isinstance(hook, str):
+        return hook
+    named = hook if hasattr(hook, "__qualname__") else type(hook)
+    return f"{named.__module__}:{named.__qualname__}"

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.config.bucket_rules import BucketRules
+from hoodie_ds.config.catalog_options import CatalogOptions
 from hoodie_ds.config.change_options import ChangeOptions
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.clustering_options import ClusteringOptions
@@ -179,6 +180,7 @@ class WriteOptions:
     cleaning: CleaningOptions = field(default_factory=CleaningOptions)
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
     archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
+    catalog: CatalogOptions = field(default_factory=CatalogOptions)
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -215,14 +217,6 @@ class WriteOptions:
         given.check()
         given.warn()
         return options
-
-
-def hook_name(hook: str | Callable[..., object]) -> str:
-    """Return ``package.module:callable`` of a merge hook, as far as it has such a name."""
-    if isinstance(hook, str):
-        return hook
-    named = hook if hasattr(hook, "__qualname__") else type(hook)
-    return f"{named.__module__}:{named.__qualname__}"
 
 
 def _build(given: GivenOptions, base_path: str) -> WriteOptions:
@@ -297,6 +291,7 @@ def _with_services(options: WriteOptions, given: GivenOptions) -> WriteOptions:
         cleaning=cleaning,
         compaction=CompactionOptions.of(given),
         archiving=ArchivingOptions.of(given, cleaning),
+        catalog=CatalogOptions.of(given),
     )
 
 

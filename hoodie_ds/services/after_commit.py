@@ -20,6 +20,7 @@ from hoodie_ds.services.cleaning import clean_if_due
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.sync.run import sync
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
@@ -85,11 +86,17 @@ def _archive(after: AfterCommit) -> None:
     archive_if_due(after.context, after.timeline, most=_ARCHIVED_AFTER_A_BATCH)
 
 
+def _sync(after: AfterCommit) -> None:
+    """Tell the catalog what the commit has changed, and what earlier syncs could not tell it."""
+    sync(after.table, after.timeline, after.context.options.catalog)
+
+
 SERVICES: Final[dict[Service, FollowUp]] = {
     Service.COMPACTION: _compact,
     Service.COMPACTION_PLAN: _plan_compaction,
     Service.CLEAN: _clean,
     Service.ARCHIVE: _archive,
+    Service.CATALOG: _sync,
 }
 """What does each service, if it is due."""
 

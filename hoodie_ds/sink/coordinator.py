@@ -20,6 +20,7 @@ from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT
 from hoodie_ds.config.options.write import METADATA_ENABLE
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
@@ -51,6 +52,7 @@ from hoodie_ds.sink.write_plan import WritePlan, key_spec
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.run import require_packages
 from hoodie_ds.table.hashing_config import complete_hashing_config
 from hoodie_ds.table.table import (
     Table,
@@ -146,6 +148,8 @@ class Coordinator:
         if joined := plan.timeline.joined:
             time, owner = joined.time, owner_to_join(self.storage, joined)
         services = self.options.services.of_batch(is_stream=is_stream)
+        if Service.CATALOG in services:
+            require_packages(self.options.catalog)
         share = share_for(plan, found) if is_stream else None
         return Batch(plan, guard, time, attempt, owner, creation_ms, services, share)
 

@@ -2087,7 +2087,40 @@ INSPECTION = [
 ]
 """Of what is found out about a table, and of the command."""
 
+SYNC = "tests/unit/sync/test_tool.py"
+
+CATALOGS = [
+    Mutant(
+        "a sync looks at the commits that began after the last one alone",
+        within(
+            "SyncTool._news",
+            commits_since=lambda timeline, last, *_: (
+                i for i in timeline.commits_backwards() if i.time > last
+            ),
+        ),
+        f"{SYNC}::test_a_commit_that_was_pending_at_the_last_sync_is_not_missed",
+        "the partitions of a slow writer are never registered",
+    ),
+    Mutant(
+        "a sync does not look whether a partition has rows left",
+        within(
+            "touched_partitions",
+            FileSystemView=lambda *_, **__: SimpleNamespace(latest_slices=lambda _: ["one"]),
+        ),
+        f"{SYNC}::test_partitions_that_go_are_dropped",
+        "partitions that were deleted stay in the catalog",
+    ),
+    Mutant(
+        "a sync that fails is the failure of its batch",
+        within("follow_up", attempted=lambda service, root, instant, work: work()),
+        f"{SYNC}::test_a_sync_that_fails_does_not_fail_the_batch_and_is_made_up",
+        "a stream stops since a catalog is down",
+    ),
+]
+"""Of what a catalog is told."""
+
 MUTANTS = [
+    *CATALOGS,
     *CHANGES,
     *INSPECTION,
     *CLUSTERINGS,

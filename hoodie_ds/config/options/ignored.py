@@ -17,7 +17,8 @@ _CLUSTER: Final = "tunes how Hudi's engine clusters; HoodieTable.cluster does wi
 _INLINE_CLUSTER: Final = "no write clusters by itself here; call HoodieTable.cluster"
 _COMPACT: Final = "tunes how Hudi's engine compacts; a compaction here does without"
 _NO_METADATA_TABLE: Final = "no metadata table is written here"
-_NO_SYNC: Final = "nothing is synced to a catalog here; the table is found by its path"
+_SYNC: Final = "tunes Hudi's own sync; the sync here does without"
+_NO_SYNC: Final = "the table is synced to no catalog but a Hive metastore and AWS Glue"
 _JVM: Final = "tunes Hudi's engine on the JVM"
 
 _KEYS_BY_REASON: Final = {
@@ -121,9 +122,6 @@ _KEYS_BY_REASON: Final = {
         read.streaming.skip_compaction read.streaming.skip_clustering
         read.streaming.skip_insertoverwrite
     """,
-    _NO_SYNC: """
-        hoodie.datasource.meta.sync.enable hoodie.datasource.hive_sync.enable hive_sync.enabled
-    """,
 }
 
 OBEYED_TOO: Final = ("hoodie.metadata.enable", "metadata.enabled")
@@ -142,12 +140,14 @@ IGNORED: Final = {
 """Key, as Hudi spells it, to the reason why it may be ignored."""
 
 IGNORED_PREFIXES: Final = {
-    "hoodie.datasource.hive_sync.": _NO_SYNC,
-    "hoodie.datasource.meta_sync.": _NO_SYNC,
-    "hoodie.meta.sync.": _NO_SYNC,
+    "hoodie.datasource.hive_sync.": _SYNC,
+    "hoodie.datasource.meta.sync.": _SYNC,
+    "hoodie.datasource.meta_sync.": _SYNC,
+    "hoodie.meta.sync.": _SYNC,
+    "hoodie.meta_sync.": _SYNC,
     "hoodie.gcp.bigquery.sync.": _NO_SYNC,
-    "hoodie.aws.": _NO_SYNC,
-    "hive_sync.": _NO_SYNC,
+    "hoodie.aws.": _SYNC,
+    "hive_sync.": _SYNC,
     "hoodie.clean.": _CLEAN,
     "hoodie.cleaner.": _CLEAN,
     "hoodie.archive.": _ARCHIVE,

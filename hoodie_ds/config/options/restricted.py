@@ -48,6 +48,8 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "record.merger.strategy": _NEVER,
     "hoodie.combine.before.upsert": ("true",),
     "hoodie.merge.allow.duplicate.on.inserts": ("true",),
+    "hoodie.datasource.hive_sync.use_jdbc": _FALSE,
+    "hive_sync.use_jdbc": _FALSE,
     "hoodie.errortable.enable": _FALSE,
     "hoodie.partition.ttl.inline": _FALSE,
     "hoodie.bootstrap.base.path": _NEVER,

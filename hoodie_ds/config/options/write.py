@@ -34,6 +34,7 @@ from hoodie_ds.config.option import (
     choice,
 )
 from hoodie_ds.config.options.archiving import ARCHIVING_OPTIONS
+from hoodie_ds.config.options.catalog import CATALOG_OPTIONS
 from hoodie_ds.config.options.changes import CHANGE_OPTIONS
 from hoodie_ds.config.options.cleaning import CLEANING_OPTIONS
 from hoodie_ds.config.options.clustering import CLUSTERING_OPTIONS
@@ -390,6 +391,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     *CLEANING_OPTIONS,
     *COMPACTION_OPTIONS,
     *ARCHIVING_OPTIONS,
+    *CATALOG_OPTIONS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

@@ -31,7 +31,8 @@ from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.options.write import PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.partial_updates import PAYLOAD_ORDERS, partial_update_entries
-from hoodie_ds.config.write_options import WriteOptions, hook_name
+from hoodie_ds.config.texts import hook_name
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 
 _DEFAULT_BUCKETS: Final = 4

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hoodie_ds.config.properties.keys import MERGE_HOOK
-from hoodie_ds.config.write_options import hook_name
+from hoodie_ds.config.texts import hook_name
 from hoodie_ds.errors import HoodieError, MergeHookError, OptionError
 from hoodie_ds.meta_columns import META_COLUMNS, RECORD_KEY
 

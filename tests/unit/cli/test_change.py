@@ -9,6 +9,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from tests.cli_runs import done, run
+from tests.fake_metastore import FakeMetastore, in_place_of_thrift
 from tests.tables import TRIPS, TYPE, found, tree, trips
 
 
@@ -134,3 +135,18 @@ def test_of_many_parts_the_first_are_told(table: HoodieTable, path: Path) -> Non
     assert lines[0] == "25 files that no commit names (0 bytes)"
     assert len(lines) == 22
     assert lines[-1] == "  and 5 more"
+
+
+def test_a_catalog_is_told_of_the_table(path: Path) -> None:
+    fake = FakeMetastore()
+    with in_place_of_thrift(fake):
+        told = done("sync", path, "hive", "--dry-run").out
+        assert "  trips_ro: created; 2 partitions added" in told
+        assert fake.tables == {}
+        done("sync", path, "hive", "--yes")
+        assert "knows the table as it is" in done("sync", path, "--yes").out
+    assert set(fake.get_all_tables("default")) == {"trips", "trips_ro", "trips_rt"}
+    refused = run("sync", path, "--yes", "--conf",
+                  "hoodie.datasource.hive_sync.metastore.uris=thrift://127.0.0.1:1")  # fmt: skip
+    assert refused.code == 1
+    assert "no Hive metastore answers" in refused.err

@@ -49,6 +49,7 @@ def test_one_service_that_fails_keeps_no_other_from_its_turn() -> None:
         Service.CLUSTERING,
         Service.CLEAN,
         Service.ARCHIVE,
+        Service.CATALOG,
     ]
     assert {after.timeline for _, after in seen} == {TIMELINE}
 

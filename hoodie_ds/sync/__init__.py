@@ -1,0 +1,1 @@
+"""A table's entries in catalogs: a Hive metastore, AWS Glue."""

@@ -1,0 +1,83 @@
+"""A sync from beginning to end: the catalog that the options name, connected and closed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from hoodie_ds.config.catalog_options import CatalogOptions
+from hoodie_ds.config.enums import SyncMode
+from hoodie_ds.extras import require
+from hoodie_ds.sync.catalog import Catalog
+from hoodie_ds.sync.results import CatalogSync
+from hoodie_ds.sync.tool import SyncTool
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.timeline import Timeline
+
+
+def sync(
+    table: Table, timeline: Timeline, options: CatalogOptions, *, dry: bool = False
+) -> CatalogSync:
+    """Tell a catalog what it lacks of a table.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline.
+    options : CatalogOptions
+        Which catalog, and what it is told.
+    dry : bool
+        Whether only to say what the catalog would be told.
+
+    Returns
+    -------
+    CatalogSync
+        What it was told, or would be; false if it knows all.
+
+    Raises
+    ------
+    CatalogError
+        The catalog cannot be reached or refuses, or partitions do not fit its columns.
+    MissingPackageError
+        The extra of the catalog is not installed.
+    """
+    with closing(connect(options)) as catalog:
+        return SyncTool(table, timeline, options, catalog).sync(dry=dry)
+
+
+def require_packages(options: CatalogOptions) -> None:
+    """Raise if what speaks to the catalog is not installed; nothing is imported, nobody asked.
+
+    Parameters
+    ----------
+    options : CatalogOptions
+        Which catalog it is.
+
+    Raises
+    ------
+    MissingPackageError
+        The message says how to install it.
+    """
+    if options.mode is SyncMode.GLUE:
+        require("The sync into AWS Glue", "glue", "boto3")
+    else:
+        require("The sync into a Hive metastore", "hive", "pymetastore", "thrift")
+
+
+def connect(options: CatalogOptions) -> Catalog:
+    """Return the catalog that the options name.
+
+    Parameters
+    ----------
+    options : CatalogOptions
+        Which it is, and where.
+    """
+    require_packages(options)
+    if options.mode is SyncMode.GLUE:
+        from hoodie_ds.sync.glue import GlueCatalog
+
+        return GlueCatalog(options)
+    from hoodie_ds.sync.hive import HiveCatalog
+
+    return HiveCatalog(options)
