@@ -161,6 +161,10 @@ class CatalogError(HoodieError):
     """A catalog cannot be reached, or refused what it was told; the table is as before."""
 
 
+class DeltaSyncError(HoodieError):
+    """The Delta log beside a table cannot be brought up to date; the table is as before."""
+
+
 class LockTimeoutError(HoodieError):
     """Other writers held the table's lock for too long; nothing was committed."""
 

@@ -38,10 +38,11 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table_reads import TableReads
 from hoodie_ds.table_services import TableServices
+from hoodie_ds.table_syncs import TableSyncs
 from hoodie_ds.timeline.timeline import Timeline
 
 
-class HoodieTable(TableServices, TableReads):
+class HoodieTable(TableServices, TableSyncs, TableReads):
     """A Hudi table at a base path, which the first write creates.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from hoodie_ds.arguments import Moment, instant_time, text
 from hoodie_ds.errors import OptionError
@@ -12,6 +13,7 @@ from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.delta_log import followed_by_sync
 from hoodie_ds.services.losses import Undoing
 from hoodie_ds.services.orphans import Orphans, delete_orphans
 from hoodie_ds.services.restore import restore_by_hand
@@ -20,9 +22,6 @@ from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
 from hoodie_ds.services.upgrade.properties import VERSIONS
 from hoodie_ds.services.upgrade.version_change import VersionChange, change_version
-from hoodie_ds.sync.results import CatalogSync
-from hoodie_ds.sync.run import sync
-from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.instant import Instant
 
 
@@ -101,36 +100,9 @@ class TableServices(ABC):
         HoodieError
             The compaction failed; the rows are as before, and what is planned stays planned.
         """
-        return Compactor(self._services(options)).compact(dry, only_if_due)
-
-    def sync_catalog(
-        self, options: Mapping[str, str] | None = None, *, dry: bool = False
-    ) -> CatalogSync:
-        """Tell a Hive metastore or AWS Glue what it lacks of the table.
-
-        Parameters
-        ----------
-        options : mapping of str to str, optional
-            Further options, such as ``hoodie.datasource.hive_sync.metastore.uris``.
-        dry : bool
-            Whether only to say what the catalog would be told.
-
-        Returns
-        -------
-        CatalogSync
-            What it was told, or would be; false if it knows all.
-
-        Raises
-        ------
-        CatalogError
-            The catalog cannot be reached or refuses, or partitions do not fit its columns.
-        MissingPackageError
-            The extra ``hive`` or ``glue`` is not installed.
-        """
         context = self._services(options)
-        table = open_table(context.storage)
-        table.properties.check_readable()
-        return sync(table, table.load_timeline(), context.options.catalog, dry=dry)
+        compact = partial(Compactor(context).compact, dry, only_if_due)
+        return followed_by_sync(context, compact, dry=dry)
 
     def cluster(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
@@ -161,7 +133,8 @@ class TableServices(ABC):
         HoodieError
             The clustering failed; the rows are as before, and what is planned stays planned.
         """
-        return Clusterer(self._services(options)).cluster(dry)
+        context = self._services(options)
+        return followed_by_sync(context, partial(Clusterer(context).cluster, dry), dry=dry)
 
     def delete_savepoint(self, instant: Moment, *, dry: bool = False) -> Savepoint:
         """Let cleans take the files of a savepoint again; the commit itself stays.
@@ -266,7 +239,9 @@ class TableServices(ABC):
             will; a compaction has log files named after it; or a restore is pending.
         """
         time = None if instant is None else instant_time("instant", instant)
-        return roll_back_by_hand(self._services(), time, dry=dry)
+        context = self._services()
+        work = partial(roll_back_by_hand, context, time, dry=dry)
+        return followed_by_sync(context, work, dry=dry)
 
     def restore(self, to: Moment, *, dry: bool = False) -> Undoing:
         """Go back to an earlier state: all that was written after it is lost.
@@ -300,7 +275,9 @@ class TableServices(ABC):
             There is no such write; one after it has a savepoint, or was archived; or a clean took
             files that the table had then, or will.
         """
-        return restore_by_hand(self._services(), instant_time("to", to), dry=dry)
+        context = self._services()
+        work = partial(restore_by_hand, context, instant_time("to", to), dry=dry)
+        return followed_by_sync(context, work, dry=dry)
 
     def upgrade(self, to: int, *, dry: bool = False) -> VersionChange:
         """Make the table one of a later version, by Hudi's rules; the rows stay as they are.

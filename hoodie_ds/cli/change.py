@@ -262,7 +262,15 @@ def sync(catalog: str | None) -> Step:
     return lambda table, dry: table.sync_catalog(options, dry=dry)
 
 
+@click.command()
+@click.argument("action", type=click.Choice(["sync"]))
+@changing
+def delta(action: str) -> Step:
+    """Make the Delta log beside the table, or put it right: `hoodie-py delta sync PATH`."""
+    return lambda table, dry: table.sync_delta(dry=dry)
+
+
 COMMANDS: Final = (
     compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete_partition,
-    upgrade, downgrade, sync,
+    upgrade, downgrade, sync, delta,
 )  # fmt: skip

@@ -15,6 +15,7 @@ from hoodie_ds.config.options import services as keys
 from hoodie_ds.config.options.archiving import ARCHIVE_AUTOMATIC
 from hoodie_ds.config.options.catalog import SYNC_ENABLED
 from hoodie_ds.config.options.cleaning import CLEAN_AUTOMATIC
+from hoodie_ds.config.options.delta import DELTA_SYNC
 
 
 class Service(str, Enum):
@@ -23,12 +24,17 @@ class Service(str, Enum):
     COMPACTION = "compaction"
     COMPACTION_PLAN = "plan of a compaction"
     CLUSTERING = "clustering"
+    DELTA = "sync into a Delta log"
     CLEAN = "clean"
     ARCHIVE = "archive"
     CATALOG = "sync into a catalog"
 
 
-_OF_STREAMS: Final = frozenset(Service) - {Service.CLUSTERING, Service.CATALOG}
+_OF_STREAMS: Final = frozenset(Service) - {
+    Service.CLUSTERING,
+    Service.DELTA,
+    Service.CATALOG,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,14 @@ class ServiceSwitches:
             Service.CLEAN: given.get(CLEAN_AUTOMATIC) is True,
             Service.ARCHIVE: given.get(ARCHIVE_AUTOMATIC) is True,
         }
-        synced = {Service.CATALOG: True} if given.get_or_default(SYNC_ENABLED) else {}
+        delta = given.get_or_default(DELTA_SYNC)
+        synced = {Service.CATALOG: given.get_or_default(SYNC_ENABLED), Service.DELTA: delta}
         of_all = (
             frozenset(service for service, wanted in some.items() if wanted)
             for some in (
                 {**(streams if on else {}), **synced},
                 {**(writes if on else {}), **synced},
-                jobs if on else {},
+                {**(jobs if on else {}), Service.DELTA: delta},
             )
         )
         return cls(*of_all)

@@ -22,6 +22,7 @@ from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.delta_log import sync_delta
 from hoodie_ds.services.planned_service import ROUNDS
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
@@ -90,6 +91,7 @@ def run_services(spark: SparkSession, opts: Mapping[str, str]) -> ServicesResult
     done: dict[Service, list[str]] = {service: [] for service in Service}
     work: dict[Service, Callable[[], object]] = {
         Service.COMPACTION: partial(_compact, spark, context, done[Service.COMPACTION]),
+        Service.DELTA: lambda: sync_delta(context),
         Service.CLEAN: lambda: done[Service.CLEAN].extend(clean(context).times),
         Service.ARCHIVE: lambda: done[Service.ARCHIVE].extend(archive(context).times),
     }

@@ -20,6 +20,7 @@ from hoodie_ds.services.cleaning import clean_if_due
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.delta_log import sync_delta
 from hoodie_ds.sync.run import sync
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant_time import next_time
@@ -76,6 +77,11 @@ def _plan_compaction(after: AfterCommit) -> None:
         Compactor(after.context).schedule(only_if_due=True)
 
 
+def _sync_delta(after: AfterCommit) -> None:
+    """Bring the Delta log up to date; before a clean, which deletes what it may still name."""
+    sync_delta(after.context, after.table)
+
+
 def _clean(after: AfterCommit) -> None:
     """Delete old files, if there may be any: so many of them that the next batch can wait."""
     clean_if_due(after.context, after.table, after.timeline, most=_DELETED_AFTER_A_BATCH)
@@ -94,6 +100,7 @@ def _sync(after: AfterCommit) -> None:
 SERVICES: Final[dict[Service, FollowUp]] = {
     Service.COMPACTION: _compact,
     Service.COMPACTION_PLAN: _plan_compaction,
+    Service.DELTA: _sync_delta,
     Service.CLEAN: _clean,
     Service.ARCHIVE: _archive,
     Service.CATALOG: _sync,

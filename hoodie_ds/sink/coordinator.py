@@ -52,6 +52,7 @@ from hoodie_ds.sink.write_plan import WritePlan, key_spec
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.delta.columns import check_columns
 from hoodie_ds.sync.run import require_packages
 from hoodie_ds.table.hashing_config import complete_hashing_config
 from hoodie_ds.table.table import (
@@ -264,6 +265,8 @@ class Coordinator:
         stored = table_schema(table, timeline) if table else None
         columns = stored_schema(schema, stored, properties, operation, self.options)
         check_ordering(columns, properties)
+        if Service.DELTA in self.options.services.of_writes:
+            check_columns(columns)
         KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
         return WritePlan(
             table=table or Table(self.storage, properties),

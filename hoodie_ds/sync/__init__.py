@@ -1,1 +1,1 @@
-"""A table's entries in catalogs: a Hive metastore, AWS Glue."""
+"""What others are told of a table after its commits: a Delta log, catalogs."""

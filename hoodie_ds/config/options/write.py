@@ -41,6 +41,7 @@ from hoodie_ds.config.options.clustering import CLUSTERING_OPTIONS
 from hoodie_ds.config.options.compaction import COMPACTION_OPTIONS
 from hoodie_ds.config.options.concurrency import CONCURRENCY_OPTIONS
 from hoodie_ds.config.options.deletes import DELETE_OPTIONS
+from hoodie_ds.config.options.delta import DELTA_OPTIONS
 from hoodie_ds.config.options.files import SMALL_FILE_OPTIONS
 from hoodie_ds.config.options.index import INDEX_OPTIONS
 from hoodie_ds.config.options.services import SERVICE_OPTIONS
@@ -392,6 +393,7 @@ WRITE_OPTIONS: Final[tuple[Option[object], ...]] = (
     *COMPACTION_OPTIONS,
     *ARCHIVING_OPTIONS,
     *CATALOG_OPTIONS,
+    *DELTA_OPTIONS,
     EXTRA_METADATA_PREFIX,
 )
 """Every option that a write obeys, in the order of the option table."""

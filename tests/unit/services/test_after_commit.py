@@ -47,6 +47,7 @@ def test_one_service_that_fails_keeps_no_other_from_its_turn() -> None:
     assert [service for service, _ in seen] == [
         Service.COMPACTION,
         Service.CLUSTERING,
+        Service.DELTA,
         Service.CLEAN,
         Service.ARCHIVE,
         Service.CATALOG,

@@ -1,0 +1,161 @@
+"""What the base files of a table have become since a Delta log was brought up to date.
+
+The files of a Delta table are the base files of the newest slices: Hudi's read-optimised query.
+Commits since then tell which file groups have changed, and only those are looked at; where that
+does not tell all, the whole table is compared with the whole log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Final
+
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.sync.delta.log import Synced
+from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import Timeline
+
+_MOST_COMMITS: Final = 50
+"""Of more new commits the whole table is looked at."""
+_REMEMBERED: Final = 50
+"""Newest commits of which each is known to be in the log, as an older one may complete late."""
+_DELETING: Final = (Action.CLEAN, Action.RESTORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What came and went.
+
+    Parameters
+    ----------
+    commits : tuple of Instant
+        Commits that are not in the log yet, by time; of a whole comparison those of the timeline
+        that may not be.
+    added : mapping of str to FileStatus
+        Base files that became visible, by path.
+    removed : frozenset of str
+        Paths of those that are not visible any more; None for a whole comparison, of which the
+        log tells what is not among those added.
+    """
+
+    commits: tuple[Instant, ...]
+    added: Mapping[str, FileStatus]
+    removed: frozenset[str] | None
+
+
+def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Changes | None:
+    """Return what changed by the commits that a log lacks.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is.
+    synced : Synced
+        How far the log goes.
+
+    Returns
+    -------
+    Changes or None
+        None if commits do not tell: some that the log has were taken back, a clean may have
+        deleted what the log still has, or there are too many.
+    """
+    beyond = takewhile(lambda i: padded(i.time) > synced.up_to, timeline.commits_backwards())
+    known = {instant.time: instant for instant in beyond}
+    new = tuple(known[time] for time in sorted(known.keys() - set(synced.after), key=padded))
+    first = timeline.first_commit
+    start = "" if first is None else padded(first.time)
+    if any(padded(time) >= start for time in set(synced.after) - known.keys()):
+        return None
+    if not new:
+        return Changes((), {}, frozenset())
+    oldest = padded(new[0].time)
+    late = any(
+        i.action in _DELETING and padded(i.time) > oldest
+        for i in (*timeline.recent, *timeline.pending)
+    )
+    before = replace(timeline, recent=tuple(i for i in timeline.recent if i not in new))
+    settled = before.num_completed + len(new) != timeline.num_completed
+    earlier = before.first_commit
+    is_first = earlier is None or padded(earlier.time) > oldest
+    if late or settled or is_first or len(new) > _MOST_COMMITS:
+        return None
+    return _of_groups(storage, timeline, before, new)
+
+
+def whole_table(storage: Storage, timeline: Timeline) -> Changes:
+    """Return all base files that a reader sees, as added.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is.
+    """
+    listed = FileSystemView(storage, timeline).data_files()
+    newest = next(timeline.commits_backwards(), None)
+    return Changes(() if newest is None else (newest,), _visible(storage, timeline, listed), None)
+
+
+def remembered(timeline: Timeline) -> tuple[str, tuple[str, ...]]:
+    """Return the time up to which all commits are in a log, and the times of those after it.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        What is in the log.
+    """
+    pending = min((padded(i.time) for i in timeline.pending), default="")
+    after: list[str] = []
+    for number, instant in enumerate(timeline.commits_backwards()):
+        time = padded(instant.time)
+        if number >= _REMEMBERED and (not pending or time < pending):
+            return time, tuple(reversed(after))
+        after.append(instant.time)
+    return "", tuple(reversed(after))
+
+
+def _of_groups(
+    storage: Storage, timeline: Timeline, before: Timeline, new: Iterable[Instant]
+) -> Changes:
+    """Compare the file groups that some commits wrote or replaced, before and after them."""
+    touched: dict[str, set[str]] = {}
+    for instant in new:
+        commit = commit_files(storage, instant)
+        for partition, ids in commit.replaced.items():
+            touched.setdefault(partition, set()).update(ids)
+        for stat in commit.stats.values():
+            if _base_id(stat.path) is not None:
+                touched.setdefault(stat.partition_path, set()).add(stat.file_id)
+    listed = [
+        status
+        for partition, ids in sorted(touched.items())
+        for status in storage.list(partition)
+        if _base_id(status.path) in ids
+    ]
+    was, now = (_visible(storage, one, listed) for one in (before, timeline))
+    added = {path: status for path, status in now.items() if path not in was}
+    return Changes(tuple(new), added, frozenset(was.keys() - now.keys()))
+
+
+def _visible(
+    storage: Storage, timeline: Timeline, listed: Iterable[FileStatus]
+) -> dict[str, FileStatus]:
+    """Return the newest visible base files among those listed, by path."""
+    files = {status.path: status for status in listed if _base_id(status.path) is not None}
+    view = FileSystemView(storage, timeline, verify=False)
+    bases = (found.base for found in view.slices_among(files.values()))
+    return {base.path: files[base.path] for base in bases if base is not None}
+
+
+def _base_id(path: str) -> str | None:
+    name = BaseFileName.parse(path.rpartition("/")[2])
+    return None if name is None else name.file_id

@@ -1,0 +1,109 @@
+"""The actions of a Delta log that bring a base file into a table, and take it away.
+
+What a file holds is read from its footer, so the statistics are true whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.storage.protocol import FileStatus, Storage
+
+_LONGEST: Final = 128
+"""Characters of a text among the statistics; longer ones are left out, never cut."""
+_UNESCAPED: Final = "/=:@!$&'()*+,;-._~"
+
+Action = dict[str, Any]
+
+
+def add_action(
+    storage: Storage, file: FileStatus, columns: Collection[str], *, changes: bool
+) -> Action:
+    """Return the ``add`` action of a base file.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    file : FileStatus
+        The file.
+    columns : collection of str
+        Top-level columns whose least and greatest values the action tells.
+    changes : bool
+        Whether the commit changes rows, rather than where they lie.
+
+    Raises
+    ------
+    CorruptFileError
+        It is no Parquet file.
+    """
+    return {
+        "path": quote(file.path, safe=_UNESCAPED),
+        "partitionValues": {},
+        "size": file.size,
+        "modificationTime": file.modified_ms,
+        "dataChange": changes,
+        "stats": json.dumps(_statistics(storage, file.path, columns)),
+    }
+
+
+def remove_action(path: str, now_ms: int, *, changes: bool) -> Action:
+    """Return the ``remove`` action of a base file.
+
+    Parameters
+    ----------
+    path : str
+        As its ``add`` action has it.
+    now_ms : int
+        Of the commit.
+    changes : bool
+        See `add_action`.
+    """
+    return {"path": path, "deletionTimestamp": now_ms, "dataChange": changes}
+
+
+def escaped(paths: Iterable[str]) -> set[str]:
+    """Return paths as actions have them."""
+    return {quote(path, safe=_UNESCAPED) for path in paths}
+
+
+def _statistics(storage: Storage, path: str, columns: Collection[str]) -> Action:
+    try:
+        with storage.open_input(path) as opened:
+            footer = pq.read_metadata(opened)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFileError(
+            f"{storage.root}/{path} cannot be read as Parquet ({error}); restore it from a copy"
+        ) from error
+    found: Action = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}}
+    found["nullCount"] = {}
+    for number in range(footer.num_columns):
+        name = footer.schema.column(number).path
+        if name in columns:
+            groups = (
+                footer.row_group(group).column(number).statistics
+                for group in range(footer.num_row_groups)
+            )
+            _tell(found, name, list(groups))
+    return found
+
+
+def _tell(found: Action, name: str, groups: list[Any]) -> None:
+    """Say what is known of a column, if each row group says it."""
+    if not groups or any(one is None or not one.has_null_count for one in groups):
+        return
+    found["nullCount"][name] = sum(one.null_count for one in groups)
+    with_values = [one for one in groups if one.num_values]
+    if not with_values or not all(one.has_min_max for one in with_values):
+        return
+    low, high = min(one.min for one in with_values), max(one.max for one in with_values)
+    for told, value in (("minValues", low), ("maxValues", high)):
+        if type(value) is int or (isinstance(value, str) and len(value) <= _LONGEST):
+            found[told][name] = value

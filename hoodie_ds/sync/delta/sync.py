@@ -1,0 +1,265 @@
+"""The table as Delta: its log is brought to where the Hudi table is, by one version.
+
+Each version tells which Hudi commits it goes up to, and brings with their files the ``txn`` actions
+of the micro-batches that are in them. So whoever syncs next, after whatever end of the process
+before, does exactly what is left; of two at a time one puts the version, and the other looks again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+import xxhash
+
+from hoodie_ds.environment import Clock, IdSource
+from hoodie_ds.errors import DeltaSyncError
+from hoodie_ds.meta_columns import COMMIT_TIME
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.delta.changes import Changes, changes_since, remembered, whole_table
+from hoodie_ds.sync.delta.columns import protocol, schema_string
+from hoodie_ds.sync.delta.files import Action, add_action, escaped, remove_action
+from hoodie_ds.sync.delta.log import (
+    LOG,
+    Head,
+    Synced,
+    put_version,
+    read_head,
+    read_snapshot,
+    tidy,
+    with_checkpoint,
+)
+from hoodie_ds.table.table import Table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+_TRIES: Final = 20
+_LOOKED_AT: Final = 20
+"""Commits in which micro-batches are looked for when the log does not tell them."""
+_REARRANGES: Final = "CLUSTER"
+_CONFIGURATION: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
+"""A vacuum deletes no file that is younger, whether the log knows it or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSync:
+    """What a sync did, or would do; false if the log was up to date.
+
+    Parameters
+    ----------
+    version : int
+        Newest version of the Delta log afterwards; -1 if there is no log and nothing to put in.
+    instant : str
+        Time of the newest Hudi commit that is in it.
+    added, removed : int
+        Data files that came and went.
+    is_whole : bool
+        Whether the whole table was compared with the whole log.
+    is_changed : bool
+        Whether there was anything to do.
+    """
+
+    version: int
+    instant: str = ""
+    added: int = 0
+    removed: int = 0
+    is_whole: bool = False
+    is_changed: bool = False
+
+    def __bool__(self) -> bool:
+        return self.is_changed
+
+    def __str__(self) -> str:
+        if not self.is_changed:
+            return f"the Delta log is up to date: version {self.version}"
+        files = f"{self.added} files added, {self.removed} removed"
+        return f"Delta version {self.version}, Hudi instant {self.instant}: {files}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A version to be put."""
+
+    actions: list[Action]
+    synced: Synced
+    result: DeltaSync
+
+
+def sync(
+    table: Table, clock: Clock, ids: IdSource, *, whole: bool = False, dry: bool = False
+) -> DeltaSync:
+    """Bring the Delta log of a table to where the table is.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    clock : Clock
+        Where times come from.
+    ids : IdSource
+        Where the identity of an attempt comes from.
+    whole : bool
+        Whether to compare the whole table with the whole log, not what commits tell alone.
+    dry : bool
+        Whether to put nothing, and only say what would be done.
+
+    Returns
+    -------
+    DeltaSync
+
+    Raises
+    ------
+    SchemaError
+        Delta lacks the type of a column.
+    DeltaSyncError
+        The log is damaged or another table's, or others put versions all the time.
+    StorageError, CorruptFileError, TimelineError
+        Something cannot be read or written.
+    """
+    storage = table.storage
+    for _ in range(_TRIES):
+        head = read_head(storage)  # before the timeline, which then is not behind it
+        timeline = table.load_timeline()
+        version = _next(table, timeline, head, clock.now_ms(), whole=whole)
+        if version is None:
+            return DeltaSync(head.version, head.synced.instant if head.synced else "")
+        if dry:
+            return version.result
+        info = {
+            "timestamp": clock.now_ms(),
+            "operation": "HUDI SYNC",
+            "operationParameters": {},
+            "hudiInstant": version.synced.instant,
+            "attempt": ids.unique(),
+        }
+        if put_version(storage, head, version.actions, info, version.synced):
+            tidy(storage, head, version.synced)
+            return version.result
+    raise DeltaSyncError(
+        f"{storage.root}/{LOG}: others put {_TRIES} versions meanwhile; the next sync makes up"
+    )
+
+
+def _next(
+    table: Table, timeline: Timeline, head: Head, now_ms: int, *, whole: bool
+) -> _Version | None:
+    """Return the version that the log lacks; None if it lacks nothing."""
+    columns = table_schema(table, timeline)
+    if columns is None:
+        return None
+    storage, last = table.storage, head.synced or Synced()
+    found = None
+    if head.synced is not None and not whole:
+        found = changes_since(storage, timeline, head.synced)
+    is_whole = found is None
+    changes = found or whole_table(storage, timeline)
+    removed, added = _difference(storage, head, changes)
+    schema = schema_string(columns, meta=table.properties.populate_meta_fields)
+    meta = xxhash.xxh64_hexdigest(schema.encode())
+    if changes.removed is not None and not changes.commits and meta == last.meta:
+        return None
+    up_to, after = remembered(timeline)
+    synced = Synced(
+        instant=_newest(timeline),
+        up_to=up_to,
+        after=after,
+        num_files=last.num_files + len(added) - len(removed),
+        meta=meta,
+        checkpoints=last.checkpoints,
+        batches=_batches(storage, timeline, changes, last),
+        table_id=last.table_id or _new_id(table, timeline),
+    )
+    if is_whole:
+        synced = replace(synced, num_files=len(changes.added))
+        if not (added or removed) and meta == last.meta and _knows(last, synced):
+            return None
+    moves = {commit.operation_type for commit in _read(storage, changes.commits)} == {_REARRANGES}
+    actions: list[Action] = []
+    if meta != last.meta:
+        actions += [
+            {"protocol": protocol(schema)},
+            {"metaData": _meta(table, synced, schema, now_ms)},
+        ]
+    actions += [
+        {"txn": {"appId": query, "version": number, "lastUpdated": now_ms}}
+        for query, number in synced.batches.items()
+        if last.batches.get(query) != number
+    ]
+    told = _told(table)
+    actions += [{"remove": remove_action(path, now_ms, changes=not moves)} for path in removed]
+    actions += [
+        {"add": add_action(storage, changes.added[path], told, changes=not moves)} for path in added
+    ]
+    done = DeltaSync(
+        head.version + 1, synced.instant, len(added), len(removed), is_whole, is_changed=True
+    )
+    return _Version(actions, with_checkpoint(head, synced), done)
+
+
+def _knows(last: Synced, synced: Synced) -> bool:
+    """Whether a log goes as far as another state says; commits may have been archived since."""
+    known = {*last.after, *(time for time in synced.after if padded(time) <= last.up_to)}
+    return last.instant == synced.instant and known.issuperset(synced.after)
+
+
+def _difference(storage: Storage, head: Head, changes: Changes) -> tuple[list[str], list[str]]:
+    """Return the files to remove, as the log has them, and those to add, as storage has them."""
+    if changes.removed is not None:
+        return sorted(escaped(changes.removed)), sorted(changes.added)
+    log = read_snapshot(storage, head).files
+    gone = sorted(log.keys() - escaped(changes.added))
+    return gone, sorted(path for path in changes.added if not escaped([path]) <= log.keys())
+
+
+def _meta(table: Table, synced: Synced, schema: str, now_ms: int) -> Action:
+    """Return the ``metaData`` action."""
+    return {
+        "id": synced.table_id,
+        "name": table.properties.name,
+        "description": None,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema,
+        "partitionColumns": [],
+        "configuration": _CONFIGURATION,
+        "createdTime": now_ms,
+    }
+
+
+def _told(table: Table) -> frozenset[str]:
+    """Columns by whose values a reader leaves files out."""
+    properties = table.properties
+    fields = properties.partition_fields + properties.record_key_fields
+    return frozenset({COMMIT_TIME, *fields, *properties.ordering_fields})
+
+
+def _new_id(table: Table, timeline: Timeline) -> str:
+    """Return what the Delta table is known by as long as its log lasts."""
+    named = f"{table.storage.root} {table.properties.name} {_newest(timeline)}"
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, named))
+
+
+def _batches(
+    storage: Storage, timeline: Timeline, changes: Changes, last: Synced
+) -> dict[str, int]:
+    """Return the newest micro-batch of each query: each commit of ours tells those before it."""
+    known = {} if changes.removed is None else dict(last.batches)
+    newest = tuple(islice(timeline.commits_backwards(), _LOOKED_AT))
+    commits = newest[::-1] if changes.removed is None else changes.commits
+    for commit in _read(storage, commits):
+        if commit.is_ours:
+            known.update((query, max(found)) for query, found in commit.batches.items() if found)
+    return known
+
+
+def _read(storage: Storage, commits: Iterable[Instant]) -> list[CommitMetadata]:
+    return [read_commit(storage, instant) for instant in commits]
+
+
+def _newest(timeline: Timeline) -> str:
+    return next((i.time for i in timeline.commits_backwards()), "")
