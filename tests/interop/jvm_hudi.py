@@ -120,10 +120,16 @@ class JvmHudi:
         An existing scratch folder of this client's own; ``worker.log`` in it is the JVM's log.
     environ : Mapping[str, str]
         Environment for the subprocess.
+    settings : mapping of str to str, optional
+        Further settings of its Spark session.
     """
 
     def __init__(
-        self, installation: Installation, folder: Path, environ: Mapping[str, str]
+        self,
+        installation: Installation,
+        folder: Path,
+        environ: Mapping[str, str],
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
         self._numbers = itertools.count()
@@ -132,7 +138,13 @@ class JvmHudi:
         python = str(installation.python)
         worker = Path(__file__).with_name("jvm_worker.py")
         self._process = subprocess.Popen(
-            [python, str(worker), str(installation.bundle), str(folder)],
+            [
+                python,
+                str(worker),
+                str(installation.bundle),
+                str(folder),
+                json.dumps(settings or {}),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

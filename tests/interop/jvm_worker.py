@@ -37,12 +37,12 @@ SETTINGS = {
 Request = dict[str, Any]
 
 
-def session(jar: str, work_folder: str) -> SparkSession:
+def session(jar: str, work_folder: str, settings: dict[str, str]) -> SparkSession:
     """Start the one Spark session of this process."""
     builder = SparkSession.builder.appName("jvm-hudi-oracle").master("local[2]")
     builder = builder.config("spark.jars", jar)
     builder = builder.config("spark.sql.warehouse.dir", os.path.join(work_folder, "warehouse"))
-    for key, value in SETTINGS.items():
+    for key, value in {**SETTINGS, **settings}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -146,10 +146,10 @@ def answer(spark: SparkSession, request: Request) -> Request:
 
 def main() -> None:
     """Serve requests until stdin closes."""
-    jar, work_folder = sys.argv[1:]
+    jar, work_folder, settings = sys.argv[1:]
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    spark = session(jar, work_folder)
+    spark = session(jar, work_folder, json.loads(settings))
     print(json.dumps({"ready": spark.version}), file=replies, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(spark, json.loads(line))), file=replies, flush=True)
