@@ -130,6 +130,7 @@ def test_links_lead_to_files_and_headings(name: str) -> None:
         ("mor", TableType.MERGE_ON_READ, 1),
         ("cow", TableType.COPY_ON_WRITE, 1),
         ("append_only", TableType.COPY_ON_WRITE, 0),
+        ("kafka", TableType.MERGE_ON_READ, 3),
     ],
 )
 def test_the_example_files_make_tables(name: str, kind: TableType, keys: int) -> None:
@@ -143,7 +144,7 @@ def test_the_example_files_make_tables(name: str, kind: TableType, keys: int) ->
 
 def test_there_is_no_example_file_without_a_test() -> None:
     files = {path.stem for path in (PROJECT / "conf").glob("*.properties")}
-    assert files == {"mor", "cow", "append_only"}
+    assert files == {"mor", "cow", "append_only", "kafka"}
 
 
 class Way:

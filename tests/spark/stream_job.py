@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import hoodie_ds
@@ -46,6 +46,21 @@ def run(writer: DataStreamWriter, stop: Path) -> None:
             query = writer.start()
 
 
+def source(spark: SparkSession, job: dict[str, Any]) -> DataFrame:
+    """Open what the job streams: a topic, a table one commit after the other, or a folder."""
+    if job.get("kafka"):
+        rows = spark.readStream.format("kafka").options(**job["kafka"]).load()
+        texts = ["cast(key as string) key", "cast(value as string) value"]
+        return rows.selectExpr("topic", "partition", "offset", *texts)
+    table = job.get("out_of")
+    return (
+        spark.readStream.format("hoodie_py" if table else "parquet")
+        .schema(SCHEMA)
+        .option("read.commits.limit" if table else "maxFilesPerTrigger", "1")
+        .load(table or str(Path(job["folder"]) / "source"))
+    )
+
+
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text())
     folder = Path(job["folder"])
@@ -55,13 +70,7 @@ def main() -> None:
     hoodie_ds.register(spark)
     if not job.get("remote"):
         fail_points.register(spark)
-    table = job.get("out_of")  # a table has its rows, one commit for each file
-    rows = (
-        spark.readStream.format("hoodie_py" if table else "parquet")
-        .schema(SCHEMA)
-        .option("read.commits.limit" if table else "maxFilesPerTrigger", "1")
-        .load(table or str(folder / "source"))
-    )
+    rows = source(spark, job)
     if job.get("shuffle"):
         rows = hoodie_ds.shuffle_by_file_group(rows, job["options"])
     if job.get("foreach_batch"):
