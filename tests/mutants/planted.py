@@ -2119,7 +2119,39 @@ CATALOGS = [
 ]
 """Of what a catalog is told."""
 
+_DELTA = "tests/integration/test_delta.py"
+DELTA = [
+    Mutant(
+        "a version of a Delta log takes the place of another's",
+        within(
+            "put_version",
+            put_decisively=lambda storage, path, body: storage.replace(path, body) is None,
+        ),
+        f"{_DELTA}::test_of_two_syncs_at_once_each_version_comes_once",
+        "readers of Delta miss files that another sync had added",
+    ),
+    Mutant(
+        "a clean does not wait for the Delta log",
+        always("wants_delta", False),
+        f"{_DELTA}::test_a_clean_deletes_nothing_that_the_log_still_names",
+        "readers of Delta are sent to files that are gone",
+    ),
+    Mutant(
+        "what a clean has taken before a sync stays in the Delta log",
+        within("changes_since", _DELETING=()),
+        f"{_DELTA}::test_a_clean_without_the_option_is_found_out",
+        "readers of Delta are sent to files that are gone",
+    ),
+    Mutant(
+        "an older commit that completes late is taken for one that the Delta log has",
+        Text("if number >= _REMEMBERED and (not pending or time < pending):", "if True:"),
+        f"{_DELTA}::test_a_commit_that_completes_after_a_later_one_comes_too",
+        "readers of Delta miss the rows of a commit",
+    ),
+]
+
 MUTANTS = [
+    *DELTA,
     *CATALOGS,
     *CHANGES,
     *INSPECTION,

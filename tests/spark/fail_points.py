@@ -53,6 +53,8 @@ POINTS: dict[str, tuple[str, str, str]] = {
     "turn taken": ("put_if_absent", "after", r"^\.hoodie/\.locks/turns/\d+$"),
     "before the completed file": ("put_if_absent", "before", _COMMIT + "$"),
     "completed file put": ("put_if_absent", "after", _COMMIT + "$"),
+    "before the Delta version": ("put_if_absent", "before", r"^_delta_log/\d+\.json$"),
+    "Delta version put": ("put_if_absent", "after", r"^_delta_log/\d+\.json$"),
     "committed": ("commit", "after", ""),
     "rollback requested": ("put_if_absent", "after", r"\.rollback\.requested$"),
     "data file rolled back": ("delete", "after", _DATA),
