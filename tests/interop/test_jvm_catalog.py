@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from tests.golden.make.catalogs import answers
 from tests.hive_metastore import running_metastore
 from tests.interop.jvm_hudi import JvmHudi, JvmHudiMissingError, find_installation
 from tests.rows import assert_same_rows
@@ -70,3 +71,20 @@ def test_spark_finds_the_table_by_its_name(
         check("trips_ro", "read_optimized")
     assert not table.delete_partitions("rome").failed_services
     check()
+    # Hudi's own writer and sync take a turn, and ours the next.
+    theirs = {
+        **{key: text for key, text in TRIPS.items() if "bucket" not in key},
+        **sync,
+        TYPE: kind,
+        VERSION: version,
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "2",
+    }
+    row = trips(("d", "lima", 3, 5.0)).append_column("tip", pa.array([3], pa.int32()))
+    spark.write(tmp_path, row, theirs)
+    check()
+    row = trips(("e", "kyiv", 4, 6.0)).append_column("tip", pa.array([4], pa.int32()))
+    assert not table.upsert(row).failed_services
+    check()
+    partitions = answers(uri, database, str(tmp_path))["trips"]["partitions"]
+    assert [one["values"] for one in partitions] == [["bern"], ["kyiv"], ["lima"], ["oslo"]]
