@@ -251,14 +251,14 @@ def downgrade(to: int) -> Step:
 
 
 @click.command()
+@click.argument("catalog", type=click.Choice(["hive", "glue"]))
 @changing
-@click.argument("catalog", required=False, type=click.Choice(["hive", "glue"]))
-def sync(catalog: str | None) -> Step:
-    """Register the table in a catalog, or tell it what is new: hoodie.datasource.hive_sync.*."""
+def sync(catalog: str) -> Step:
+    """Tell a catalog of the table, or what is new: `hoodie-py sync hive PATH`."""
     from hoodie_ds.config.options.catalog import SYNC_MODE
 
     modes = {"hive": "hms", "glue": "glue"}
-    options = {} if catalog is None else {SYNC_MODE.key: modes[catalog]}
+    options = {SYNC_MODE.key: modes[catalog]}
     return lambda table, dry: table.sync_catalog(options, dry=dry)
 
 

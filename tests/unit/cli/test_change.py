@@ -140,13 +140,13 @@ def test_of_many_parts_the_first_are_told(table: HoodieTable, path: Path) -> Non
 def test_a_catalog_is_told_of_the_table(path: Path) -> None:
     fake = FakeMetastore()
     with in_place_of_thrift(fake):
-        told = done("sync", path, "hive", "--dry-run").out
+        told = done("sync", "hive", path, "--dry-run").out
         assert "  trips_ro: created; 2 partitions added" in told
         assert fake.tables == {}
-        done("sync", path, "hive", "--yes")
-        assert "knows the table as it is" in done("sync", path, "--yes").out
+        done("sync", "hive", path, "--yes")
+        assert "knows the table as it is" in done("sync", "hive", path, "--yes").out
     assert set(fake.get_all_tables("default")) == {"trips", "trips_ro", "trips_rt"}
-    refused = run("sync", path, "--yes", "--conf",
+    refused = run("sync", "hive", path, "--yes", "--conf",
                   "hoodie.datasource.hive_sync.metastore.uris=thrift://127.0.0.1:1")  # fmt: skip
     assert refused.code == 1
     assert "no Hive metastore answers" in refused.err
