@@ -12,6 +12,7 @@ from hoodie_ds.timeline.timeline import read_commit
 from tests.delta import SYNC, assert_same, delta
 from tests.spark.streams import Job
 from tests.tally import tally
+from tests.tiers import by_day
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -20,7 +21,10 @@ COMPACTED = {"hoodie.compact.inline.max.delta.commits": "2"}
 
 @pytest.mark.parametrize(
     ("job", "point"),
-    [("cow", "before the Delta version"), ("mor 9", "Delta version put")],
+    by_day(
+        [("cow", "before the Delta version"), ("mor 9", "Delta version put")],
+        [("cow", "before the Delta version")],
+    ),
     indirect=["job"],
 )
 def test_a_driver_killed_beside_its_delta_log(job: Job, point: str) -> None:

@@ -63,6 +63,8 @@ class DeltaSync:
         Whether the whole table was compared with the whole log.
     is_changed : bool
         Whether there was anything to do.
+    dry : bool
+        Whether nothing was done, and this is what would be.
     """
 
     version: int
@@ -71,6 +73,7 @@ class DeltaSync:
     removed: int = 0
     is_whole: bool = False
     is_changed: bool = False
+    dry: bool = False
 
     def __bool__(self) -> bool:
         return self.is_changed
@@ -79,7 +82,8 @@ class DeltaSync:
         if not self.is_changed:
             return f"the Delta log is up to date: version {self.version}"
         files = f"{self.added} files added, {self.removed} removed"
-        return f"Delta version {self.version}, Hudi instant {self.instant}: {files}"
+        what = f"Delta version {self.version}, Hudi instant {self.instant}: {files}"
+        return f"dry {what}" if self.dry else what
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ def sync(
         if version is None:
             return DeltaSync(head.version, head.synced.instant if head.synced else "")
         if dry:
-            return version.result
+            return replace(version.result, dry=True)
         info = {
             "timestamp": clock.now_ms(),
             "operation": "HUDI SYNC",

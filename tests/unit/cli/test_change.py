@@ -137,6 +137,16 @@ def test_of_many_parts_the_first_are_told(table: HoodieTable, path: Path) -> Non
     assert lines[-1] == "  and 5 more"
 
 
+def test_a_delta_log_is_made_and_put_right(path: Path) -> None:
+    table = HoodieTable(path, {**TRIPS, TYPE: "MERGE_ON_READ"})
+    newest = f"Hudi instant {times(table)[-1]}: 2 files added, 0 removed"
+    assert done("delta", "sync", path, "--dry-run").lines == [f"dry Delta version 0, {newest}"]
+    assert not (path / "_delta_log").exists()
+    assert done("delta", "sync", path, "--yes").lines[-1] == f"Delta version 0, {newest}"
+    assert done("delta", "sync", path).lines == ["the Delta log is up to date: version 0"]
+    assert run("delta", "vacuum", path).code == 2
+
+
 def test_a_catalog_is_told_of_the_table(path: Path) -> None:
     fake = FakeMetastore()
     with in_place_of_thrift(fake):
