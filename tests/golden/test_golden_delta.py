@@ -11,9 +11,13 @@ from tests.delta import delta, ours
 from tests.golden.golden_tables import golden_names, unzip_table
 
 NAMES = golden_names()
+SOME = NAMES[::6]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [*SOME, *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES if name not in SOME)],
+)
 def test_a_golden_table_is_taken_up(name: str, tmp_path: Path) -> None:
     path = unzip_table(name, tmp_path)
     expected = ours(path)

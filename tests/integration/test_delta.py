@@ -46,7 +46,10 @@ CLEAN = {
 }
 
 
-@pytest.mark.parametrize(("kind", "version"), TABLES)
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [*TABLES[:2], *(pytest.param(*t, marks=pytest.mark.slow) for t in TABLES[2:])],
+)
 def test_all_readers_of_delta_see_our_rows_after_every_step(
     tmp_path: Path, kind: str, version: str
 ) -> None:
@@ -369,9 +372,12 @@ def test_the_log_goes_on_when_the_table_changes_its_version(tmp_path: Path, kind
     assert not table.sync_delta()
 
 
-def test_many_commits_without_the_option_are_made_up_for(tmp_path: Path) -> None:
+def test_many_commits_without_the_option_are_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.sync.delta.changes._MOST_COMMITS", 3)
     table = HoodieTable(tmp_path, TRIPS)
-    for number in range(60):
+    for number in range(8):
         table.upsert(trips((f"k{number % 7}", f"c{number % 3}", number, 1.0)))
         if number == 2:
             table.sync_delta()
