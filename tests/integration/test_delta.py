@@ -225,6 +225,7 @@ def test_no_writer_of_delta_changes_or_vacuums_the_table(tmp_path: Path) -> None
         delta(tmp_path).optimize.compact,
         delta(tmp_path).delete,
         lambda: write_deltalake(delta(tmp_path), ours(tmp_path), mode="append"),
+        lambda: delta(tmp_path).vacuum(0, dry_run=False, enforce_retention_duration=False),
     ):
         with pytest.raises(DeltaError):
             change()
@@ -333,6 +334,7 @@ def test_a_sync_after_a_commit_costs_what_the_commit_wrote(tmp_path: Path) -> No
     assert operations(3) == operations(30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["s3", "versitygw"], indirect=True)
 def test_a_log_on_s3(server: S3Server, tmp_path: Path) -> None:
     """By the table's own connection: nothing has to be said twice."""
