@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from hoodie_ds.services.savepoint import Savepoint
     from hoodie_ds.services.upgrade.version_change import VersionChange
     from hoodie_ds.sink.messages import WriteResult
+    from hoodie_ds.sync.delta.sync import DeltaSync
+    from hoodie_ds.sync.results import CatalogSync, TableSync
     from hoodie_ds.timeline.clean_metadata import CleanerPlan
     from hoodie_ds.timeline.clustering_plan import ClusteringPlan
     from hoodie_ds.timeline.compaction_plan import CompactionPlan
@@ -78,6 +80,7 @@ __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
     "CatalogError",
+    "CatalogSync",
     "CleanerPlan",
     "Cleaning",
     "Clustering",
@@ -88,6 +91,7 @@ __all__ = [
     "Compaction",
     "CompactionPlan",
     "CorruptFileError",
+    "DeltaSync",
     "DeltaSyncError",
     "HoodieDataSource",
     "HoodieError",
@@ -122,6 +126,7 @@ __all__ = [
     "TableNotFoundError",
     "TableOverview",
     "TableProperties",
+    "TableSync",
     "Timeline",
     "TimelineError",
     "UnavailableError",
@@ -141,6 +146,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CatalogSync": "hoodie_ds.sync.results",
     "CleanerPlan": "hoodie_ds.timeline.clean_metadata",
     "Cleaning": "hoodie_ds.services.results",
     "Clustering": "hoodie_ds.services.results",
@@ -148,6 +154,7 @@ _MODULES = {
     "CommitListener": "hoodie_ds.datasource.commit_listener",
     "Compaction": "hoodie_ds.services.results",
     "CompactionPlan": "hoodie_ds.timeline.compaction_plan",
+    "DeltaSync": "hoodie_ds.sync.delta.sync",
     "HoodieDataSource": "hoodie_ds.datasource.source",
     "HoodieTable": "hoodie_ds.hoodie_table",
     "Inspector": "hoodie_ds.inspection.inspector",
@@ -167,6 +174,7 @@ _MODULES = {
     "TableFiles": "hoodie_ds.inspection.files",
     "TableOverview": "hoodie_ds.inspection.overview",
     "TableProperties": "hoodie_ds.config.properties.table_properties",
+    "TableSync": "hoodie_ds.sync.results",
     "Timeline": "hoodie_ds.timeline.timeline",
     "Undoing": "hoodie_ds.services.losses",
     "Verification": "hoodie_ds.inspection.verify",
