@@ -175,8 +175,12 @@ def test_of_two_syncs_at_once_each_version_comes_once(tmp_path: Path) -> None:
     assert_same(tmp_path)
 
 
-def test_a_commit_that_completes_after_a_later_one_comes_too(tmp_path: Path) -> None:
-    """Of two writers the one that began first, and whose instant was not seen by the other."""
+@pytest.mark.parametrize("remembered", [1, 50])
+def test_a_commit_that_completes_after_a_later_one_comes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembered: int
+) -> None:
+    """Of two writers the one that began first; the other has committed twice meanwhile."""
+    monkeypatch.setattr("hoodie_ds.sync.delta.changes._REMEMBERED", remembered)
     several = {
         "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
         "hoodie.clean.failed.writes.policy": "LAZY",
@@ -190,8 +194,9 @@ def test_a_commit_that_completes_after_a_later_one_comes_too(tmp_path: Path) -> 
     late = trips(("c", "bergen", 1, 1.0))
     batch = slow.begin(late.schema)
     message = write_task(batch, TaskId(), None, late.to_batches(), sole_writer=True)
-    HoodieTable(tmp_path, options).upsert(B)
-    assert_same(tmp_path)
+    for _ in range(3):
+        HoodieTable(tmp_path, options).upsert(B)
+        assert_same(tmp_path)
     slow.commit([message])
     assert_same(tmp_path)
     assert len(delta(tmp_path).file_uris()) == 3

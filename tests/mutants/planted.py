@@ -2144,7 +2144,7 @@ DELTA = [
     ),
     Mutant(
         "an older commit that completes late is taken for one that the Delta log has",
-        Text("if number >= _REMEMBERED and (not pending or time < pending):", "if True:"),
+        Text("(*beyond, *late)", "(*beyond,)"),
         f"{_DELTA}::test_a_commit_that_completes_after_a_later_one_comes_too",
         "readers of Delta miss the rows of a commit",
     ),

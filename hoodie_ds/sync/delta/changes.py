@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final
 
 from hoodie_ds.storage.protocol import FileStatus, Storage
@@ -68,7 +68,8 @@ def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Chang
         deleted what the log still has, or there are too many.
     """
     beyond = takewhile(lambda i: padded(i.time) > synced.up_to, timeline.commits_backwards())
-    known = {instant.time: instant for instant in beyond}
+    late = (timeline.commit_at(time) for time in synced.pending)
+    known = {i.time: i for i in (*beyond, *late) if i is not None}
     new = tuple(known[time] for time in sorted(known.keys() - set(synced.after), key=padded))
     first = timeline.first_commit
     start = "" if first is None else padded(first.time)
@@ -77,7 +78,7 @@ def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Chang
     if not new:
         return Changes((), {}, frozenset())
     oldest = padded(new[0].time)
-    late = any(
+    is_cleaned = any(
         i.action in _DELETING and padded(i.time) > oldest
         for i in (*timeline.recent, *timeline.pending)
     )
@@ -85,7 +86,7 @@ def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Chang
     settled = before.num_completed + len(new) != timeline.num_completed
     earlier = before.first_commit
     is_first = earlier is None or padded(earlier.time) > oldest
-    if late or settled or is_first or len(new) > _MOST_COMMITS:
+    if is_cleaned or settled or is_first or len(new) > _MOST_COMMITS:
         return None
     return _of_groups(storage, timeline, before, new)
 
@@ -105,22 +106,20 @@ def whole_table(storage: Storage, timeline: Timeline) -> Changes:
     return Changes(() if newest is None else (newest,), _visible(storage, timeline, listed), None)
 
 
-def remembered(timeline: Timeline) -> tuple[str, tuple[str, ...]]:
-    """Return the time up to which all commits are in a log, and the times of those after it.
+def remembered(timeline: Timeline) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return the time up to which all commits are in a log, and the times of others.
+
+    Those are of the commits after it, and of the instants up to it that are not complete.
 
     Parameters
     ----------
     timeline : Timeline
         What is in the log.
     """
-    pending = min((padded(i.time) for i in timeline.pending), default="")
-    after: list[str] = []
-    for number, instant in enumerate(timeline.commits_backwards()):
-        time = padded(instant.time)
-        if number >= _REMEMBERED and (not pending or time < pending):
-            return time, tuple(reversed(after))
-        after.append(instant.time)
-    return "", tuple(reversed(after))
+    newest = tuple(islice(timeline.commits_backwards(), _REMEMBERED + 1))
+    up_to = "" if len(newest) <= _REMEMBERED else padded(newest[-1].time)
+    after = tuple(i.time for i in reversed(newest[:_REMEMBERED]))
+    return up_to, after, tuple(i.time for i in timeline.pending if padded(i.time) <= up_to)
 
 
 def _of_groups(

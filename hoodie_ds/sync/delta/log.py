@@ -25,6 +25,7 @@ LOG: Final = "_delta_log"
 _VERSION: Final = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _LAST: Final = f"{LOG}/_last_checkpoint"
 _STATE: Final = "hoodiePy"
+_LISTS: Final = ("after", "pending", "checkpoints")
 _FEWEST: Final = 50
 _FILES_A_VERSION: Final = 100
 _KEPT: Final = 3
@@ -39,9 +40,11 @@ class Synced:
     instant : str
         Time of the newest Hudi commit that is in it.
     up_to : str
-        All commits up to this time are in it.
+        All commits up to this time are in it, but those of `pending`.
     after : tuple of str
         Times of those after it that are.
+    pending : tuple of str
+        Times up to it of instants that were not complete.
     num_files : int
         Files of the table.
     meta : str
@@ -57,6 +60,7 @@ class Synced:
     instant: str = ""
     up_to: str = ""
     after: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
     num_files: int = 0
     meta: str = ""
     checkpoints: tuple[int, ...] = ()
@@ -124,7 +128,7 @@ def read_head(storage: Storage) -> Head:
     for action in read_version(storage, version):
         state = action.get("commitInfo", {}).get(_STATE)
         if state is not None:
-            lists = {name: tuple(state[name]) for name in ("after", "checkpoints")}
+            lists = {name: tuple(state.get(name, ())) for name in _LISTS}
             synced = Synced(**{**state, **lists})
     return Head(version, synced, names)
 

@@ -168,11 +168,12 @@ def _next(
     meta = xxhash.xxh64_hexdigest(schema.encode())
     if changes.removed is not None and not changes.commits and meta == last.meta:
         return None
-    up_to, after = remembered(timeline)
+    up_to, after, pending = remembered(timeline)
     synced = Synced(
         instant=_newest(timeline),
         up_to=up_to,
         after=after,
+        pending=pending,
         num_files=last.num_files + len(added) - len(removed),
         meta=meta,
         checkpoints=last.checkpoints,
