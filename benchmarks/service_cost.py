@@ -140,15 +140,17 @@ PIECE = 200_000
 
 
 def make_wide(path: Path, base_rows: int, log_rows: int) -> None:
-    """Make a file group: a base file, and then a log file, or log files alone."""
+    """Make a file group: a base file, and then a log file, or ten log files alone."""
     table = table_at(path, {**WIDE, "write.task.max.size": "16000" if base_rows else "256"}, 1)
-    count = max(base_rows, log_rows)
-    pieces = (wide_rows(at, PIECE, 1).to_batches()[0] for at in range(0, count, PIECE))
+    if not base_rows:
+        for at in range(0, log_rows, PIECE):
+            table.upsert(wide_rows(at, PIECE, 1))
+        return
+    pieces = (wide_rows(at, PIECE, 1).to_batches()[0] for at in range(0, base_rows, PIECE))
     table.upsert(pa.RecordBatchReader.from_batches(wide_rows(0, 1, 1).schema, pieces))
-    if base_rows:
-        every = np.arange(0, PIECE, base_rows // log_rows)
-        parts = (wide_rows(at, PIECE, 2).take(every) for at in range(0, base_rows, PIECE))
-        table.upsert(pa.concat_tables(parts))
+    every = np.arange(0, PIECE, base_rows // log_rows)
+    parts = (wide_rows(at, PIECE, 2).take(every) for at in range(0, base_rows, PIECE))
+    table.upsert(pa.concat_tables(parts))
 
 
 def compact_wide(path: Path, _: int, __: int) -> None:

@@ -232,13 +232,13 @@ def _log_steps(
     reader = LogReader(
         slices.view, pinned.schema, slices.ordering_fields, slices.delete_marker, None
     )
-    for time, name, records in reader.by_instant(tuple(logs)):
+    for time, log, _, records in reader.by_block(tuple(logs)):
         mask = pc.fill_null(pc.equal(records.rows.column(RECORD_KEY), key), False)
         if not pc.any(mask).as_py():
             continue
         mine, deleted = records.rows.filter(mask), records.deleted[mask.to_numpy()]
         for row, is_deleted in zip(_user_rows(mine), deleted.tolist(), strict=True):
-            yield _Step(time, group, name, None if is_deleted else row, time, is_log=True)
+            yield _Step(time, group, log.file_name, None if is_deleted else row, time, is_log=True)
 
 
 def _replacements(pinned: PinnedTable, group: FileGroupId) -> Iterator[_Step]:

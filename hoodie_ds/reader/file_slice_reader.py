@@ -16,7 +16,8 @@ from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
-from hoodie_ds.reader.log_reader import LogReader
+from hoodie_ds.reader.late_columns import Places
+from hoodie_ds.reader.log_reader import HELD_BYTES, BlockRecords, LogReader
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
@@ -92,6 +93,9 @@ class FileSliceReader:
     only_commits : tuple of str, optional
         Commits whose rows count, where not all do. Rows of others in a base file do not even
         compete with those of log files, as in Hudi's incremental queries.
+    held_bytes : int
+        Bytes of a slice's log files whose records are held in memory. Of more, what is compared is
+        held, unless merging needs complete rows.
     """
 
     view: FileSystemView
@@ -101,6 +105,7 @@ class FileSliceReader:
     delete_marker: DeleteMarker | None
     virtual_keys: MadeColumn | None = None
     only_commits: tuple[str, ...] | None = None
+    held_bytes: int = HELD_BYTES
 
     def read(
         self,
@@ -138,7 +143,11 @@ class FileSliceReader:
             A file is damaged; names it.
         """
         counts = counts or MergeCounts()
-        logged = self.logged(slice_, columns, counts, pruner)
+        places = self._places(slice_)
+        logged = self.logged(slice_, columns, counts, pruner, places)
+        if places is not None and logged is not None and isinstance(logged[0], PartialMerger):
+            places, counts.log_blocks, counts.log_records = None, 0, 0
+            logged = self.logged(slice_, columns, counts, pruner)
         if logged is None:
             with self._base(slice_, keep_dictionaries, pruner) as base:
                 yield from base.pieces(columns)
@@ -149,10 +158,12 @@ class FileSliceReader:
                 if changes is not None:
                     changes.removed(rows.filter(pa.array(~keep)))
                 yield rows.select(columns).filter(pa.array(keep))
-        new = merge.new_rows()
-        if changes is not None:
-            changes.added(new)
-        yield new.select(columns)
+        rows = merge.new_rows()
+        late = None if places is None else places.rows(self._blocks(slice_, columns), rows)
+        for new in late or [rows]:
+            if changes is not None:
+                changes.added(new)
+            yield new.select(columns)
         counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
     def logged(
@@ -161,20 +172,21 @@ class FileSliceReader:
         columns: Sequence[str],
         counts: MergeCounts,
         pruner: Pruner | None = None,
+        places: Places | None = None,
     ) -> tuple[AnyMerger, RecordSet] | None:
         """Return the records in the log files, one for each key, and what merges them.
 
-        None if there are none. The other parameters are those of `read`.
+        None if there are none. With `places` they are marked, and have the columns alone that are
+        compared. The other parameters are those of `read`.
         """
         if not slice_.logs:
             return None
-        schema = pa.schema(map(self._keyed.field, self.needed(columns)))
-        reader = LogReader(
-            self.view, schema, self.ordering_fields, self.delete_marker, self.virtual_keys
-        )
         parts: list[RecordSet] = []
         held, limit = 0, _HELD_RECORDS
-        for part in reader.read(slice_.logs):
+        for block in self._blocks(slice_, columns if places is None else ()):
+            if places is not None and block.records.lacking is not None:
+                return self._partial_merger(slice_), block.records  # that is all there is to tell
+            part = block.records if places is None else places.marked(block)
             counts.log_blocks += 1
             counts.log_records += part.num_rows
             keys = None if pruner is None else pruner.keys
@@ -192,6 +204,24 @@ class FileSliceReader:
         combined = merger.combine(records)
         counts.merged_records = combined.num_rows
         return merger, combined
+
+    def _blocks(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[BlockRecords]:
+        """Iterate over the blocks of the log files; see `needed`."""
+        reader = LogReader(
+            self.view,
+            pa.schema(map(self._keyed.field, self.needed(columns))),
+            self.ordering_fields,
+            self.delete_marker,
+            self.virtual_keys,
+            self.held_bytes,
+        )
+        return reader.by_block(slice_.logs)
+
+    def _places(self, slice_: FileSlice) -> Places | None:
+        """Return what remembers where records stand; None if they are held as they are."""
+        if not isinstance(self.merger, Merger):
+            return None
+        return Places() if sum(log.size for log in slice_.logs) > self.held_bytes else None
 
     def stored(self, rows: pa.Table, is_complete: bool) -> RecordSet:
         """See rows of a base file as records, complete ones or the columns that are compared."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
+from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.record.deletes import DeleteMarker, deletes_among
 from hoodie_ds.record.field_path import resolve
@@ -32,6 +33,18 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.paths import TEMP, marked_file
 
 _DATA = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
+
+HELD_BYTES: Final = 64 << 20
+"""Bytes of log files that are held in memory unless somebody says how many."""
+
+
+class BlockRecords(NamedTuple):
+    """The records of a block: its instant, its file, and its place among all blocks of that."""
+
+    instant: str
+    log: LogFile
+    number: int
+    records: RecordSet
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,8 @@ class LogReader:
         A column, and the text in it that makes a row a delete, where the table has one.
     virtual_keys : MadeColumn, optional
         Makes the record keys of rows, where log files are without them.
+    held_bytes : int
+        Bytes of log files that may be held. Of more, one file at a time is, and is read twice.
     """
 
     view: FileSystemView
@@ -57,6 +72,7 @@ class LogReader:
     ordering_fields: tuple[str, ...]
     delete_marker: DeleteMarker | None
     virtual_keys: MadeColumn | None = None
+    held_bytes: int = HELD_BYTES
 
     def read(self, logs: tuple[LogFile, ...]) -> Iterator[RecordSet]:
         """Yield the records of all blocks that count, one set per block.
@@ -68,28 +84,31 @@ class LogReader:
         UnsupportedTableError
             A block has a kind that this release does not read.
         """
-        return (records for _, _, records in self.by_instant(logs))
+        return (block.records for block in self.by_block(logs))
 
-    def by_instant(self, logs: tuple[LogFile, ...]) -> Iterator[tuple[str, str, RecordSet]]:
-        """Yield the records of all blocks that count, with the block's instant and file name.
+    def by_block(self, logs: tuple[LogFile, ...]) -> Iterator[BlockRecords]:
+        """Yield the records of all blocks that count, block by block.
 
         Raises
         ------
         CorruptFileError, UnsupportedTableError
             As in `read`.
         """
-        blocks = [(log, block) for log in logs for block in self._blocks(log)]
+        held = sum(log.size for log in logs) <= self.held_bytes
+        files = {log: self._blocks(log) for log in logs} if held else {}
         rolled_back = {
             block.header.get(HeaderKey.TARGET_INSTANT_TIME)
-            for _, block in blocks
+            for log in logs
+            for block in (files[log] if held else self._blocks(log))
             if block.block_type is BlockType.COMMAND
         }
-        for log, block in blocks:
-            if block.block_type in (BlockType.COMMAND, BlockType.CORRUPT):
-                continue
-            time = _instant(log, block)
-            if time not in rolled_back and self._counts(log, block):
-                yield time, log.file_name, self._records(log, block)
+        for log in logs:
+            for number, block in enumerate(files[log] if held else self._blocks(log)):
+                if block.block_type in (BlockType.COMMAND, BlockType.CORRUPT):
+                    continue
+                time = _instant(log, block)
+                if time not in rolled_back and self._counts(log, block):
+                    yield BlockRecords(time, log, number, self._records(log, block))
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
         """Read a log file, also while it is being written, or as a killed writer left it.
@@ -133,7 +152,7 @@ class LogReader:
                 "not read; compact the table with the engine that wrote it"
             )
         trusted = partial(self.view.vouches_for, _instant(log, block), log.path)
-        rows = decode_data_block(block, log.path, trusted)
+        rows = decode_data_block(block, log.path, trusted, self._needed)
         deleted = deletes_among(rows, self.delete_marker)
         lacking = None
         if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":
@@ -146,6 +165,15 @@ class LogReader:
             rows = self.virtual_keys.complete(rows, self.schema)
         ordering = tuple(resolve(rows, p) for p in self.ordering_fields)
         return RecordSet(rows, deleted, ordering, lacking=lacking)
+
+    @cached_property
+    def _needed(self) -> frozenset[str]:
+        """Columns that records are made of, where a block has them."""
+        schema = (
+            self.schema if self.virtual_keys is None else self.virtual_keys.sources(self.schema)
+        )
+        marker = () if self.delete_marker is None else self.delete_marker[:1]
+        return frozenset({*self.schema.names, *schema.names, IS_DELETED, *marker})
 
     def _deletes(self, entries: pa.Table, path: str) -> RecordSet:
         keys = {

@@ -7,7 +7,7 @@ two encodings it has, and round trip exactly.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -88,7 +88,10 @@ def in_blocks(rows: pa.Table, block_bytes: int) -> list[pa.Table]:
 
 
 def decode_data_block(
-    block: LogBlock, name: str, trusted: Callable[[], bool] = lambda: False
+    block: LogBlock,
+    name: str,
+    trusted: Callable[[], bool] = lambda: False,
+    columns: Collection[str] | None = None,
 ) -> pa.Table:
     """Return the rows of a data block, in the types of the block's own schema.
 
@@ -100,6 +103,8 @@ def decode_data_block(
         The log file's path, for errors.
     trusted : callable
         Whether the block is known to be as it was committed; see `BaseFileReader`.
+    columns : collection of str, optional
+        Columns that are needed, all if None; others may come with them, and some be missing.
 
     Raises
     ------
@@ -116,6 +121,8 @@ def decode_data_block(
         case BlockType.PARQUET_DATA:
             schema = arrow_schema_of(_schema(block, name), name)
             source = pa.BufferReader(pa.py_buffer(block.content))
+            if columns is not None:
+                schema = pa.schema([field for field in schema if field.name in columns])
             return read_base_file(source, schema, None, name, trusted())
     raise UnsupportedTableError(
         f"{name}: a {block.block_type.name} block does not hold rows that this release reads; "

@@ -2,7 +2,7 @@
 
 The rows are those that a snapshot query would return, by the same reader: what compaction makes of
 a table is the table. They keep their commit times and sequence numbers. Base files pass through
-piece by piece; of log files the combined records are in memory, as they are for every reader.
+piece by piece, as log files do that memory may not hold; see `hoodie_ds.reader.late_columns`.
 """
 
 from __future__ import annotations
