@@ -66,15 +66,19 @@ class Scanner:
                 raise SchemaError(
                     f"column {name!r} is not in the table; its columns are {', '.join(names)}"
                 )
+            if self._wanted.count(name) > 1:
+                raise SchemaError(f"column {name!r} is asked for more than once; name it once")
         self._predicate: Predicate = ANYTHING
-        used = frozenset[str]()
+        used: frozenset[str] | None = frozenset()
         if row_filter is not None:
             _filtered(query.schema.empty_table(), row_filter)  # refused before anything is read
             known = understood(row_filter, query.schema)
             self._predicate = known.predicate
-            used = frozenset(names) if known.columns is None else known.columns
-        needed = used.difference(self._wanted)
-        self._fetched = [*self._wanted, *(name for name in names if name in needed)]
+            used = known.columns
+        # A filter that is not understood may name columns by their places in the table.
+        needed = () if used is None else used.difference(self._wanted)
+        others = [name for name in names if name in needed]
+        self._fetched = names if used is None else [*self._wanted, *others]
         if not self._fetched:
             # Without a column Arrow would lose the number of rows on the way.
             self._fetched = [name for name in names if name == COMMIT_TIME] or names[:1]

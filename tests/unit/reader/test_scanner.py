@@ -13,6 +13,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.errors import SchemaError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import open_query
@@ -273,6 +274,21 @@ def test_an_empty_table_has_a_stream_too() -> None:
     place.table.upsert(many(1).slice(1))
     assert list(place.table.scan().to_batches()) == []
     assert place.table.scan(["id"]).to_reader().read_all().schema == pa.schema({"id": pa.string()})
+
+
+def test_a_filter_may_name_columns_by_their_places() -> None:
+    place = Place()
+    place.table.upsert(trips(("a", "x", 1, 7.0), ("b", "y", 2, 1.0)))
+    names = place.table.schema.names
+    for name, value in (("id", "a"), ("fare", 7.0)):
+        place.opened(F(names.index(name)) == value, ["fare", "id"])
+
+
+def test_a_column_that_is_asked_for_twice_is_refused() -> None:
+    place = Place()
+    place.table.upsert(trips(("a", "x", 1, 7.0)))
+    with pytest.raises(SchemaError, match="column 'id' is asked for more than once"):
+        place.table.read(["id", "fare", "id"])
 
 
 def test_only_columns_that_are_needed_are_read() -> None:
