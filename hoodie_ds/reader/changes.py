@@ -23,7 +23,7 @@ from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PREFIX_LENGTH
-from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import in_partition
 from hoodie_ds.timeline.timeline import read_commit
@@ -64,29 +64,33 @@ class ChangesQuery:
             commit = read_commit(self.pinned.table.storage, instant)
             if commit.is_rewrite:
                 continue
+            logged = _groups_with_logs(commit)
+            for group in logged:
+                yield self._of_group(instant, group)
             for stat in commit.stats:
-                task = self._of_file(instant, stat)
-                if task is not None:
-                    yield task
+                base = BaseFileName.parse(stat.path.rpartition("/")[2])
+                if base is None:  # Hudi leaves the path out where it wrote nothing
+                    continue
+                group = FileGroupId(stat.partition_path, base.file_id)
+                if group not in logged:
+                    yield self._of_file(instant, stat, group, base)
             for partition, file_ids in commit.replaced.items():
                 yield from self._replaced(instant, partition, frozenset(file_ids))
 
-    def _of_file(self, instant: Instant, stat: WriteStat) -> ChangeTask | None:
-        file_name = stat.path.rpartition("/")[2]
-        base, log = BaseFileName.parse(file_name), LogFileName.parse(file_name)
-        if base is not None:
-            group = FileGroupId(stat.partition_path, base.file_id)
-            after = FileSlice(group, instant.time, self._known(stat.partition_path, base), ())
-            before = self._base_before(instant, stat, group)
-            logged = tuple(path for path, _ in stat.change_files)
-            return ChangeTask(after, instant, before, logged)
-        if log is None:  # Hudi leaves the path out where it wrote nothing
-            return None
-        group = FileGroupId(stat.partition_path, log.file_id)
-        pair = [self._slice_at(instant, group, included) for included in (True, False)]
-        if pair[0] is None:
+    def _of_file(
+        self, instant: Instant, stat: WriteStat, group: FileGroupId, base: BaseFileName
+    ) -> ChangeTask:
+        """What a commit did to a file group of which it wrote the base file."""
+        after = FileSlice(group, instant.time, self._known(group.partition_path, base), ())
+        before = self._base_before(instant, stat, group)
+        return ChangeTask(after, instant, before, tuple(path for path, _ in stat.change_files))
+
+    def _of_group(self, instant: Instant, group: FileGroupId) -> ChangeTask:
+        """All that a commit wrote to a file group, log files among it."""
+        after, before = (self._slice_at(instant, group, included) for included in (True, False))
+        if after is None:
             raise _cleaned(self.pinned, instant, f"the log files of {group}")
-        return ChangeTask(pair[0], instant, pair[1])
+        return ChangeTask(after, instant, before)
 
     def _known(self, partition: str, name: BaseFileName) -> BaseFile:
         """A base file with what its commit says of it."""
@@ -161,6 +165,12 @@ def changes(pinned: PinnedTable, options: IncrementalOptions) -> ChangesQuery:
             "more; begin later, and archive less"
         )
     return ChangesQuery(pinned, found.active)
+
+
+def _groups_with_logs(commit: CommitMetadata) -> dict[FileGroupId, None]:
+    """File groups that a commit wrote log files to, each once: there may be several of a group."""
+    names = ((s.partition_path, LogFileName.parse(s.path.rpartition("/")[2])) for s in commit.stats)
+    return {FileGroupId(folder, log.file_id): None for folder, log in names if log is not None}
 
 
 def _cleaned(pinned: PinnedTable, instant: Instant, what: str) -> TimelineError:

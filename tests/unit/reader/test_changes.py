@@ -57,6 +57,20 @@ def test_changes_of_every_kind(
     assert table.read_changes(table.timeline.completed[-1].ended).num_rows == 0
 
 
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_several_log_files_of_a_commit_are_told_once(version: str, tmp_path: Path) -> None:
+    many = [(f"k{number:03}", "x", 1, 1.0) for number in range(300)]
+    given = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ", VERSION: version}
+    table = HoodieTable(str(tmp_path), {**given, "hoodie.logfile.max.size": "1000"})
+    table.upsert(trips(*many))
+    small = {"hoodie.logfile.max.size": "1000", "hoodie.logfile.data.block.max.size": "2000"}
+    table = HoodieTable(str(tmp_path), {**given, **small})
+    table.upsert(trips(*((key, city, 2, 2.0) for key, city, *_ in many)))
+    assert len([*tmp_path.rglob(".*.log.*")]) > 1
+    first = table.timeline.completed[0]
+    assert told(table.read_changes(first.ended)) == [("u", key, 1.0, 2.0) for key, *_ in many]
+
+
 def test_changes_go_to_other_processes(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "1"})
     table.upsert(trips(("a", "x", 1, 1.0)))
