@@ -23,6 +23,7 @@ CHANGE: Final = "change"
 
 _IDENTITY: Final = (PARTITION_PATH, RECORD_KEY)
 _SHOWN: Final = 200
+_STEP: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,7 +122,7 @@ def rows_diff(before: pa.Table, after: pa.Table, identity: Iterable[str]) -> pa.
         Columns by which a row is the same one.
     """
     keys = list(identity)
-    one, other = _hashes(before), _hashes(after)
+    one, other = _counted(_hashes(before)), _counted(_hashes(after))
     gone = before.filter(pa.array(~np.isin(one, other)))
     come = after.filter(pa.array(~np.isin(other, one)))
     old, new = _hashes(gone.select(keys)), _hashes(come.select(keys))
@@ -136,6 +137,19 @@ def rows_diff(before: pa.Table, after: pa.Table, identity: Iterable[str]) -> pa.
 
 def _hashes(rows: pa.Table) -> Hashes:
     return row_hashes(rows) if rows.num_rows else np.zeros(0, np.uint64)
+
+
+def _counted(hashes: Hashes) -> Hashes:
+    """Tell rows that are there more than once apart: the first of them, the second and so on."""
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=~ordered[:1]))
+    lengths = np.diff(starts, append=len(hashes))
+    found = np.empty_like(hashes)
+    found[order] = ordered + _STEP * (np.arange(len(hashes)) - np.repeat(starts, lengths)).astype(
+        np.uint64
+    )
+    return found
 
 
 def _marked(rows: pa.Table, kinds: object) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus
-from hoodie_ds.table.checksums import open_base_file
+from hoodie_ds.table.checksums import check_change_file, open_base_file
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -147,7 +147,11 @@ def _file_findings(pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
             path = instant_path(instant)
-            kept = savepointed_files(storage.read(path), path)
+            try:
+                kept = savepointed_files(storage.read(path), path)
+            except CorruptFileError as error:
+                yield Finding(Kind.DAMAGED_INSTANT, path, str(error))
+                continue
             named |= dict.fromkeys(kept, f"savepoint {instant.time}")
     for path, whose in named.items():
         if path not in sizes:
@@ -160,6 +164,31 @@ def _file_findings(pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator
         if size is not None and (size < known or (stat.log is None and 0 < known != size)):
             text = f"it has {size:,} bytes, and {known:,} when it was written"
             yield Finding(Kind.WRONG_SIZE, path, text)
+    yield from _change_findings(pinned, sizes, written, named)
+
+
+def _change_findings(
+    pinned: PinnedTable,
+    sizes: Container[str],
+    written: Mapping[str, WriteStat],
+    newest: Container[str],
+) -> Iterator[Finding]:
+    """Files of change data that are missing beside the base file that is, or damaged."""
+    storage, timeline = pinned.table.storage, pinned.timeline
+    known: dict[str, str] = {}
+    for instant in timeline.commits:
+        known.update(commit_files(storage, instant).checksums)
+    for base, stat in written.items():
+        for path, size in stat.change_files:
+            if path not in sizes:
+                if base in newest and base in sizes:  # a clean takes both
+                    text = f"the change data of {base} are not there"
+                    yield Finding(Kind.MISSING_FILE, path, text)
+                continue
+            try:
+                check_change_file(path, storage.read(path), size, known.get(path))
+            except CorruptFileError as error:
+                yield Finding(Kind.DAMAGED_FILE, path, str(error))
 
 
 def _slices(

@@ -28,6 +28,8 @@ from hoodie_ds.reader.json_text import json_objects
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.scan_plan import ScanTask
 from hoodie_ds.reader.time_travel import before
+from hoodie_ds.table.checksums import check_change_file
+from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.timeline.instant import Instant
 
@@ -50,15 +52,15 @@ class ChangeTask(ScanTask):
         The commit.
     before : FileSlice, optional
         The file group before the commit, if there was one.
-    logged : tuple of str
-        Files in which the commit has logged the changes.
+    logged : tuple of (str, int)
+        Files in which the commit has logged the changes, and their sizes.
     is_gone : bool
         Whether the commit took the file group away.
     """
 
     instant: Instant
     before: FileSlice | None = None
-    logged: tuple[str, ...] = ()
+    logged: tuple[tuple[str, int], ...] = ()
     is_gone: bool = False
 
     @property
@@ -121,8 +123,8 @@ class ChangeExecutor:
             for rows in self._rows(task.slice, task.instant, included=False):
                 yield _table(pa.repeat(DELETE, rows.num_rows), time, _images(rows), None)
         elif task.logged:
-            for path in task.logged:
-                yield from self._logged(task, path)
+            for path, size in task.logged:
+                yield from self._logged(task, path, size)
         else:
             yield from self._compared(task)
 
@@ -152,9 +154,13 @@ class ChangeExecutor:
         gone = old.filter(pc.invert(pc.is_in(old.column(RECORD_KEY), there)))
         yield _table(pa.repeat(DELETE, gone.num_rows), time, _images(gone), None)
 
-    def _logged(self, task: ChangeTask, path: str) -> Iterator[pa.Table]:
+    def _logged(self, task: ChangeTask, path: str, size: int) -> Iterator[pa.Table]:
         """Changes that the commit has logged, with the images that it has not."""
-        for block in read_blocks(self.pinned.table.storage.read(path), path):
+        storage = self.pinned.table.storage
+        known = commit_files(storage, task.instant).checksums.get(path)
+        data = storage.read(path)
+        check_change_file(path, data, size, known if self.pinned.verify else None)
+        for block in read_blocks(data, path):
             logged = decode_cdc_block(block, path)
             images = {}
             for name, slice_ in ((BEFORE, task.before), (AFTER, task.slice)):

@@ -83,7 +83,7 @@ class ChangesQuery:
         """What a commit did to a file group of which it wrote the base file."""
         after = FileSlice(group, instant.time, self._known(group.partition_path, base), ())
         before = self._base_before(instant, stat, group)
-        return ChangeTask(after, instant, before, tuple(path for path, _ in stat.change_files))
+        return ChangeTask(after, instant, before, stat.change_files)
 
     def _of_group(self, instant: Instant, group: FileGroupId) -> ChangeTask:
         """All that a commit wrote to a file group, log files among it."""

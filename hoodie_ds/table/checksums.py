@@ -109,6 +109,33 @@ def check_log_bytes(log: LogFile, data: bytes, stat: WriteStat, checksum: str | 
         _compare(log.path, checksum, xxhash.xxh64_hexdigest(written))
 
 
+def check_change_file(path: str, data: bytes, size: int, checksum: str | None) -> None:
+    """Compare the bytes of a file of change data with what its commit says of it.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    data : bytes
+        All of it.
+    size : int
+        Bytes that were written; 0 if that is not known.
+    checksum : str or None
+        Their xxh64, if that is known.
+
+    Raises
+    ------
+    CorruptFileError
+        They are not as written; names the file and the remedy.
+    """
+    if 0 < size != len(data):
+        raise CorruptFileError(
+            f"{path} has {len(data)} bytes, and {size} when it was written; {_REMEDY}"
+        )
+    if checksum is not None:
+        _compare(path, checksum, xxhash.xxh64_hexdigest(data))
+
+
 def _xxh64(source: BinaryIO) -> str:
     digest = xxhash.xxh64()
     while chunk := source.read(_CHUNK_BYTES):

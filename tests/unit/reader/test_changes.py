@@ -11,7 +11,8 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.errors import HoodieError, TimelineError
+from hoodie_ds.errors import CorruptFileError, HoodieError, TimelineError
+from hoodie_ds.inspection.promises import Kind
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.storage.connect import open_storage
 from tests.golden.golden_tables import CDC_QUERY, unzip_table
@@ -69,6 +70,29 @@ def test_several_log_files_of_a_commit_are_told_once(version: str, tmp_path: Pat
     assert len([*tmp_path.rglob(".*.log.*")]) > 1
     first = table.timeline.completed[0]
     assert told(table.read_changes(first.ended)) == [("u", key, 1.0, 2.0) for key, *_ in many]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_damaged_change_data_are_told_of_and_no_changes(version: str, tmp_path: Path) -> None:
+    given = {**TRIPS, **CDC, BUCKETS: "1", VERSION: version}
+    table = HoodieTable(str(tmp_path), given)
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("a", "x", 2, 2.5)))
+    (file,) = tmp_path.rglob("*.cdc")
+    whole, path = file.read_bytes(), str(file.relative_to(tmp_path))
+    for damaged in (whole.replace(b"2.5", b"9.5"), whole.replace(b"a", b"b"), b"", whole[:-1]):
+        if damaged == whole:
+            continue
+        file.write_bytes(damaged)
+        with pytest.raises(CorruptFileError, match=path):
+            HoodieTable(str(tmp_path)).read_changes("000")
+        found = HoodieTable(str(tmp_path)).inspect.verify().damage
+        assert [(one.kind, one.where) for one in found] == [(Kind.DAMAGED_FILE, path)]
+    file.unlink()
+    (missed,) = HoodieTable(str(tmp_path)).inspect.verify().damage
+    assert (missed.kind, missed.where) == (Kind.MISSING_FILE, path)
+    file.write_bytes(whole)
+    assert HoodieTable(str(tmp_path)).inspect.verify()
 
 
 def test_changes_go_to_other_processes(tmp_path: Path) -> None:
