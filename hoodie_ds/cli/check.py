@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from hoodie_ds.cli.target import FOUND, Target, as_json, on_table
+from hoodie_ds.cli.target import FOUND, Misused, Target, as_json, on_table
 
 if TYPE_CHECKING:
     from hoodie_ds.inspection.comparison import Side
@@ -95,4 +96,29 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-COMMANDS: Final = (verify,)
+@click.command()
+@on_table
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("hudi-report.html"),
+    show_default=True,
+    help="Where to write the page.",
+)
+@click.option("--verify/--no-verify", default=True, help="Check the table, which reads all of it.")
+def report(target: Target, output: Path, verify: bool) -> None:
+    """A page of the table for a browser: timeline, growth, files, services, what is broken."""
+    inspect = target.table().inspect
+    with _progress() as advance:
+        page = inspect.report(verify=verify, progress=advance)
+    try:
+        output.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise Misused(
+            f"{output} cannot be written: {error.strerror}; give another --output"
+        ) from error
+    click.echo(f"{output}: {len(page) >> 10:,} KB")
+
+
+COMMANDS: Final = (verify, report)

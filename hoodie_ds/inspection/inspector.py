@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.arguments import Moment, instant_time, text
+from hoodie_ds.environment import SystemClock
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.inspection.changes import TableDiff, table_diff
 from hoodie_ds.inspection.comparison import Side, compare
@@ -20,6 +21,7 @@ from hoodie_ds.inspection.listing import Listing, listed
 from hoodie_ds.inspection.moments import Source
 from hoodie_ds.inspection.overview import Column, TableOverview, columns_of, table_overview
 from hoodie_ds.inspection.pending import PendingRow, pending_rows
+from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
 from hoodie_ds.inspection.verify import Progress, Verification, verify_table
 from hoodie_ds.meta_columns import without_meta_columns
@@ -246,6 +248,28 @@ class Inspector:
         """
         pinned = self.source.latest()
         return verify_table(pinned, self.source.buckets(pinned), progress)
+
+    def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:
+        """Return a page of the table, in HTML that needs nothing beside it.
+
+        Parameters
+        ----------
+        verify : bool
+            Whether to check the table and show what was found; reads all of it.
+        progress : callable, optional
+            See `verify`.
+
+        Raises
+        ------
+        CorruptFileError
+            What a commit says cannot be read.
+
+        Examples
+        --------
+        >>> page = HoodieTable("/tmp/trips").inspect.report()  # doctest: +SKIP
+        """
+        found = self.verify(progress) if verify else None
+        return report_html(*self._opened(), found, SystemClock().now_ms())
 
     def compare(self, other: Side, limit: int = _ROWS) -> TableDiff:
         """Return how the rows of the table differ from others, by its record key.

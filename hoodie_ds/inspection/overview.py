@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.config.enums import TableType
-from hoodie_ds.inspection.files import PartitionRow, table_files
+from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import html_table, plain
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
@@ -100,7 +100,9 @@ def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
     return tuple(Column(field.name, str(field.type)) for field in schema)
 
 
-def table_overview(table: Table, timeline: Timeline) -> TableOverview:
+def table_overview(
+    table: Table, timeline: Timeline, files: TableFiles | None = None
+) -> TableOverview:
     """Return a table at a glance, by one listing of its files.
 
     Parameters
@@ -109,13 +111,15 @@ def table_overview(table: Table, timeline: Timeline) -> TableOverview:
         The table.
     timeline : Timeline
         Its active timeline.
+    files : TableFiles, optional
+        Its files, where they are known.
 
     Raises
     ------
     CorruptFileError
         Files of the table contradict each other, or cannot be read.
     """
-    properties, files = table.properties, table_files(table, timeline)
+    properties, files = table.properties, files or table_files(table, timeline)
     newest, total = next(timeline.commits_backwards(), None), files.total
     return TableOverview(
         table.storage.root,

@@ -1,0 +1,180 @@
+"""A page of a table: all that there is to see, in one file of HTML that asks nobody for anything.
+
+The facts lie in the page as JSON, by columns, so that 10,000 commits and file groups are some
+hundred KB; a script in the page draws them. Texts of the table are data there, never HTML.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from importlib.resources import files
+from itertools import accumulate
+from typing import Any, Final
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
+from hoodie_ds.inspection.instants import CommitRow, InstantRow, commit_rows, instant_rows
+from hoodie_ds.inspection.listing import plain
+from hoodie_ds.inspection.overview import table_overview
+from hoodie_ds.inspection.pending import pending_rows
+from hoodie_ds.inspection.verify import Verification
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.timeline import Timeline
+
+_PARTITIONS: Final = 500
+_FINDINGS: Final = 1_000
+_PLACE: Final = "/*FACTS*/"
+_WRITES: Final = frozenset({Action.COMMIT.value, Action.DELTA_COMMIT.value})
+
+
+def report_html(
+    table: Table, timeline: Timeline, verification: Verification | None, made_ms: int
+) -> str:
+    """Return a page of a table.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline; of the archive all is read.
+    verification : Verification or None
+        What a check has found; None if there was none.
+    made_ms : int
+        When the page is made, in milliseconds since 1970.
+
+    Returns
+    -------
+    str
+        HTML in one piece: nothing is loaded from elsewhere, and a content security policy says so.
+    """
+    page = (files(__package__) / "page.html").read_text(encoding="utf-8")
+    # No text of the table can end the script that it lies in.
+    text = json.dumps(_facts(table, timeline, verification, made_ms), separators=(",", ":"))
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    before, _, after = page.partition(_PLACE)
+    return f"{before}{safe}{after}"
+
+
+def _facts(
+    table: Table, timeline: Timeline, verification: Verification | None, made_ms: int
+) -> dict[str, Any]:
+    damage: tuple[str, ...] = ()
+    try:
+        found = table_files(table, timeline)
+    except CorruptFileError as error:  # the page is to show it
+        found, damage = TableFiles((), {}), (f"its files are not shown: {error}",)
+    instants = [*instant_rows(table, timeline)][::-1]
+    commits = [*commit_rows(table, timeline)][::-1]
+    rows = sum(row.inserted - row.deleted for row in commits)
+    if verification is not None:
+        shown = verification.findings[:_FINDINGS]
+        verification = replace(verification, findings=shown)
+        rows = verification.rows
+    overview = plain(table_overview(table, timeline, found))
+    overview["remarks"] = [*damage, *overview["remarks"]]
+    largest = sorted(found.partitions, key=_size, reverse=True)[:_PARTITIONS]
+    return {
+        "made": made_ms,
+        "overview": {name: overview[name] for name in overview if name != "properties"},
+        "rows": rows,
+        "timeline": _timeline(instants),
+        "commits": _commits(commits, instants, rows),
+        "groups": _groups(found),
+        "partitions": [plain(row) for row in largest],
+        "num_partitions": len(found.partitions),
+        "services": _services(instants),
+        "plans": [plain(row) for row in pending_rows(table, timeline)],
+        "verification": plain(verification),
+    }
+
+
+def _size(row: PartitionRow) -> int:
+    return row.base_bytes + row.log_bytes
+
+
+def _timeline(rows: Sequence[InstantRow]) -> dict[str, Any]:
+    actions, states = _numbered(row.action for row in rows), _numbered(row.state for row in rows)
+    return {
+        "time": [_epoch_ms(row.time) for row in rows],
+        "action": [actions[row.action] for row in rows],
+        "state": [states[row.state] for row in rows],
+        "duration": [row.duration_ms for row in rows],
+        "archived": [int(row.archived) for row in rows],
+        "actions": [*actions],
+        "states": [*states],
+    }
+
+
+def _commits(
+    rows: Sequence[CommitRow], instants: Iterable[InstantRow], total: int
+) -> dict[str, Any]:
+    took = {(row.time, row.action): row.duration_ms for row in instants}
+    operations = _numbered(row.operation for row in rows)
+    queries = _numbered(row.query for row in rows)
+    growth = [*accumulate(row.inserted - row.deleted for row in rows)]
+    # What was there before the first commit that is known, or was replaced since.
+    others = total - growth[-1] if growth else 0
+    return {
+        "time": [_epoch_ms(row.time) for row in rows],
+        "operation": [operations[row.operation] for row in rows],
+        "operations": [*operations],
+        "inserted": [row.inserted for row in rows],
+        "updated": [row.updated for row in rows],
+        "deleted": [row.deleted for row in rows],
+        "total": [max(count + others, 0) for count in growth],
+        "written": [*accumulate(row.bytes for row in rows)],
+        "rows_in": [row.rows_in for row in rows],
+        "query": [queries[row.query] for row in rows],
+        "queries": [*queries],
+        "batch": [row.batch for row in rows],
+        "duration": [took.get((row.time, row.action)) for row in rows],
+    }
+
+
+def _groups(found: TableFiles) -> dict[str, list[int]]:
+    return {
+        "base": [group.base_bytes for group in found.groups],
+        "log": [group.log_bytes for group in found.groups],
+    }
+
+
+def _services(rows: Sequence[InstantRow]) -> list[dict[str, Any]]:
+    """What is no write by its action, and how often and how fast it was done."""
+    by_action: dict[str, list[InstantRow]] = {}
+    for row in rows:
+        if row.action not in _WRITES:
+            by_action.setdefault(row.action, []).append(row)
+    told = []
+    for action, mine in sorted(by_action.items()):
+        done = [row for row in mine if row.state == State.COMPLETED.value]
+        took = [row.duration_ms for row in done if row.duration_ms is not None]
+        told.append(
+            {
+                "action": action,
+                "done": len(done),
+                "pending": len(mine) - len(done),
+                "last": _epoch_ms(done[-1].time) if done else None,
+                "median": round(statistics.median(took)) if took else None,
+            }
+        )
+    return told
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _epoch_ms(time: str) -> int | None:
+    """An instant time as milliseconds; None for one that is none, as a table's first may be."""
+    try:
+        found = datetime.strptime(f"{padded(time)}000", "%Y%m%d%H%M%S%f")
+    except ValueError:
+        return None
+    return round(found.replace(tzinfo=timezone.utc).timestamp() * 1000)
