@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
     from hoodie_ds.services.savepoint import Savepoint
     from hoodie_ds.services.upgrade.version_change import VersionChange
+    from hoodie_ds.sink.bucket_rescale import BucketRescale
     from hoodie_ds.sink.messages import WriteResult
     from hoodie_ds.sync.delta.sync import DeltaSync
     from hoodie_ds.sync.results import CatalogSync, TableSync
@@ -79,6 +80,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
+    "BucketRescale",
     "CatalogError",
     "CatalogSync",
     "CleanerPlan",
@@ -146,6 +148,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "BucketRescale": "hoodie_ds.sink.bucket_rescale",
     "CatalogSync": "hoodie_ds.sync.results",
     "CleanerPlan": "hoodie_ds.timeline.clean_metadata",
     "Cleaning": "hoodie_ds.services.results",

@@ -29,6 +29,7 @@ from hoodie_ds.record.merge.merge_hook import MergeHook
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import Cleaning, ServiceResult
+from hoodie_ds.sink.bucket_rescale import BucketRescale, BucketRescaler, new_buckets
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult
@@ -223,6 +224,55 @@ class HoodieTable(TableServices, TableSyncs, TableReads):
             The clean was refused or failed; what was begun the next one finishes.
         """
         return clean(self._services(options), dry=dry)
+
+    def rescale_buckets(
+        self,
+        num_buckets: int,
+        rules: str | None = None,
+        options: Mapping[str, str] | None = None,
+        *,
+        dry: bool = False,
+    ) -> BucketRescale:
+        """Rewrite a table with a bucket index into other numbers of buckets, as one commit.
+
+        The rows stay as they are; to incremental queries they are new, as after an overwrite.
+        Writers that began before are refused; those that name a number of buckets have to name
+        the new one.
+
+        Parameters
+        ----------
+        num_buckets : int
+            Buckets of each partition.
+        rules : str, optional
+            Partitions with another number, as ``regex,number;regex,number``; none if not given,
+            whatever rules the table has.
+        options : mapping of str to str, optional
+            Further options of this write.
+        dry : bool
+            Whether only to say what would be done.
+
+        Returns
+        -------
+        BucketRescale
+            What was done, or would be; false if the table has these buckets.
+
+        Raises
+        ------
+        OptionError
+            The number or the rules are malformed.
+        UnsupportedTableError
+            The table has no bucket index, or options for keys that are not known.
+        TimelineError
+            A compaction or clustering is pending.
+        HoodieError
+            The write failed; the table is as before.
+        """
+        buckets, expressions = new_buckets(num_buckets, rules)
+        parsed = replace(self._parsed(options), operation=None)
+        storage = self._storage or storage_to_write(parsed)
+        coordinator = Coordinator(parsed, storage, self._clock, self._ids)
+        rescaler = BucketRescaler.of(coordinator, buckets, expressions)
+        return retry_after_conflicts(parsed, partial(rescaler.rescale, dry=dry))
 
     @property
     def properties(self) -> TableProperties:

@@ -251,6 +251,15 @@ def downgrade(to: int) -> Step:
 
 
 @click.command()
+@changing
+@click.argument("num_buckets", type=click.IntRange(min=1))
+@click.option("--rules", help="Partitions with another number: regex,number;regex,number.")
+def rescale_buckets(num_buckets: int, rules: str | None) -> Step:
+    """Rewrite a table with a bucket index into NUM_BUCKETS buckets a partition, as one commit."""
+    return lambda table, dry: table.rescale_buckets(num_buckets, rules, dry=dry)
+
+
+@click.command()
 @click.argument("catalog", type=click.Choice(["hive", "glue"]))
 @changing
 def sync(catalog: str) -> Step:
@@ -272,5 +281,5 @@ def delta(action: str) -> Step:
 
 COMMANDS: Final = (
     compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete_partition,
-    upgrade, downgrade, sync, delta,
+    upgrade, downgrade, rescale_buckets, sync, delta,
 )  # fmt: skip

@@ -72,7 +72,7 @@ class BucketLayout:
         rules = options.bucket_rules
         if stored is not None:
             num_buckets = stored.default_buckets
-            rules = _stored_rules(stored.expressions)
+            rules = _stored_rules(stored.expressions) if stored.expressions else None
         elif properties.num_buckets is not None:
             rules = _stored_rules(properties.bucket_rules) if properties.bucket_rules else None
         if num_buckets is None:

@@ -54,7 +54,7 @@ from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.delta.columns import check_columns
 from hoodie_ds.sync.run import require_packages
-from hoodie_ds.table.hashing_config import complete_hashing_config
+from hoodie_ds.table.hashing_config import agreed_buckets, complete_hashing_config
 from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
@@ -290,9 +290,13 @@ class Coordinator:
         """Recover the table, and return the plan for it as it is afterwards."""
         if table.properties.metadata_partitions:
             table = drop_metadata_table(table, self.clock.now_ms())
-        complete_hashing_config(table)
+        other_buckets = False
+        if plan.layout is not None:
+            now_ms = self.clock.now_ms()
+            table, other_buckets = complete_hashing_config(table, plan.timeline, now_ms)
         timeline = self._recover(table, plan.timeline, found)
-        if timeline.digest != plan.timeline.digest:  # what was chosen may not fit any more
+        # What was chosen may not fit any more.
+        if other_buckets or timeline.digest != plan.timeline.digest:
             plan = self._plan(table, schema, timeline)
         return replace(plan, table=table, timeline=timeline)
 
@@ -358,7 +362,7 @@ class Coordinator:
             return TableProperties.create(self.options)
         properties = table.properties
         properties.check_writable()
-        check_agreement(self.options, properties)
+        check_agreement(self.options, agreed_buckets(table, self.options.num_buckets))
         if properties.metadata_partitions and self.options.metadata_enable is not False:
             partitions = ", ".join(properties.metadata_partitions)
             raise OptionError(

@@ -62,6 +62,8 @@ class WritePlan:
         The table's user columns once the rows are in.
     rows_are_merged : bool
         Whether there is one row for each key, merged with what is stored of it.
+    rescales : bool
+        Whether `layout` is one that the table has only once the write is complete.
     """
 
     table: Table
@@ -72,6 +74,7 @@ class WritePlan:
     layout: BucketLayout | None
     schema: pa.Schema
     rows_are_merged: bool = False
+    rescales: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a merge hook that cannot be had, before anything is written."""

@@ -1,28 +1,33 @@
-"""The stored rules of a bucket index whose number of buckets differs by partition (RFC-89).
+"""The stored buckets of a bucket index whose number was changed, or differs by partition (RFC-89).
 
 One file per change, under the instant that made it; the newest that is committed counts. The
 first is written at creation from ``hoodie.properties``, which is where the rules appear with the
-table: a creation that was interrupted before this file is completed by the next write.
+table: a creation that was interrupted before this file is completed by the next write. A rescaling
+puts its file before its commit, so that rows and buckets change in one step.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.bucket_rules import RULE_TYPE
+from hoodie_ds.config.properties.keys import NUM_BUCKETS, PARTITION_BUCKETS
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import REPLACING
+from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.paths import HASHING_CONFIGS
+from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline
 
 _SUFFIX: Final = ".hashing_config"
 _FIRST: Final = "00000000000000"  # Hudi's name for what no instant made
 _VERSION: Final = 1
+_ANY_PATH: Final = ".*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +37,27 @@ class HashingConfig:
     Parameters
     ----------
     expressions : str
-        ``regex,number;regex,number``.
+        ``regex,number;regex,number``; empty where all partitions have as many buckets.
     default_buckets : int
         Buckets of a partition that no rule matches.
     """
 
     expressions: str
     default_buckets: int
+
+    def to_bytes(self, time: str) -> bytes:
+        """Return the content of the file of an instant time.
+
+        Hudi takes rules without an expression for none, so one is there that matches any path.
+        """
+        entries = {
+            "expressions": self.expressions or f"{_ANY_PATH},{self.default_buckets}",
+            "defaultBucketNumber": self.default_buckets,
+            "rule": RULE_TYPE,
+            "version": _VERSION,
+            "instant": time,
+        }
+        return json.dumps(entries, indent=2, ensure_ascii=False).encode()
 
 
 def load_hashing_config(storage: Storage, timeline: Timeline) -> HashingConfig | None:
@@ -51,10 +70,7 @@ def load_hashing_config(storage: Storage, timeline: Timeline) -> HashingConfig |
     UnsupportedTableError
         The rules are of a type, or in a version, that is not known here.
     """
-    pending = {i.time for i in timeline.pending if i.action in REPLACING}
-    names = (status.path.rpartition("/")[2] for status in storage.list(HASHING_CONFIGS))
-    times = [name[: -len(_SUFFIX)] for name in names if name.endswith(_SUFFIX)]
-    committed = [time for time in times if time not in pending]
+    committed = [time for time in _times(storage) if _counts(timeline, time)]
     if not committed:
         return None
     path = _path(max(committed))
@@ -66,25 +82,134 @@ def put_hashing_config(table: Table) -> None:
     properties = table.properties
     if properties.bucket_rules is None:
         return
-    entries = {
-        "expressions": properties.bucket_rules,
-        "defaultBucketNumber": properties.num_buckets,
-        "rule": RULE_TYPE,
-        "version": _VERSION,
-        "instant": _FIRST,
-    }
-    text = json.dumps(entries, indent=2, ensure_ascii=False)
+    assert properties.num_buckets is not None, properties.name
+    _put(table.storage, _FIRST, HashingConfig(properties.bucket_rules, properties.num_buckets))
+
+
+def put_rescaled(storage: Storage, time: str, before: HashingConfig, after: HashingConfig) -> None:
+    """Store the buckets that a table has once an instant is complete.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    time : str
+        The instant's time; it is pending.
+    before : HashingConfig
+        What counts until then, and again if the instant is taken back.
+    after : HashingConfig
+        What is to count.
+    """
+    if not _times(storage):
+        _put(storage, _FIRST, before)
+    _put(storage, time, after)
+
+
+def drop_rescaled(storage: Storage, time: str) -> None:
+    """Delete what an instant that does not count has stored, before it leaves the timeline.
+
+    As Hudi's rollback does (``PartitionBucketIndexHashingConfig``): what no pending instant tells
+    of counts for its readers.
+    """
+    storage.delete(_path(time))
+
+
+def complete_hashing_config(table: Table, timeline: Timeline, now_ms: int) -> tuple[Table, bool]:
+    """Finish what somebody who stored rules and died has left.
+
+    Rules of an instant that was rolled back, which a stopped process put late, go. The number of
+    buckets comes into the properties, where other engines look for it.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its instants.
+    now_ms : int
+        Milliseconds since the Unix epoch, for the comment in the properties.
+
+    Returns
+    -------
+    Table
+        As it is then.
+    bool
+        Whether rules have gone that somebody may have taken for the table's.
+    """
+    storage, properties = table.storage, table.properties
+    times = _times(storage)
+    if not times:
+        if properties.bucket_rules is not None:
+            # A killed process may have left an unfinished file there, over which Hudi would
+            # stumble.
+            storage.delete(HASHING_CONFIGS)
+            put_hashing_config(table)
+        return table, False
+    dropped = _drop_undone(table, timeline, times)
+    stored = load_hashing_config(storage, timeline)
+    if stored is None or properties.num_buckets in (None, stored.default_buckets):
+        return table, dropped
+    return _with_buckets(table, stored, now_ms), dropped
+
+
+def agreed_buckets(table: Table, given: int | None) -> TableProperties:
+    """Return the properties with the number of buckets that counts, if they may be behind.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    given : int or None
+        The number that an option says.
+    """
+    properties = table.properties
+    if given in (None, properties.num_buckets):
+        return properties
+    stored = load_hashing_config(table.storage, table.load_timeline())
+    if stored is None or properties.num_buckets is None:
+        return properties
+    return properties.with_changes({NUM_BUCKETS: str(stored.default_buckets)})
+
+
+def _drop_undone(table: Table, timeline: Timeline, times: Iterable[str]) -> bool:
+    """Delete rules of instants that do not count, and never will."""
+    known = {time for time in times if time == _FIRST or timeline.commit_at(time)}
+    doubted = sorted(set(times) - known)
+    if not doubted:
+        return False
+    storage, timeline = table.storage, table.load_timeline()  # one may have been opened since
+    gone = [
+        time
+        for time in doubted
+        if not timeline.is_pending(time)
+        and (not timeline.is_committed(time) or is_undone(storage, timeline, time))
+    ]
+    for time in gone:
+        drop_rescaled(storage, time)
+    return bool(gone)
+
+
+def _with_buckets(table: Table, stored: HashingConfig, now_ms: int) -> Table:
+    changes = {NUM_BUCKETS: str(stored.default_buckets)}
+    gone = [PARTITION_BUCKETS] if PARTITION_BUCKETS in table.properties.raw else []
+    if stored.expressions:
+        changes[PARTITION_BUCKETS], gone = stored.expressions, []
+    return update_properties(table, changes, gone, now_ms)
+
+
+def _times(storage: Storage) -> list[str]:
+    """Instant times under which rules are stored."""
+    names = (status.path.rpartition("/")[2] for status in storage.list(HASHING_CONFIGS))
+    return [name[: -len(_SUFFIX)] for name in names if name.endswith(_SUFFIX)]
+
+
+def _counts(timeline: Timeline, time: str) -> bool:
+    return time == _FIRST or timeline.is_committed(time)
+
+
+def _put(storage: Storage, time: str, config: HashingConfig) -> None:
     with suppress(AlreadyExistsError):
-        table.storage.put_if_absent(_path(_FIRST), text.encode())
-
-
-def complete_hashing_config(table: Table) -> None:
-    """Finish a creation that ended before the rules were stored."""
-    if table.properties.bucket_rules is None or table.storage.list(HASHING_CONFIGS):
-        return
-    # A killed process may have left an unfinished file there, over which Hudi would stumble.
-    table.storage.delete(HASHING_CONFIGS)
-    put_hashing_config(table)
+        storage.put_if_absent(_path(time), config.to_bytes(time))
 
 
 def _path(time: str) -> str:
@@ -105,4 +230,6 @@ def _parse(data: bytes, path: str) -> HashingConfig:
             f"{path} has rules of type {rule!r} in version {version!r}; this release knows "
             f"{RULE_TYPE!r} in version {_VERSION}"
         )
+    if expressions == f"{_ANY_PATH},{buckets}":
+        expressions = ""
     return HashingConfig(expressions, buckets)

@@ -16,8 +16,9 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, TimelineError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
 from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.hashing_config import drop_rescaled
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
 from hoodie_ds.timeline.paths import (
     PINNED_TIMELINES,
@@ -292,6 +293,8 @@ def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
         Whether this library opened it.
     """
     storage = table.storage
+    if instant.action in REPLACING:
+        drop_rescaled(storage, instant.time)
     actions = (instant.action, *_BEGUN_AS.get(instant.action, ()))
     if instant.state is not State.COMPLETED:
         actions = (instant.action,)

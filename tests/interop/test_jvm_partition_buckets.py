@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.config.bucket_rules import BucketRules
 from tests.interop.jvm_hudi import JvmHudi, keeping
 from tests.interop.test_jvm_pingpong import BASE, COW, MOR, PARQUET, PARTITIONED, Game
@@ -110,3 +111,31 @@ def test_a_table_of_theirs_that_they_rescale(jvm_hudi: JvmHudi, tmp_path: Path, 
     for row in rows:
         highest[row["city"]] = max(highest[row["city"]], int(row["_hoodie_file_name"][:8]))
     assert highest == {"c0": 6, "c1": 4, "c2": 3}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_table_of_ours_that_we_rescale(
+    jvm_hudi: JvmHudi, tmp_path: Path, name: str, version: str
+) -> None:
+    """Hudi goes by the number that is stored, which none of its options says."""
+    options = {k: v for k, v in TABLES[name].items() if k != RULES}
+    game = Game(tmp_path / "t", {**options, "hoodie.write.table.version": version}, jvm_hudi)
+    game.ours()
+    game.theirs()
+    HoodieTable(str(game.path)).rescale_buckets(7, "c1$,5")
+    del game.options["hoodie.bucket.index.num.buckets"]
+    game.check()
+    game.theirs()
+    game.ours()
+    game.theirs()
+    highest = dict.fromkeys(("c0", "c1", "c2"), 0)
+    for row in game.jvm.read(game.path).to_pylist():
+        highest[row["city"]] = max(highest[row["city"]], int(row["_hoodie_file_name"][:8]))
+    assert highest == {"c0": 6, "c1": 4, "c2": 6}
+    HoodieTable(str(game.path)).rescale_buckets(2)
+    game.check()
+    game.theirs()
+    game.ours()
+    rows = game.jvm.read(game.path).to_pylist()
+    assert {int(row["_hoodie_file_name"][:8]) for row in rows} == {0, 1}

@@ -2161,7 +2161,37 @@ DELTA = [
     ),
 ]
 
+_RESCALE = "tests/integration/test_bucket_rescale.py"
+
+BUCKET_RESCALES = [
+    Mutant(
+        "a writer of the old buckets commits after a rescaling",
+        within("check_groups", _check_buckets=nothing),
+        f"{_RESCALE}::test_rows_that_are_written_later_into_buckets_of_before_are_refused",
+        "a key is in two buckets",
+    ),
+    Mutant(
+        "a rescaling passes over rows of a new partition",
+        Text("common = common or sorted(others)", "common = common or []"),
+        f"{_RESCALE}::test_rows_that_come_meanwhile_are_not_lost",
+        "rows stay in buckets that the table has no more",
+    ),
+    Mutant(
+        "the number of buckets outlives the rollback of its instant",
+        within("leave_timeline", drop_rescaled=nothing),
+        f"{_RESCALE}::test_what_a_stopped_process_puts_late_does_not_count",
+        "other engines hash into buckets that the table never had",
+    ),
+    Mutant(
+        "a rescaling is not complete before its number of buckets counts",
+        Text("time == _FIRST or timeline.is_committed(time)", "True"),
+        f"{_RESCALE}::test_killed_anywhere_it_is_done_or_not",
+        "a key is in two buckets",
+    ),
+]
+
 MUTANTS = [
+    *BUCKET_RESCALES,
     *DELTA,
     *CATALOGS,
     *CHANGES,

@@ -48,7 +48,7 @@ INDEX_TYPE: Final = Option(
 NUM_BUCKETS: Final = Option(
     "hoodie.bucket.index.num.buckets",
     Kind(f"a whole number from 1 to {BUCKETS_MAX}", _bucket_count),
-    "Buckets per partition, fixed at creation; 4 for a new table.",
+    "Buckets per partition, changed by a rewrite only; 4 for a new table.",
 )
 PARTITION_BUCKETS: Final = Option(
     "hoodie.bucket.index.partition.expressions",
@@ -57,7 +57,7 @@ PARTITION_BUCKETS: Final = Option(
         BucketRules.parse,
     ),
     "Buckets of the partitions in whose path an expression is found, the first one counting; "
-    "fixed at creation.",
+    "changed by a rewrite only.",
 )
 BUCKET_HASH_FIELDS: Final = Option(
     "hoodie.bucket.index.hash.field",

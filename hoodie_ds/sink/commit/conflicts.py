@@ -29,6 +29,7 @@ from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
@@ -105,12 +106,15 @@ def check_groups(
     touched = {status.group for status in statuses}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
     awaited = {instant.time for instant in plan.timeline.pending_compactions}
+    _check_buckets(plan, timeline)
     for instant, commit in _unseen(plan, timeline):
         if instant.time in awaited:
             continue  # the batch has left it what it was to merge
         others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
         others |= {FileGroupId(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
         common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
+        if plan.rescales:
+            common = common or sorted(others)  # also those of a new partition are in other buckets
         if common:
             raise _conflict(plan, instant, f"changed file group {common[0]}")
         pending = commit.extra.get(PENDING_KEY)
@@ -122,6 +126,18 @@ def check_groups(
     for instant in plan.timeline.pending_compactions:
         if not (timeline.is_pending(instant.time) or timeline.is_committed(instant.time)):
             raise _conflict(plan, instant, "was cancelled", instant.action.value)
+
+
+def _check_buckets(plan: WritePlan, timeline: Timeline) -> None:
+    """Refuse rows of buckets that the table has no more; their file groups may be new ones."""
+    if plan.layout is None:
+        return
+    for instant in timeline.commits_beyond(plan.timeline):
+        if instant.action in REPLACING:
+            storage = plan.table.storage
+            before = load_hashing_config(storage, plan.timeline)
+            if load_hashing_config(storage, timeline) != before:
+                raise _conflict(plan, instant, "gave the table another number of buckets")
 
 
 def check_based(plan: WritePlan, timeline: Timeline) -> None:

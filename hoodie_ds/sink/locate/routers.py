@@ -87,13 +87,23 @@ class BucketRouter:
             yield target, part
 
     def _target(self, key: BucketKey) -> Target:
-        latest = self._latest(key)
+        latest = None if self._plan.rescales else self._latest(key)
         if latest is not None and not self._plan.operation.replaces:
             return Target(latest.group, latest)
         # What this batch replaces is in use until its commit.
-        live = {latest.group.file_id} if latest else set()
+        live = {latest.group.file_id} if latest else self._live_ids(key)
         taken = self._view.replaced_ids(key.partition_path) | live
         return Target(FileGroupId(key.partition_path, unused_file_id(key.bucket, taken)), None)
+
+    def _live_ids(self, key: BucketKey) -> set[str]:
+        """File ids of a bucket of another number of buckets, which this batch replaces."""
+        if not self._plan.rescales:
+            return set()
+        files = self._files.get(key.partition_path)
+        if files is None:
+            files = self._files[key.partition_path] = self._view.partition(key.partition_path)
+        slices = files.latest_slices(bucket_prefix(key.bucket))
+        return {slice_.group.file_id for slice_ in slices}
 
     def _latest(self, key: BucketKey) -> FileSlice | None:
         files = self._files.get(key.partition_path)

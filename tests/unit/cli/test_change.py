@@ -44,7 +44,7 @@ def test_a_dry_run_changes_nothing_and_an_answer_of_no_neither(
     before = tree(path)
     for words in (
         ["compact"], ["rollback"], ["savepoint"], ["restore", first], ["cleanup"],
-        ["delete-partition", "oslo"], ["upgrade", "--to", "9"],
+        ["delete-partition", "oslo"], ["rescale-buckets", "7"], ["upgrade", "--to", "9"],
     ):  # fmt: skip
         name, *rest = words
         told = done(name, path, *rest, "--dry-run").out
@@ -84,6 +84,18 @@ def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: 
     assert table.timeline.savepoints == ()
     assert run("savepoint", path, "--delete").code == 2
     assert run("restore", path, "20200101000000000", "--yes").code == 1
+
+
+def test_buckets_are_rescaled(table: HoodieTable, path: Path) -> None:
+    rows = found(table)
+    lines = done("rescale-buckets", path, "7", "--rules", "^oslo$,3", "--yes").lines
+    assert "rewritten, from " in lines[0]
+    assert "to 7 buckets a partition, but ^oslo$,3" in lines[0]
+    assert lines[-1].startswith(f"rescaled at {times(table)[-1]}, ")
+    assert found(table) == rows
+    nothing = done("rescale-buckets", path, "7", "--rules", "^oslo$,3", "--yes").lines
+    assert nothing == ["the table has 7 buckets, but ^oslo$,3 already, nothing to do"]
+    assert run("rescale-buckets", path, "0", "--yes").code == 2
 
 
 def test_partitions_are_deleted(table: HoodieTable, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -51,13 +52,24 @@ def test_the_newest_that_is_committed_counts(storage: Storage) -> None:
     for time, number in (("00000000000000", 1), ("20250101000000000", 2), ("20250102000000000", 3)):
         text = WRITTEN_BY_HUDI.replace("10,", f"{number},")
         put(storage, f"{time}.hashing_config", text)
-    newest = load_hashing_config(storage, Timeline())
-    assert newest is not None
-    assert newest.default_buckets == 3
-    pending = Instant("20250102000000000", Action.REPLACE_COMMIT, State.INFLIGHT)
-    committed = load_hashing_config(storage, Timeline(pending=(pending,)))
-    assert committed is not None
-    assert committed.default_buckets == 2
+    ends = [
+        Instant(time, Action.REPLACE_COMMIT, state)
+        for time in ("20250101000000000", "20250102000000000")
+        for state in (State.COMPLETED, State.INFLIGHT)
+    ]
+    first, begun_first, second, begun_second = ends
+
+    def buckets(completed: Sequence[Instant], *pending: Instant) -> int:
+        config = load_hashing_config(storage, Timeline(tuple(completed), pending=pending))
+        assert config is not None
+        return config.default_buckets
+
+    assert buckets([first, second]) == 3
+    assert buckets([first], begun_second) == 2
+    assert buckets([first]) == 2  # it was rolled back, or has begun since
+    assert buckets([], begun_first) == 1
+    later = Instant("20250103000000000", Action.COMMIT, State.COMPLETED)
+    assert buckets([later]) == 3  # both are archived
 
 
 def test_our_file_holds_what_hudis_does(storage: Storage) -> None:

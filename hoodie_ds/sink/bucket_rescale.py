@@ -1,0 +1,285 @@
+"""Rescaling: the rows of a table with a bucket index come into another number of buckets.
+
+One batch that overwrites the table with its own snapshot, as Hudi does it (RFC-89). The new number
+is put under the batch's instant before its commit (`put_rescaled`), so that rows and buckets change
+in one step, for whoever looks and whoever dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.config.bucket_rules import BucketRules
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.options.index import NUM_BUCKETS, PARTITION_BUCKETS
+from hoodie_ds.errors import (
+    CorruptFileError,
+    HoodieError,
+    OptionError,
+    TimelineError,
+    UnsupportedTableError,
+)
+from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
+from hoodie_ds.services.results import counted, size_text
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.hashing_config import (
+    HashingConfig,
+    complete_hashing_config,
+    put_rescaled,
+)
+from hoodie_ds.table.table import open_table
+from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.timeline.instant import Action
+from hoodie_ds.transaction.open_instant import open_instant
+
+_PLANNED: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRescale:
+    """A change of the number of buckets that was made, or would be; false if there is none.
+
+    Parameters
+    ----------
+    instant_time : str or None
+        Its commit; None if it is not made.
+    before, after : int
+        Buckets of each partition, but for those that rules match.
+    rules : str
+        Rules of the partitions that have other numbers, from then on; empty if there are none.
+    groups, size : int
+        File groups that are rewritten, and bytes of them.
+    partitions : int
+        Partitions that they are in.
+    rows : int
+        Rows that were rewritten.
+    changes : bool
+        Whether there is anything to change.
+    """
+
+    instant_time: str | None
+    before: int
+    after: int
+    rules: str
+    groups: int = 0
+    size: int = 0
+    partitions: int = 0
+    rows: int = 0
+    changes: bool = True
+
+    def __bool__(self) -> bool:
+        return self.changes
+
+    def __str__(self) -> str:
+        ruled = f", but {self.rules}" if self.rules else ""
+        if not self.changes:
+            return f"the table has {counted(self.after, 'bucket')}{ruled} already, nothing to do"
+        where = f"{counted(self.groups, 'file group')} ({size_text(self.size)})"
+        what = f"from {self.before:,} to {counted(self.after, 'bucket')} a partition{ruled}"
+        if self.instant_time is None:
+            return f"{where} of {counted(self.partitions, 'partition')} rewritten, {what}"
+        return f"rescaled at {self.instant_time}, {what}, {counted(self.rows, 'row')} rewritten"
+
+
+@dataclass(frozen=True)
+class BucketRescaler:
+    """Gives one table another number of buckets.
+
+    Parameters
+    ----------
+    coordinator : Coordinator
+        Of the table.
+    num_buckets : int
+        Buckets of each partition.
+    rules : BucketRules or None
+        Which partitions have another number.
+    """
+
+    coordinator: Coordinator
+    num_buckets: int
+    rules: BucketRules | None = None
+
+    @classmethod
+    def of(
+        cls, coordinator: Coordinator, num_buckets: int, rules: BucketRules | None
+    ) -> BucketRescaler:
+        """Return one that overwrites the table with its rows as they are."""
+        options = replace(
+            coordinator.options,
+            operation=Operation.INSERT_OVERWRITE_TABLE,
+            combine_before_insert=False,
+            allow_empty_commit=True,  # a table without rows is rescaled too
+        )
+        return cls(replace(coordinator, options=options), num_buckets, rules)
+
+    def rescale(self, *, dry: bool = False) -> BucketRescale:
+        """Rewrite the table's rows into their new buckets, as one commit.
+
+        Parameters
+        ----------
+        dry : bool
+            Whether only to say what would be done.
+
+        Raises
+        ------
+        UnsupportedTableError
+            The table has no bucket index, or its keys cannot be made anew as they are stored.
+        TimelineError
+            A compaction or clustering is pending.
+        WriteConflictError
+            Others wrote meanwhile; nothing was changed.
+        """
+        table = open_table(self._storage)
+        timeline = table.load_timeline()
+        columns = table_schema(table, timeline) or pa.schema([])
+        if dry:
+            plan = self.coordinator.preview(columns, timeline)
+            return self._would(plan)
+        batch = self.coordinator.begin(columns)
+        would = self._would(batch.plan)
+        if not would:
+            return would
+        time = open_instant(batch.pending)
+        layout = self._layout_of(batch.plan)
+        put_rescaled(self._storage, time, _config(layout), self._config)
+        rescaled = replace(layout, num_buckets=self.num_buckets, rules=self.rules)
+        plan = replace(batch.plan, layout=rescaled, rescales=True)
+        batch, before = replace(batch, plan=plan), batch.plan
+        try:
+            message, rows = _rewritten(batch, before)
+            result = self.coordinator.commit([message])
+        except HoodieError:
+            # Else it looks alive to others until it is old.
+            self.coordinator.abort([TaskCommitMessage(batch, None, time)])
+            raise
+        complete_hashing_config(
+            open_table(self._storage), table.load_timeline(), self.coordinator.clock.now_ms()
+        )
+        return replace(would, instant_time=result.instant_time or time, rows=rows)
+
+    @property
+    def _storage(self) -> Storage:
+        return self.coordinator.storage
+
+    @property
+    def _config(self) -> HashingConfig:
+        return HashingConfig(str(self.rules or ""), self.num_buckets)
+
+    def _would(self, plan: WritePlan) -> BucketRescale:
+        """Say what is to be done, or refuse it."""
+        before = _config(self._layout_of(plan))
+        if before == self._config:
+            return BucketRescale(
+                None, self.num_buckets, self.num_buckets, before.expressions, changes=False
+            )
+        for instant in plan.timeline.pending:
+            if instant.action in _PLANNED:
+                raise TimelineError(
+                    f"{self._storage.root}: {instant.action.value} {instant.time} is pending, and "
+                    "the new buckets replace its file groups; carry it out first (hoodie-py "
+                    "compact)"
+                )
+        slices = _slices(plan)
+        return BucketRescale(
+            None,
+            before.default_buckets,
+            self.num_buckets,
+            self._config.expressions,
+            groups=len(slices),
+            size=sum(slice_.size for slice_ in slices),
+            partitions=len({slice_.group.partition_path for slice_ in slices}),
+        )
+
+    def _layout_of(self, plan: WritePlan) -> BucketLayout:
+        if plan.layout is None:
+            raise UnsupportedTableError(
+                f"table {plan.table.properties.name!r} has no buckets to rescale: its index is "
+                f"{plan.index.value if plan.index else 'none'}"
+            )
+        return plan.layout
+
+
+def new_buckets(num_buckets: int, rules: str | None) -> tuple[int, BucketRules | None]:
+    """Return what a caller says of new buckets.
+
+    Raises
+    ------
+    OptionError
+        The number or the rules are malformed.
+    """
+    found = NUM_BUCKETS.kind.parse(str(num_buckets)) if type(num_buckets) is int else None
+    if found is None:
+        raise OptionError("num_buckets", num_buckets, f"give {NUM_BUCKETS.kind.allowed}")
+    if not rules:
+        return num_buckets, None
+    parsed = BucketRules.parse(rules)
+    if parsed is None:
+        raise OptionError("rules", rules, f"give {PARTITION_BUCKETS.kind.allowed}")
+    return num_buckets, parsed
+
+
+def _config(layout: BucketLayout) -> HashingConfig:
+    return HashingConfig(str(layout.rules or ""), layout.num_buckets)
+
+
+def _slices(plan: WritePlan) -> list[FileSlice]:
+    view = plan.view
+    return list(view.slices_among(view.data_files()))
+
+
+def _rewritten(batch: Batch, before: WritePlan) -> tuple[TaskCommitMessage, int]:
+    """Write the rows of the table as it was into new file groups; return how many there are."""
+    read = 0
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        nonlocal read
+        for piece in _pieces(before):
+            read += piece.num_rows
+            yield from piece.to_batches()
+
+    message = write_task(batch, TaskId(), None, rows(), sole_writer=True)
+    written = sum(status.stat.num_inserts for status in message.statuses)
+    if written != read:
+        raise CorruptFileError(
+            f"{batch.table.storage.root}: of {read:,} rows {written:,} came into the new buckets, "
+            "so nothing was changed; run hoodie-py verify, as keys may be stored twice"
+        )
+    return message, read
+
+
+def _pieces(plan: WritePlan) -> Iterator[pa.Table]:
+    """Rows of all file slices, in pieces, whose keys are made as they are stored."""
+    reader, names = plan.slice_reader(plan.view), plan.schema.names
+    stored = [RECORD_KEY, PARTITION_PATH] if plan.table.properties.populate_meta_fields else []
+    for piece in chain.from_iterable(reader.read(s, [*stored, *names]) for s in _slices(plan)):
+        if stored and piece.num_rows:
+            made = plan.key_generator
+            _check_same(plan, RECORD_KEY, piece, made.record_keys(piece))
+            paths = made.partition_paths(piece)
+            _check_same(plan, PARTITION_PATH, piece, paths.cast(pa.string()))
+        yield piece.select(names)
+
+
+def _check_same(plan: WritePlan, column: str, rows: pa.Table, made: pa.ChunkedArray) -> None:
+    """Refuse a table whose options for keys are not known: rows would change places."""
+    same = pc.equal(rows.column(column).cast(pa.string()), made)
+    if not pc.all(same, skip_nulls=False).as_py():
+        at = pc.index(pc.fill_null(same, False), False).as_py()
+        raise UnsupportedTableError(
+            f"table {plan.table.properties.name!r} has {column} = "
+            f"{rows.column(column)[at].as_py()!r} where its key generator makes "
+            f"{made[at].as_py()!r}; give the options for keys that its writers use"
+        )
