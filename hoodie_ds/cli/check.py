@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @on_table
-@click.option("--against", metavar="PATH", help="Compare its rows with a table or Parquet files.")
+@click.option(
+    "--against",
+    metavar="PATH|QUERY",
+    help="Compare its rows with a table, Parquet files, or a SELECT of DuckDB's SQL.",
+)
 @as_json
 def verify(target: Target, against: str | None, as_json: bool) -> None:
     """Every promise of a table at rest: files, checksums, rows, keys, buckets, batches."""
@@ -50,19 +54,28 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
 def _compare(target: Target, against: str, as_json: bool) -> None:
     """Print the rows of a table that are not those of another, by its record key."""
     from hoodie_ds.cli.look import print_tables
-    from hoodie_ds.errors import TableNotFoundError
 
     inspect = target.table().inspect
-    try:
-        other = Target(against, target.options).table().inspect.as_side()
-    except TableNotFoundError:
-        other = _files(against)
+    other = _side(target, against)
     found = inspect.compare(other)
     print_tables([found.rows], as_json, None)
     numbers = f"{found.inserted:,} more, {found.updated:,} others, {found.deleted:,} missing"
     click.echo(f"compared with {against}: {numbers}", err=as_json)
     if found.inserted or found.updated or found.deleted:
         raise click.exceptions.Exit(FOUND)
+
+
+def _side(target: Target, against: str) -> Side:
+    """The rows of a query, of another table, or of files."""
+    from hoodie_ds.errors import TableNotFoundError
+    from hoodie_ds.inspection.comparison import is_query, query_side
+
+    if is_query(against):
+        return query_side(against)
+    try:
+        return Target(against, target.options).table().inspect.as_side()
+    except TableNotFoundError:
+        return _files(against)
 
 
 def _files(path: str) -> Side:

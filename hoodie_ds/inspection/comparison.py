@@ -6,15 +6,22 @@ side alone has; then their rows are fetched, as many as are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.errors import SchemaError
+from hoodie_ds.errors import OptionError, SchemaError
+from hoodie_ds.extras import require
 from hoodie_ds.inspection.changes import TableDiff, rows_diff
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
+
+_QUERY: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
+_QUERY_SHOWN: Final = 200
 
 Pieces = Callable[[], Iterable[pa.Table]]
 """Reads rows anew each time that it is called."""
@@ -39,6 +46,56 @@ class Side:
     read: Pieces
 
 
+def is_query(text: str) -> bool:
+    """Whether a text is a query in SQL, and no path: its first word says so."""
+    return _QUERY.match(text) is not None
+
+
+def query_side(query: str) -> Side:
+    """Return the rows of a query in DuckDB's SQL, which reads files by their names.
+
+    Parameters
+    ----------
+    query : str
+        Such as ``SELECT * FROM 'trips/*.csv'``. It is run as often as rows are read.
+
+    Raises
+    ------
+    MissingPackageError
+        DuckDB is not installed.
+    OptionError
+        DuckDB refuses the query.
+    """
+    require("a comparison with a query", "sql", "duckdb")
+    import duckdb
+
+    def read() -> Iterator[pa.Table]:
+        with _refused(query), duckdb.connect() as session:
+            session.execute("SET python_enable_replacements = false")
+            reader = pa.RecordBatchReader.from_stream(session.sql(query))
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+    with _refused(query), duckdb.connect() as session:
+        session.execute("SET python_enable_replacements = false")
+        relation = session.sql(query)
+        if relation is None:
+            raise OptionError("against", query[:_QUERY_SHOWN], "give a SELECT, which has rows")
+        schema = pa.RecordBatchReader.from_stream(relation.limit(0)).schema
+    return Side("the query", schema, read)
+
+
+@contextmanager
+def _refused(query: str) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        said = str(error).partition("\n\n")[0]
+        raise OptionError("against", query[:_QUERY_SHOWN], f"DuckDB refuses it: {said}") from error
+
+
 def compare(expected: Side, found: Side, keys: Sequence[str], limit: int) -> TableDiff:
     """Return how the rows of one side differ from those of another.
 
@@ -56,12 +113,14 @@ def compare(expected: Side, found: Side, keys: Sequence[str], limit: int) -> Tab
     Raises
     ------
     SchemaError
-        A column of the key is not on both sides.
+        A column of the key is not on both sides, or values of `expected` are none of the type that
+        `found` has.
     """
     for side in (expected, found):
         for name in keys:
             if name not in side.schema.names:
                 raise SchemaError(f"{side.name} has no column {name!r}, by which rows are compared")
+    expected = _with_types(expected, found.schema)
     names = list(keys) or list(found.schema.names)
     old, new = _hashed(expected, names), _hashed(found, names)
     gone, come = ~np.isin(old[0], new[0]), ~np.isin(new[0], old[0])
@@ -72,6 +131,31 @@ def compare(expected: Side, found: Side, keys: Sequence[str], limit: int) -> Tab
     )
     inserted, deleted = len(new_keys) - updated, int((~np.isin(old_keys, new_keys)).sum())
     return TableDiff(expected.name, found.name, inserted, updated, deleted, rows)
+
+
+def _with_types(side: Side, schema: pa.Schema) -> Side:
+    """Give the columns of a side the types of a table: files and queries have others of a kind."""
+    fields = [
+        schema.field(field.name) if field.name in schema.names else field for field in side.schema
+    ]
+    if fields == list(side.schema):
+        return side
+
+    def column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+        found = rows.column(field.name)
+        try:
+            return found.cast(field.type)
+        except pa.ArrowException as error:
+            raise SchemaError(
+                f"column {field.name!r} of {side.name} is {found.type}, which does not become "
+                f"{field.type}, as the table has it: {error}"
+            ) from error
+
+    def read() -> Iterator[pa.Table]:
+        for rows in side.read():
+            yield pa.table([column(rows, field) for field in fields], pa.schema(fields))
+
+    return Side(side.name, pa.schema(fields), read)
 
 
 def _hashed(side: Side, keys: list[str]) -> tuple[Hashes, Hashes]:

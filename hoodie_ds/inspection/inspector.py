@@ -26,6 +26,7 @@ from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
 from hoodie_ds.inspection.verify import Progress, Verification, verify_table
 from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -169,9 +170,16 @@ class Inspector:
                     f"column {name!r} is not in the table; its columns are "
                     f"{', '.join(pinned.schema.names)}"
                 )
-        reader, fetched = pinned.reader(), wanted if filter is None else pinned.schema.names
-        for slice_ in pinned.slices():
-            for rows in reader.read(slice_, fetched):
+        fetched, pruner = wanted, None
+        if filter is not None:
+            known = understood(filter, pinned.schema)
+            pruner = pinned.pruner(known.predicate)
+            fetched = pinned.schema.names
+            if known.columns is not None:
+                fetched = [n for n in fetched if n in known.columns or n in wanted]
+        reader = pinned.reader()
+        for slice_ in pinned.slices(pruner):
+            for rows in reader.read(slice_, fetched, pruner=pruner):
                 found = rows if filter is None else rows.filter(filter).select(wanted)
                 if found.num_rows:
                     yield found
@@ -194,7 +202,9 @@ class Inspector:
         UnsupportedTableError
             The files of the table are without record keys.
         """
-        found = locate_key(self.source.latest(), text("key", key), partition)
+        pinned = self.source.latest()
+        layout = self.source.buckets(pinned)
+        found = locate_key(pinned, text("key", key), partition, layout)
         return Listing(f"key {key}", tuple(found))
 
     def trace(self, key: str) -> Listing[KeyEvent]:
@@ -247,7 +257,8 @@ class Inspector:
             What was found; true if no promise was broken.
         """
         pinned = self.source.latest()
-        return verify_table(pinned, self.source.buckets(pinned), progress)
+        layout, is_global = self.source.buckets(pinned), self.source.keys_are_global(pinned)
+        return verify_table(pinned, layout, progress, keys_are_global=is_global)
 
     def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:
         """Return a page of the table, in HTML that needs nothing beside it.

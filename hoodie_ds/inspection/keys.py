@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.index.bucket import bucket_of
+from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.instants import batch_of
 from hoodie_ds.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
@@ -18,7 +20,7 @@ from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
-from hoodie_ds.table.file_slice import BaseFile, FileGroupId, LogFile
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
@@ -87,7 +89,12 @@ class KeyEvent:
     row: Mapping[str, Any] | None
 
 
-def locate_key(pinned: PinnedTable, key: str, partition: str | None = None) -> list[KeyLocation]:
+def locate_key(
+    pinned: PinnedTable,
+    key: str,
+    partition: str | None = None,
+    layout: BucketLayout | None = None,
+) -> list[KeyLocation]:
     """Return the file groups that have a row of a key: one, in a table whose keys are in order.
 
     Parameters
@@ -98,6 +105,8 @@ def locate_key(pinned: PinnedTable, key: str, partition: str | None = None) -> l
         Record key, as ``_hoodie_record_key`` has it.
     partition : str, optional
         Path of the only partition to look in.
+    layout : BucketLayout, optional
+        Buckets of the table: another bucket than the key's is looked into only if that lacks it.
 
     Raises
     ------
@@ -107,11 +116,24 @@ def locate_key(pinned: PinnedTable, key: str, partition: str | None = None) -> l
         A file is damaged; names it.
     """
     _check_keys(pinned)
+    slices = [s for s in pinned.slices() if partition in (None, s.group.partition_path)]
+    if layout is None:
+        return _located(pinned, key, slices)
+    mine = [s for s in slices if _is_of_bucket(layout, s.group, key)]
+    others = (s for s in slices if not _is_of_bucket(layout, s.group, key))
+    return _located(pinned, key, mine) or _located(pinned, key, others)
+
+
+def _is_of_bucket(layout: BucketLayout, group: FileGroupId, key: str) -> bool:
+    count = layout.num_buckets_in(group.partition_path)
+    (bucket,) = layout.hashed(pa.chunked_array([[key]], pa.string()), count)
+    return bucket_of(group.file_id) == int(bucket)
+
+
+def _located(pinned: PinnedTable, key: str, slices: Iterable[FileSlice]) -> list[KeyLocation]:
     found, reader = [], pinned.reader()
-    for slice_ in pinned.slices():
+    for slice_ in slices:
         group, base = slice_.group, slice_.base
-        if partition is not None and group.partition_path != partition:
-            continue
         if base is not None and not slice_.logs and not _may_hold(pinned, base, key):
             continue
         for rows in reader.read(slice_, pinned.schema.names):

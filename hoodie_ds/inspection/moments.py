@@ -9,6 +9,7 @@ from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
@@ -51,6 +52,20 @@ class Source:
         if stored is None and (properties.num_buckets or options.num_buckets) is None:
             return None
         return BucketLayout.of(properties, options, stored)
+
+    def keys_are_global(self, pinned: PinnedTable) -> bool:
+        """Whether the table's index keeps a record key unique over all partitions.
+
+        Parameters
+        ----------
+        pinned : PinnedTable
+            The table.
+        """
+        properties, options = pinned.table.properties, self.options
+        if options is None or not properties.record_key_fields:
+            return False
+        index = options.index_type or properties.index_type
+        return index is not None and keys_are_global(index, properties, options)
 
     def latest(self) -> PinnedTable:
         """Return the table as it is now; see `PinnedTable.latest`."""

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.errors import CorruptFileError, NotFoundError
-from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.inspection.damaged_instants import damaged_instants, damaged_savepoints
 from hoodie_ds.inspection.files import paths_of
 from hoodie_ds.inspection.guards import guard_findings
 from hoodie_ds.inspection.listing import html_table, plain
@@ -31,9 +32,10 @@ from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import newest_files
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
+from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.timeline.commit_metadata import WriteStat
 from hoodie_ds.timeline.instant import State
-from hoodie_ds.timeline.paths import commit_path, instant_path
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 
 _THREADS: Final = 4
@@ -90,7 +92,11 @@ class _Slice:
 
 
 def verify_table(
-    pinned: PinnedTable, layout: BucketLayout | None, progress: Progress | None = None
+    pinned: PinnedTable,
+    layout: BucketLayout | None,
+    progress: Progress | None = None,
+    *,
+    keys_are_global: bool = False,
 ) -> Verification:
     """Check a table: its commits, files, rows and keys.
 
@@ -102,13 +108,16 @@ def verify_table(
         Its buckets, if it has a bucket index and their number is known.
     progress : callable, optional
         Is called as the work goes on.
+    keys_are_global : bool
+        Whether a key is to be there once in the whole table, not only in its partition.
     """
     storage, timeline = pinned.table.storage, pinned.timeline
-    findings = list(_commit_findings(pinned))
+    findings = list(damaged_instants(storage, timeline))
     if findings:  # what they say of files is not known
         return Verification(storage.root, 0, 0, 0, tuple(findings))
     view = FileSystemView(storage, timeline, pinned.verify)
     files = view.data_files()
+    findings += damaged_savepoints(storage, timeline)
     findings += guard_findings(storage, timeline)
     findings += _file_findings(pinned, files)
     bad = {one.where for one in findings if one.severity is Severity.DAMAGE}
@@ -118,7 +127,7 @@ def verify_table(
     checked = _checked(pinned, slices, layout, progress)
     for one in checked.values():
         findings += one.findings
-    findings += _duplicates(pinned, checked)
+    findings += _duplicates(pinned, checked, keys_are_global)
     for status in find_orphans(pinned.table, timeline, files):
         text = "no commit names the file; `cleanup` deletes it"
         findings.append(Finding(Kind.ORPHAN, status.path, text))
@@ -126,17 +135,6 @@ def verify_table(
     size, rows = sum(s.size for s in slices), sum(one.rows for one in checked.values())
     count = sum(1 for s in slices for _ in paths_of(s))
     return Verification(storage.root, count, size, rows, tuple(ordered))
-
-
-def _commit_findings(pinned: PinnedTable) -> Iterator[Finding]:
-    """Commits that cannot be read now, whatever this process has read of them before."""
-    for instant in pinned.timeline.commits:
-        path = commit_path(instant)
-        try:
-            with suppress(NotFoundError):  # archived since
-                CommitMetadata.from_bytes(pinned.table.storage.read(path), path)
-        except CorruptFileError as error:
-            yield Finding(Kind.DAMAGED_INSTANT, path, str(error))
 
 
 def _file_findings(pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator[Finding]:
@@ -147,12 +145,9 @@ def _file_findings(pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
             path = instant_path(instant)
-            try:
+            with suppress(CorruptFileError):  # told before
                 kept = savepointed_files(storage.read(path), path)
-            except CorruptFileError as error:
-                yield Finding(Kind.DAMAGED_INSTANT, path, str(error))
-                continue
-            named |= dict.fromkeys(kept, f"savepoint {instant.time}")
+                named |= dict.fromkeys(kept, f"savepoint {instant.time}")
     for path, whose in named.items():
         if path not in sizes:
             yield Finding(Kind.MISSING_FILE, path, f"{whose} names the file, and it is not there")
@@ -260,9 +255,10 @@ def _check(pinned: PinnedTable, layout: BucketLayout | None, slice_: FileSlice) 
         found.findings += _base_findings(pinned, slice_)
         for rows in pinned.reader().read(slice_, pinned.schema.names):
             found.rows += rows.num_rows
-            if rows.num_rows and RECORD_KEY in rows.column_names:
-                hashes.append(row_hashes(rows.select([RECORD_KEY])))
-                found.findings += _row_findings(rows, slice_, layout, where)
+            if rows.num_rows and _has_keys(pinned):
+                keys = _keys(pinned, rows)
+                hashes.append(row_hashes(pa.table({RECORD_KEY: keys})))
+                found.findings += _row_findings(rows, keys, slice_, layout, where)
     except CorruptFileError as error:
         found.findings.append(Finding(Kind.DAMAGED_FILE, where, str(error)))
     if hashes:
@@ -270,18 +266,36 @@ def _check(pinned: PinnedTable, layout: BucketLayout | None, slice_: FileSlice) 
     return found
 
 
+def _has_keys(pinned: PinnedTable) -> bool:
+    return RECORD_KEY in pinned.schema.names or _virtual(pinned) is not None
+
+
+def _virtual(pinned: PinnedTable) -> MadeColumn | None:
+    return virtual_keys(pinned.table.properties, pinned.schema)
+
+
+def _keys(pinned: PinnedTable, rows: pa.Table) -> pa.ChunkedArray:
+    """Record keys of rows, made anew where the files are without them."""
+    made = _virtual(pinned)
+    return rows.column(RECORD_KEY) if made is None else made.make(rows)
+
+
 def _row_findings(
-    rows: pa.Table, slice_: FileSlice, layout: BucketLayout | None, where: str
+    rows: pa.Table,
+    keys: pa.ChunkedArray,
+    slice_: FileSlice,
+    layout: BucketLayout | None,
+    where: str,
 ) -> Iterator[Finding]:
     """Rows of another partition or bucket than their file is of."""
     path = slice_.group.partition_path
-    others = rows.filter(pc.not_equal(rows.column(PARTITION_PATH), path)).column(RECORD_KEY)
-    if len(others):
-        keys = _some(others)
-        yield Finding(Kind.WRONG_PARTITION, where, f"rows of another partition: {keys}")
+    if PARTITION_PATH in rows.column_names:
+        others = keys.filter(pc.not_equal(rows.column(PARTITION_PATH), path))
+        if len(others):
+            text = f"rows of another partition: {_some(others)}"
+            yield Finding(Kind.WRONG_PARTITION, where, text)
     bucket = bucket_of(slice_.group.file_id)
     if layout is not None and bucket is not None:
-        keys = rows.column(RECORD_KEY)
         paths = pa.array([path]).dictionary_encode().take(pa.array(np.zeros(len(keys), np.int64)))
         astray = keys.filter(pa.array(layout.buckets(keys, paths) != bucket))
         if len(astray):
@@ -311,23 +325,30 @@ def _base_findings(pinned: PinnedTable, slice_: FileSlice) -> Iterator[Finding]:
                 yield Finding(Kind.BLOOM_DENIES_KEY, base.path, text)
 
 
-def _duplicates(pinned: PinnedTable, checked: Mapping[FileSlice, _Slice]) -> Iterator[Finding]:
-    """Keys that a partition has twice: found by hashes, confirmed by the keys themselves."""
+def _duplicates(
+    pinned: PinnedTable, checked: Mapping[FileSlice, _Slice], keys_are_global: bool
+) -> Iterator[Finding]:
+    """Keys that a partition, or the table, has twice: found by hashes, confirmed by the keys."""
     by_path: dict[str, list[FileSlice]] = {}
     for slice_ in checked:
-        by_path.setdefault(slice_.group.partition_path, []).append(slice_)
+        where = "(all partitions)" if keys_are_global else slice_.group.partition_path
+        by_path.setdefault(where, []).append(slice_)
+    made = _virtual(pinned)
+    names = [RECORD_KEY] if made is None else made.made_from.names
     for path, slices in by_path.items():
         ordered = np.sort(np.concatenate([checked[one].keys for one in slices]))
         twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
         if not len(twice):
             continue
-        parts = [
-            rows.column(RECORD_KEY).filter(pa.array(np.isin(row_hashes(rows), twice)))
-            for one in slices
-            if np.isin(checked[one].keys, twice).any()
-            for rows in pinned.reader().read(one, [RECORD_KEY])
-            if rows.num_rows
-        ]
+        parts = []
+        for one in slices:
+            if not np.isin(checked[one].keys, twice).any():
+                continue
+            for rows in pinned.reader().read(one, names):
+                if rows.num_rows:
+                    keys = _keys(pinned, rows)
+                    hashes = row_hashes(pa.table({RECORD_KEY: keys}))
+                    parts.append(keys.filter(pa.array(np.isin(hashes, twice))).combine_chunks())
         counts = pc.value_counts(pa.chunked_array(parts, pa.string()).combine_chunks())
         keys = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         if len(keys):

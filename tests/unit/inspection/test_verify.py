@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.sink.replay_guard import BATCH_KEY
+from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from tests.cli_runs import done, run
 from tests.golden.golden_tables import expected_rows, golden_names, unzip_table
@@ -238,3 +241,112 @@ def test_a_table_is_compared_with_files_and_with_another_table(
     lacking = run("verify", tmp_path, "--against", file)
     assert (lacking.code, "has no column 'id'" in lacking.err) == (1, True)
     assert run("verify", tmp_path, "--against", tmp_path / "nowhere").code == 1
+
+
+def test_a_table_is_compared_with_a_query(table: HoodieTable, tmp_path: Path) -> None:
+    """Of a text file: numbers have the types that DuckDB guesses, and are compared as values."""
+    rows = table.read(["id", "city", "ts", "fare"])
+    file = tmp_path.parent / f"{tmp_path.name}.csv"
+    csv.write_csv(rows, file)
+    query = f"SELECT id, city, ts::INTEGER AS ts, fare::DECIMAL(9, 2) AS fare FROM '{file}'"
+    told = done("verify", tmp_path, "--against", query)
+    assert told.lines[-1] == f"compared with {query}: 0 more, 0 others, 0 missing"
+    ended = run("verify", tmp_path, "--against", f"{query} WHERE id <> 'a'")
+    assert (ended.code, ended.out.splitlines()[-1].endswith("1 more, 0 others, 0 missing")) == (
+        3,
+        True,
+    )
+    for wrong, said in (
+        ("select nothing", "DuckDB refuses it"),
+        ("select id, city, ts, 'dear' as fare from (select 'a' id, 'oslo' city, 1 ts)", "'fare'"),
+        ("FROM rows", "DuckDB refuses it"),  # a variable of ours, which is no table
+        ("with t as (select 1) insert into t values (1)", "--against"),
+    ):
+        refused = run("verify", tmp_path, "--against", wrong)
+        assert refused.code in (1, 2)
+        assert said.strip("-") in refused.err
+        assert len(refused.err.splitlines()) == 1
+
+
+def damaged(path: Path, pattern: str, keep: int = 40) -> str:
+    """Cut the newest file of a kind; return what it is called."""
+    file = max((path / ".hoodie").rglob(pattern))
+    file.write_bytes(file.read_bytes()[:keep])
+    return file.relative_to(path).as_posix()
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize(
+    ("pattern", "is_all"),
+    [
+        ("*.clean", True),
+        ("*.clean.requested", True),
+        ("*.rollback", True),
+        ("*.rollback.requested", True),
+        ("*.restore", True),
+        ("*.savepoint", False),
+    ],
+)
+def test_damaged_services(tmp_path: Path, version: str, pattern: str, is_all: bool) -> None:
+    options = {**TRIPS, "hoodie.write.table.version": version}
+    table = HoodieTable(tmp_path, options)
+    for number in range(4):
+        table.upsert(trips(("a", "oslo", number, 1.0)))
+    assert table.clean({"hoodie.clean.commits.retained": "1"})
+    third = table.timeline.commits[-1].time
+    table.upsert(trips(("a", "oslo", 9, 1.0)))
+    table.rollback()
+    table.upsert(trips(("a", "oslo", 10, 1.0)))
+    table.restore(third)
+    table.savepoint(third)
+    assert table.inspect.verify()
+    where = damaged(tmp_path, pattern)
+    found = HoodieTable(tmp_path).inspect.verify()
+    assert [(one.kind.value, one.where) for one in found.damage] == [("damaged-instant", where)]
+    assert (found.files == 0) is is_all
+
+
+def test_a_key_in_two_partitions_of_a_global_index(tmp_path: Path) -> None:
+    options = {key: text for key, text in TRIPS.items() if "bucket" not in key}
+    table = HoodieTable(tmp_path, {**options, "hoodie.index.type": "BLOOM"})
+    table.upsert(trips(("a", "oslo", 1, 1.0), ("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
+    assert kinds(table) == set()
+    by_option = HoodieTable(tmp_path, {"hoodie.index.type": "GLOBAL_BLOOM"})
+    (finding,) = by_option.inspect.verify().findings
+    assert (finding.kind.value, finding.where) == ("duplicate-key", "(all partitions)")
+    assert finding.message.endswith("more than one row: a")
+
+
+def test_keys_that_are_not_stored_are_made_anew(tmp_path: Path) -> None:
+    path = unzip_table("v6_cow_virtual_keys", tmp_path)
+    rewrite(path, lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]))
+    found = HoodieTable(path).inspect.verify()
+    assert {one.kind.value for one in found.damage} == {"row-count", "duplicate-key"}
+    (message,) = (f.message for f in found.damage if f.kind.value == "duplicate-key")
+    assert message.startswith("1 keys have more than one row: k0")
+
+
+def test_a_key_is_located_in_its_bucket_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = HoodieTable(tmp_path, {**TRIPS, "hoodie.bucket.index.num.buckets": "16"})
+    table.upsert(trips(*((f"k{i}", "oslo", 1, 1.0) for i in range(99))))
+    opened = []
+    real = LocalStorage.open_input
+
+    def counting(self: LocalStorage, path: str) -> BinaryIO:
+        opened.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(LocalStorage, "open_input", counting)
+    (location,) = table.inspect.locate("k42")
+    assert {path for path in opened if path.endswith(".parquet")} == {f"oslo/{location.base_file}"}
+    opened.clear()
+    assert not table.inspect.locate("k42", "rome")
+    assert opened == []
+    rows = list(table.inspect.rows(filter=pc.field("id") == "k42"))
+    assert [row for piece in rows for row in piece.column("id").to_pylist()] == ["k42"]
+    assert {path for path in opened if path.endswith(".parquet")} == {f"oslo/{location.base_file}"}
+    opened.clear()
+    assert not list(table.inspect.rows(filter=pc.field("city") == "rome"))
+    assert opened == []

@@ -1,0 +1,84 @@
+"""Instants of the active timeline whose files cannot be read now, whatever was read before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Final
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.inspection.promises import Finding, Kind
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.clean_metadata import CleanerPlan, CleanMetadata
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import commit_path, instant_path
+from hoodie_ds.timeline.restore_metadata import RestoreRequest
+from hoodie_ds.timeline.rollback_metadata import rolled_back_time
+from hoodie_ds.timeline.savepoint_metadata import savepointed_files
+from hoodie_ds.timeline.timeline import Timeline
+
+_Parse = Callable[[bytes, str], object]
+"""Takes the content of a file and its path; raises `CorruptFileError`."""
+
+_COMPLETED: Final[dict[Action, _Parse]] = {
+    Action.CLEAN: CleanMetadata.from_bytes,
+    Action.ROLLBACK: read_record,
+    Action.RESTORE: read_record,
+}
+_REQUESTED: Final[dict[Action, _Parse]] = {
+    Action.CLEAN: CleanerPlan.from_bytes,
+    Action.ROLLBACK: rolled_back_time,
+    Action.RESTORE: RestoreRequest.from_bytes,
+}
+
+
+def damaged_instants(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
+    """Yield the writes, cleans, rollbacks and restores that cannot be read.
+
+    Which files count is not known then.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table.
+    """
+    for commit in timeline.commits:
+        yield from _damage(storage, commit_path(commit), CommitMetadata.from_bytes)
+    for instant in _services(timeline):
+        if instant.state is State.COMPLETED:
+            yield from _damage(storage, instant_path(instant), _COMPLETED[instant.action])
+        requested = instant_path(instant.at(State.REQUESTED))
+        yield from _damage(storage, requested, _REQUESTED[instant.action])
+
+
+def damaged_savepoints(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
+    """Yield the savepoints that cannot be read: what they keep is not known.
+
+    Parameters
+    ----------
+    storage, timeline
+        See `damaged_instants`.
+    """
+    for instant in timeline.savepoints:
+        if instant.state is State.COMPLETED:
+            yield from _damage(storage, instant_path(instant), savepointed_files)
+
+
+def _services(timeline: Timeline) -> Iterable[Instant]:
+    pending = (i for i in timeline.pending if i.action in _REQUESTED)
+    completed = {*timeline.deletions, *timeline.rollbacks}
+    return sorted({*completed, *pending}, key=lambda instant: (instant.time, instant.action))
+
+
+def _damage(storage: Storage, path: str, parse: _Parse) -> Iterator[Finding]:
+    try:
+        with suppress(NotFoundError):  # archived since
+            data = storage.read(path)
+            if data:  # Hudi leaves some requested files empty
+                parse(data, path)
+    except CorruptFileError as error:
+        yield Finding(Kind.DAMAGED_INSTANT, path, str(error))
