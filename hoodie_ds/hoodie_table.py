@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from html import escape
 
 from hoodie_ds.arguments import options as given_options
 from hoodie_ds.arrow_input import Rows, arrow_rows
@@ -21,7 +22,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
-from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.errors import HoodieError, OptionError, WriteConflictError
 from hoodie_ds.inspection.inspector import Inspector
 from hoodie_ds.inspection.moments import Source
 from hoodie_ds.reader.query import Query, open_query
@@ -95,6 +96,13 @@ class HoodieTable(TableServices, TableSyncs, TableReads):
 
     def __repr__(self) -> str:
         return f"HoodieTable({self._options['path']!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the table at a glance, as notebooks show it."""
+        try:
+            return self.inspect.show()._repr_html_()
+        except HoodieError as error:
+            return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
 
     def upsert(self, rows: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
         """Update rows by record key, or insert them; creates the table if there is none.

@@ -7,19 +7,60 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from hoodie_ds.reader.scan_plan import ScanTask
+from hoodie_ds.reader.scan_plan import PartTask, ScanTask
 
 PACK_BYTES: Final = 64 << 20
 """Bytes of files that one Python task reads at most, where there are several files."""
 
 
+PART_BYTES: Final = 32 << 20
+"""Bytes of a base file that are worth a task of their own."""
+
 _SPLITS_PER_CORE: Final = 2
 """Splits for each core of the driver's machine, which is all that is known of the cluster."""
 
 
-def packed_for_all_cores(tasks: Sequence[ScanTask]) -> list[tuple[ScanTask, ...]]:
-    """Distribute tasks so that every core of a machine like the driver's has some; see `packed`."""
-    return packed(tasks, (os.cpu_count() or 1) * _SPLITS_PER_CORE)
+def packed_for_all_cores(
+    tasks: Sequence[ScanTask], *, may_divide: bool = False
+) -> list[tuple[ScanTask, ...]]:
+    """Distribute tasks so that every core of a machine like the driver's has some.
+
+    Parameters
+    ----------
+    tasks : sequence of ScanTask
+        See `packed`.
+    may_divide : bool
+        Whether the tasks are ones that a `SliceExecutor` reads; see `divided`.
+    """
+    cores = (os.cpu_count() or 1) * _SPLITS_PER_CORE
+    return packed(divided(tasks, cores) if may_divide else tasks, cores)
+
+
+def divided(tasks: Sequence[ScanTask], at_least: int) -> list[ScanTask]:
+    """Divide the tasks of large base files, by their row groups.
+
+    Parameters
+    ----------
+    tasks : sequence of ScanTask
+        Of slices.
+    at_least : int
+        Number of tasks that keep all cores busy.
+
+    Returns
+    -------
+    list of ScanTask
+        Slices with log files stay whole.
+    """
+    total = sum(task.size for task in tasks)
+    wanted = min(PACK_BYTES, max(PART_BYTES, -(-total // at_least)))
+    found: list[ScanTask] = []
+    for task in tasks:
+        parts = round(task.size / wanted) if task.is_base_only else 1
+        if parts > 1:
+            found += (PartTask(task.slice, part, parts) for part in range(parts))
+        else:
+            found.append(task)
+    return found
 
 
 def packed(tasks: Sequence[ScanTask], at_least: int) -> list[tuple[ScanTask, ...]]:

@@ -7,7 +7,8 @@ number there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -30,6 +31,8 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from hoodie_ds.errors import OptionError
+
 _EXACT: Final = (
     pa.types.is_signed_integer,
     pa.types.is_boolean,
@@ -39,6 +42,76 @@ _EXACT: Final = (
     pa.types.is_timestamp,
 )
 """Types whose values Arrow compares as Spark does."""
+
+
+Condition = tuple[str, str, object]
+"""Column, operator, and the value that it is compared with."""
+
+COMPARED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_PUSHED: Final = {
+    "=": EqualTo,
+    "==": EqualTo,
+    "<": LessThan,
+    "<=": LessThanOrEqual,
+    ">": GreaterThan,
+    ">=": GreaterThanOrEqual,
+}
+_AMONG: Final = ("in", "not in")
+
+
+def checked(conditions: Iterable[Condition], names: Sequence[str]) -> list[Condition]:
+    """Return conditions that a user gives, their operators in small letters.
+
+    Parameters
+    ----------
+    conditions : iterable of (str, str, object)
+        See ``hoodie_ds.read``.
+    names : sequence of str
+        Columns that there are.
+
+    Raises
+    ------
+    OptionError
+        One is no condition, or names no column or operator.
+    """
+    found: list[Condition] = []
+    for one in conditions:
+        if not (isinstance(one, (tuple, list)) and len(one) == 3 and isinstance(one[0], str)):
+            raise OptionError("filters", one, 'give conditions such as ("city", "=", "oslo")')
+        name, sign, value = one[0], str(one[1]).strip().lower(), one[2]
+        if name not in names:
+            raise OptionError("filters", one, f"the columns are {', '.join(names)}")
+        if sign not in COMPARED and sign not in _AMONG:
+            known = ", ".join([*COMPARED, *_AMONG])
+            raise OptionError("filters", one, f"the operators are {known}")
+        if value is None:
+            raise OptionError("filters", one, "nothing is equal to null; filter the DataFrame")
+        if sign in _AMONG:
+            if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+                raise OptionError("filters", one, "give a list of values")
+            value = list(value)
+        found.append((name, sign, value))
+    return found
+
+
+def pushed_filters(conditions: Iterable[Condition]) -> list[Filter]:
+    """Return conditions as Spark would push them down; what it would not is left out."""
+    found: list[Filter] = []
+    for name, sign, value in conditions:
+        if sign in _PUSHED:
+            found.append(_PUSHED[sign]((name,), value))
+        elif sign == "in":
+            assert isinstance(value, list)
+            found.append(In((name,), tuple(value)))
+    return found
 
 
 def row_filter(filters: Iterable[Filter], schema: pa.Schema) -> pc.Expression | None:

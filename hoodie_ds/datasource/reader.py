@@ -16,6 +16,7 @@ from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
+from hoodie_ds.reader.slice_executor import SliceExecutor
 
 BATCH_ROWS: Final = 10_000
 """Spark's own size of an Arrow batch: larger ones only hold memory on its side."""
@@ -52,7 +53,9 @@ class HoodieReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the splits (driver)."""
-        found = packed_for_all_cores([*self._plan().tasks])
+        plan = self._plan()
+        may_divide = isinstance(plan.executor, SliceExecutor)
+        found = packed_for_all_cores([*plan.tasks], may_divide=may_divide)
         return [PackedSplit(tasks) for tasks in found or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -30,6 +30,13 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_files import natively_readable, spark_path
 from hoodie_ds.datasource.packing import packed
+from hoodie_ds.datasource.pushed import (
+    COMPARED,
+    Condition,
+    checked,
+    pushed_filters,
+    row_filter,
+)
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
@@ -37,6 +44,7 @@ from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
 from hoodie_ds.reader.snapshot import SnapshotQuery
@@ -62,7 +70,13 @@ _READER: Final = {
 _log = logging.getLogger("hoodie_ds")
 
 
-def read(spark: SparkSession, path: str, options: Mapping[str, str] | None = None) -> DataFrame:
+def read(
+    spark: SparkSession,
+    path: str,
+    options: Mapping[str, str] | None = None,
+    *,
+    filters: Sequence[Condition] | None = None,
+) -> DataFrame:
     """Return a table's rows as a DataFrame, at the speed of Spark's own Parquet reader.
 
     The rows are those of ``spark.read.format("hoodie_py")``, as the table is now: base files are
@@ -79,6 +93,12 @@ def read(spark: SparkSession, path: str, options: Mapping[str, str] | None = Non
         The table's base path.
     options : mapping of str to str, optional
         Hudi's read options.
+    filters : sequence of (str, str, object), optional
+        Column, operator and value of conditions that all hold for the rows, such as
+        ``("city", "=", "oslo")`` or ``("fare", "in", [3, 4])``; the others are ``!=``, ``<``,
+        ``<=``, ``>``, ``>=`` and ``not in``. Partitions and buckets that they rule out are not
+        opened. A filter of the DataFrame comes too late for that: it prunes what Spark reads of
+        each base file.
 
     Returns
     -------
@@ -96,13 +116,34 @@ def read(spark: SparkSession, path: str, options: Mapping[str, str] | None = Non
     parsed = ReadOptions.parse(given)
     storage = storage_to_read(parsed)
     query = open_query(storage, parsed)
+    conditions = checked(filters or (), query.schema.names)
     folder = None
     if isinstance(query, SnapshotQuery) and not _compares(given):
         folder = _folder(spark, storage, parsed.base_path)
     if folder is None or not isinstance(query, SnapshotQuery):
-        return spark.read.format(HoodieDataSource.name()).options(**given).load()
-    plan = query.plan()
-    return _Scan(spark, query.pinned, folder).frame([*plan.tasks], plan.executor)
+        rows = spark.read.format(HoodieDataSource.name()).options(**given).load()
+        return _that_hold(rows, conditions)
+    found = row_filter(pushed_filters(conditions), query.schema)
+    plan = query.plan() if found is None else query.plan(understood(found, query.schema).predicate)
+    rows = _Scan(spark, query.pinned, folder).frame([*plan.tasks], plan.executor)
+    return _that_hold(rows, conditions)
+
+
+def _that_hold(rows: DataFrame, conditions: Sequence[Condition]) -> DataFrame:
+    """Filter rows by conditions, as Spark compares."""
+    for name, operator, value in conditions:
+        column = rows[_quoted(name)]
+        if operator in ("in", "not in"):
+            assert isinstance(value, list)
+            rows = rows.where(column.isin(value) if operator == "in" else ~column.isin(value))
+        else:
+            rows = rows.where(COMPARED[operator](column, value))
+    return rows
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"
 
 
 def _compares(given: Mapping[str, str]) -> bool:

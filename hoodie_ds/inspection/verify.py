@@ -27,7 +27,12 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus
-from hoodie_ds.table.checksums import check_change_file, open_base_file
+from hoodie_ds.table.checksums import (
+    HELD_BYTES,
+    check_change_file,
+    check_file,
+    open_base_file,
+)
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -309,6 +314,8 @@ def _base_findings(pinned: PinnedTable, slice_: FileSlice) -> Iterator[Finding]:
     if base is None:
         return
     keys_only = pa.schema([pa.field(RECORD_KEY, pa.string())])
+    if base.checksum is not None and base.size > HELD_BYTES:
+        check_file(storage, base.path, base.checksum)  # whatever this process has seen of it
     with open_base_file(storage, base) as source:
         reader = BaseFileReader(source, keys_only, base.path, trusted=base.trusted)
         instant = pinned.timeline.commit_at(base.name.instant_time)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -32,6 +32,9 @@ _HELD_RECORDS: Final = 1 << 20
 
 _AHEAD_ROWS: Final = 1 << 20
 """Rows of a base file whose keys are compared at a time."""
+
+WHOLE: Final = (0, 1)
+"""The only part of a slice."""
 
 KEY_FIELD: Final = next(field for field in META_FIELDS if field.name == RECORD_KEY)
 
@@ -115,6 +118,7 @@ class FileSliceReader:
         keep_dictionaries: bool = False,
         changes: Changes | None = None,
         pruner: Pruner | None = None,
+        part: tuple[int, int] = WHOLE,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a slice, piece by piece.
 
@@ -136,6 +140,9 @@ class FileSliceReader:
             Is told which rows of the base file go, and which come.
         pruner : Pruner, optional
             Says what need not be read; rows that it could rule out may come nevertheless.
+        part : tuple of (int, int)
+            Which part of a base file without log files to return, and of how many. The file as a
+            whole is compared with its checksum by whoever reads the first part.
 
         Raises
         ------
@@ -149,9 +156,10 @@ class FileSliceReader:
             places, counts.log_blocks, counts.log_records = None, 0, 0
             logged = self.logged(slice_, columns, counts, pruner)
         if logged is None:
-            with self._base(slice_, keep_dictionaries, pruner) as base:
+            with self._base(slice_, keep_dictionaries, pruner, part) as base:
                 yield from base.pieces(columns)
             return
+        assert part == WHOLE, slice_
         merge = logged[0].over(logged[1])
         with self._base(slice_, keep_dictionaries, pruner) as base:
             for rows, keep in self._merged(base, merge, columns):
@@ -289,12 +297,19 @@ class FileSliceReader:
 
     @contextmanager
     def _base(
-        self, slice_: FileSlice, keep_dictionaries: bool, pruner: Pruner | None
+        self,
+        slice_: FileSlice,
+        keep_dictionaries: bool,
+        pruner: Pruner | None,
+        part: tuple[int, int] = WHOLE,
     ) -> Iterator[_Base]:
         base = slice_.base
         if base is None:
             yield _Base(None, None, None)
             return
+        number, parts = part
+        if number:
+            base = replace(base, checksum=None)
         with open_base_file(self.view.storage, base) as source:
             reader = BaseFileReader(
                 source,
@@ -305,8 +320,11 @@ class FileSliceReader:
                 self.virtual_keys,
             )
             numbers: Sequence[int] | None = None
+            if parts > 1:
+                count = reader.num_row_groups
+                numbers = [n for n in range(count) if n * parts // count == number]
             if pruner is not None:
-                numbers = range(reader.num_row_groups)
+                numbers = range(reader.num_row_groups) if numbers is None else numbers
                 partition = slice_.group.partition_path
                 numbers = pruner.row_groups(reader, partition, numbers, bool(slice_.logs))
             yield _Base(reader, numbers, self.only_commits)

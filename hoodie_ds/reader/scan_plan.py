@@ -43,6 +43,25 @@ class ScanTask:
         return self.slice.size
 
 
+@dataclass(frozen=True, slots=True)
+class PartTask(ScanTask):
+    """A part of the row groups of a base file that no log files lie on.
+
+    Parameters
+    ----------
+    part, parts : int
+        Which part, from 0, and of how many.
+    """
+
+    part: int
+    parts: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the part, about."""
+        return self.slice.size // self.parts
+
+
 class Executor(Protocol):
     """What makes rows of the tasks of a plan."""
 

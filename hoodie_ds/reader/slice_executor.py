@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hoodie_ds.reader.file_slice_reader import WHOLE
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.pruner import Pruner
-from hoodie_ds.reader.scan_plan import ScanTask
+from hoodie_ds.reader.scan_plan import PartTask, ScanTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +29,6 @@ class SliceExecutor:
     pruner: Pruner | None = None
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows of a slice; see `FileSliceReader.read`."""
-        return self.pinned.reader().read(task.slice, columns, pruner=self.pruner)
+        """Yield the rows of a slice, or a part of them; see `FileSliceReader.read`."""
+        part = (task.part, task.parts) if isinstance(task, PartTask) else WHOLE
+        return self.pinned.reader().read(task.slice, columns, pruner=self.pruner, part=part)

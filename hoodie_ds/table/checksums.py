@@ -23,13 +23,16 @@ _REMEDY: Final = "restore it from a copy, or roll back the commit that wrote it"
 _CHUNK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 20
 """Files up to this size cost so little to compare that it is done at every look."""
-_HELD_BYTES: Final = 32 << 20
-"""Files up to this size are read once and held; larger ones are read twice."""
+HELD_BYTES: Final = 32 << 20
+"""Files up to this size are read once and held; of larger ones little may be wanted."""
 
 
 @contextmanager
 def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
     """Open a base file for reading, once all of its bytes are found to be as written.
+
+    A large one, which nobody changes after its commit, is compared the first time that this
+    process asks for it; later Parquet's own checksums of the pages that are read have to do.
 
     Raises
     ------
@@ -39,13 +42,12 @@ def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
     with storage.open_input(base.path) as source:
         if base.checksum is None:
             yield source
-        elif base.size <= _HELD_BYTES:
+        elif base.size <= HELD_BYTES:
             content = source.read()
             _compare(base.path, base.checksum, xxhash.xxh64_hexdigest(content))
             yield io.BytesIO(content)
         else:
-            _compare(base.path, base.checksum, _xxh64(source))
-            source.seek(0)
+            check_once(storage, base.path, base.checksum)
             yield source
 
 
@@ -71,11 +73,8 @@ def open_checked(storage: Storage, path: str, checksum: str, remedy: str) -> Ite
         yield source
 
 
-@lru_cache(maxsize=4096)
-def check_once(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY) -> None:
-    """Compare a file's bytes, the first time that this process asks for it.
-
-    For large files, of which little is read each time.
+def check_file(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY) -> None:
+    """Compare a file's bytes.
 
     Raises
     ------
@@ -84,6 +83,15 @@ def check_once(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY
     """
     with storage.open_input(path) as source:
         _compare(path, checksum, _xxh64(source), remedy)
+
+
+@lru_cache(maxsize=4096)
+def check_once(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY) -> None:
+    """Compare a file's bytes, the first time that this process asks for it; see `check_file`.
+
+    For large files, of which little is read each time.
+    """
+    check_file(storage, path, checksum, remedy)
 
 
 def check_size(path: str, size: int, stat: WriteStat) -> None:

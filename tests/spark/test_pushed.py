@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import shutil
 from decimal import Decimal
 from functools import reduce
@@ -10,17 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
+from hoodie_ds.datasource import packing
 from hoodie_ds.datasource.reader import HoodieReader, PackedSplit
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.connect import open_storage
+from tests.tables import TYPE
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -133,3 +137,62 @@ def test_an_empty_table_is_one_split(tmp_path: Path) -> None:
     (split,) = reader.partitions()
     assert isinstance(split, PackedSplit)
     assert list(reader.read(split)) == []
+
+
+def large_file(path: Path) -> HoodieTable:
+    """A table of one base file of several row groups."""
+    sizes = {"hoodie.parquet.block.size": "20000", "hoodie.bucket.index.num.buckets": "1"}
+    table = HoodieTable(str(path), {**OPTIONS, **sizes})
+    ids = list(range(20_000))
+    table.upsert(pa.table({"id": ids, "city": ["oslo"] * 20_000, "n": ids[::-1]}))
+    (file,) = path.glob("oslo/*.parquet")
+    assert pq.ParquetFile(file).num_row_groups > 4
+    return table
+
+
+def splits_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[HoodieReader, list[Any]]:
+    """Splits of a table, where some KB are worth one."""
+    monkeypatch.setattr(packing, "PART_BYTES", 10_000)
+    query = SnapshotQuery(PinnedTable.latest(open_storage(str(path))))
+    reader = HoodieReader(query, query.schema)
+    return reader, reader.partitions()
+
+
+def test_a_large_base_file_is_several_splits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = large_file(tmp_path)
+    reader, splits = splits_of(tmp_path, monkeypatch)
+    assert len(splits) > 3
+    parts = [list(reader.read(pickle.loads(pickle.dumps(split)))) for split in splits]
+    counts = [sum(batch.num_rows for batch in part) for part in parts]
+    assert sum(counts) == 20_000
+    assert max(counts) < 20_000 // 2
+    rows = pa.Table.from_batches([batch for part in parts for batch in part])
+    assert rows.sort_by("id").equals(table.read().sort_by("id"))
+    table.upsert(pa.table({"id": [1], "city": ["oslo"], "n": [1]}), {TYPE: "COPY_ON_WRITE"})
+    assert len(splits_of(tmp_path, monkeypatch)[1]) > 3
+
+
+def test_slices_with_log_files_are_not_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = HoodieTable(str(tmp_path), {**OPTIONS, TYPE: "MERGE_ON_READ"})
+    table.upsert(pa.table({"id": list(range(9_000)), "city": ["oslo"] * 9_000}))
+    table.upsert(pa.table({"id": list(range(9_000)), "city": ["oslo"] * 9_000}))
+    reader, splits = splits_of(tmp_path, monkeypatch)
+    assert sum(len(split.tasks) for split in splits) == len(list(tmp_path.glob("oslo/*.parquet")))
+    rows = sum(batch.num_rows for split in splits for batch in reader.read(split))
+    assert rows == 9_000
+
+
+def test_damage_of_a_divided_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large_file(tmp_path)
+    reader, splits = splits_of(tmp_path, monkeypatch)
+    (file,) = tmp_path.glob("oslo/*.parquet")
+    body = bytearray(file.read_bytes())
+    body[len(body) // 2] ^= 1
+    file.write_bytes(body)
+    assert len(splits) > 1
+    with pytest.raises(CorruptFileError):
+        _ = [list(reader.read(split)) for split in splits]

@@ -11,6 +11,7 @@ import pytest
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
+from hoodie_ds.errors import OptionError
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
 from tests.merge_hooks import HOOK, MODE
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
@@ -133,3 +134,40 @@ def test_no_rows_are_left_out_whatever_the_session_ignores(
     finally:
         for key in settings:
             spark.conf.unset(key)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, BUCKETS: "4"})
+    table.upsert(trips(*((f"k{i}", "xyz"[i % 3], i, float(i)) for i in range(60))))
+    table.upsert(trips(("k0", "x", 99, 0.5), ("k1", "y", 99, 1.5)))
+    rows = found(table)
+
+    def read(*filters: Any) -> Any:
+        return hoodie_ds.read(spark, str(tmp_path), filters=filters)
+
+    whole, city = read(), read(("city", "=", "x"))
+    assert read_trips(whole) == rows
+    assert read_trips(city) == [row for row in rows if row[1] == "x"]
+    assert {Path(file).parent.name for file in city.inputFiles()} <= {"x"}
+    key = read(("city", "=", "x"), ("id", "==", "k0"))
+    assert read_trips(key) == [("k0", "x", 99, 0.5)]
+    assert len(key.inputFiles()) <= 1 < len(whole.inputFiles())
+    some = read(("id", "IN", ["k3", "k4"]), ("ts", "not in", [3]), ("fare", ">=", 1))
+    assert read_trips(some) == [("k4", "y", 4, 4.0)]
+    assert read_trips(read(("city", "!=", "x"), ("ts", "<", 5))) == [
+        row for row in rows if row[1] != "x" and row[2] < 5
+    ]
+    assert read_trips(read(("city", "=", "nowhere"))) == []
+    options = {"hoodie.py.read.verify.checksums": "true"}  # which goes through Python
+    by_python = hoodie_ds.read(spark, str(tmp_path), options, filters=[("city", "=", "x")])
+    assert read_trips(by_python) == read_trips(city)
+    for wrong, said in (
+        (("nothing", "=", 1), "the columns are _hoodie"),
+        (("city", "~", "x"), "the operators are =, ==, !="),
+        (("city", "=", None), "nothing is equal to null"),
+        (("city", "in", "xy"), "a list of values"),
+        ("city", "such as"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            read(wrong)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -219,3 +227,48 @@ def test_control_characters_of_a_table_do_nothing(tmp_path: Path) -> None:
     table.upsert(trips(("\x1b[31ma", "oslo", 1, 1.0)))
     assert "\x1b" not in done("read", tmp_path / "t").out
     assert json.loads(done("read", tmp_path / "t", "--json").out)[0]["id"] == "\x1b[31ma"
+
+
+def on_a_terminal(width: int, *command: object) -> str:
+    """What a command shows on a terminal of so many columns."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    script = "import sys; from hoodie_ds.commands import table; table()"
+    # Of the size of its terminal a command asks the terminal itself.
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "CI")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, command)],
+        stdin=theirs, stdout=theirs, stderr=theirs,
+        env={**environment, "TERM": "xterm-256color"}, close_fds=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # once the other side is closed
+        while piece := os.read(ours, 1 << 16):
+            shown += piece
+    os.close(ours)
+    assert process.wait() == 0, shown
+    return shown.decode()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_on_a_terminal_tables_fit_and_long_work_shows_how_far_it_is(width: int, path: Path) -> None:
+    shown = on_a_terminal(width, "commits", path)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    lines = plain.replace("\r", "").splitlines()
+    assert max(map(len, lines)) <= width
+    assert max(map(len, lines)) > width // 2
+    assert "\x1b[" in shown  # its heads are bold there
+    checked = on_a_terminal(width, "verify", path)
+    assert "checking" in checked
+    assert re.search(r"\d:\d\d:\d\d|-:--:--", checked)  # the time that is left
+    assert "0 damages" in checked
+
+
+def test_a_notebook_shows_a_table(path: Path, table: HoodieTable, tmp_path: Path) -> None:
+    shown = table._repr_html_()
+    assert "<table" in shown
+    assert "BUCKET" in shown
+    nothing = HoodieTable(tmp_path / "<nowhere>")._repr_html_()
+    assert "&lt;nowhere&gt;" in nothing
+    assert "<nowhere>" not in nothing

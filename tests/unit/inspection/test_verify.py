@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,8 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection import verify
 from hoodie_ds.sink.replay_guard import BATCH_KEY
 from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.table import checksums
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from tests.cli_runs import done, run
 from tests.golden.golden_tables import expected_rows, golden_names, unzip_table
@@ -350,3 +354,27 @@ def test_a_key_is_located_in_its_bucket_alone(
     opened.clear()
     assert not list(table.inspect.rows(filter=pc.field("city") == "rome"))
     assert opened == []
+
+
+def test_a_large_file_is_compared_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads compare a large file once in a process, and parts of it by Parquet's checksums."""
+    monkeypatch.setattr(checksums, "HELD_BYTES", 100)
+    monkeypatch.setattr(verify, "HELD_BYTES", 100)
+    table = HoodieTable(tmp_path, TRIPS)
+    table.upsert(trips(*((f"k{i}", "oslo", i, float(i)) for i in range(999))))
+    assert table.read(["id"]).num_rows == 999
+    assert kinds(table) == set()
+    file = next(tmp_path.glob("oslo/*.parquet"))
+    metadata = pq.ParquetFile(file).metadata.row_group(0)
+    names = [metadata.column(n).path_in_schema for n in range(metadata.num_columns)]
+    chunk = metadata.column(names.index("fare"))
+    body = bytearray(file.read_bytes())
+    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+    body[begin + chunk.total_compressed_size - 9] ^= 1
+    file.write_bytes(body)
+    assert table.read(["id"]).num_rows == 999  # of other pages
+    with pytest.raises(CorruptFileError):
+        table.read(["fare"])
+    assert kinds(table) == {"damaged-file"}
+    with pytest.raises(CorruptFileError):
+        HoodieTable(shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}-b")).read(["id"])
