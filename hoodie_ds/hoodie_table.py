@@ -28,7 +28,7 @@ from hoodie_ds.inspection.moments import Source
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.record.merge.merge_hook import MergeHook
 from hoodie_ds.services.cleaning import clean
-from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.context import Progress, ServiceContext
 from hoodie_ds.services.results import Cleaning, ServiceResult
 from hoodie_ds.sink.bucket_rescale import BucketRescale, BucketRescaler, new_buckets
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
@@ -240,6 +240,7 @@ class HoodieTable(TableServices, TableSyncs, TableReads):
         options: Mapping[str, str] | None = None,
         *,
         dry: bool = False,
+        progress: Progress | None = None,
     ) -> BucketRescale:
         """Rewrite a table with a bucket index into other numbers of buckets, as one commit.
 
@@ -258,6 +259,8 @@ class HoodieTable(TableServices, TableSyncs, TableReads):
             Further options of this write.
         dry : bool
             Whether only to say what would be done.
+        progress : callable, optional
+            Is told how many bytes of the file groups are read, and of how many.
 
         Returns
         -------
@@ -279,7 +282,7 @@ class HoodieTable(TableServices, TableSyncs, TableReads):
         parsed = replace(self._parsed(options), operation=None)
         storage = self._storage or storage_to_write(parsed)
         coordinator = Coordinator(parsed, storage, self._clock, self._ids)
-        rescaler = BucketRescaler.of(coordinator, buckets, expressions)
+        rescaler = BucketRescaler.of(coordinator, buckets, expressions, progress)
         return retry_after_conflicts(parsed, partial(rescaler.rescale, dry=dry))
 
     @property

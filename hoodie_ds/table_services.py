@@ -12,7 +12,7 @@ from hoodie_ds.errors import OptionError
 from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
-from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.context import Progress, ServiceContext
 from hoodie_ds.services.delta_log import followed_by_sync
 from hoodie_ds.services.losses import Undoing
 from hoodie_ds.services.orphans import Orphans, delete_orphans
@@ -72,6 +72,7 @@ class TableServices(ABC):
         *,
         dry: bool = False,
         only_if_due: bool = False,
+        progress: Progress | None = None,
     ) -> ServiceResult[Compaction]:
         """Merge log files into base files (merge-on-read); the rows stay as they are.
 
@@ -87,6 +88,8 @@ class TableServices(ABC):
         only_if_due : bool
             Whether to plan nothing new before ``hoodie.compact.inline.trigger.strategy`` and what
             belongs to it ask for it.
+        progress : callable, optional
+            Is told how many file groups of a plan are done, and of how many.
 
         Returns
         -------
@@ -100,12 +103,16 @@ class TableServices(ABC):
         HoodieError
             The compaction failed; the rows are as before, and what is planned stays planned.
         """
-        context = self._services(options)
+        context = replace(self._services(options), progress=progress)
         compact = partial(Compactor(context).compact, dry, only_if_due)
         return followed_by_sync(context, compact, dry=dry)
 
     def cluster(
-        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+        self,
+        options: Mapping[str, str] | None = None,
+        *,
+        dry: bool = False,
+        progress: Progress | None = None,
     ) -> ServiceResult[Clustering]:
         """Rewrite small file groups into larger ones, sorted by option; the rows stay as they are.
 
@@ -118,6 +125,8 @@ class TableServices(ABC):
             Further options, such as ``hoodie.clustering.plan.strategy.sort.columns``.
         dry : bool
             Whether only to say what would be done.
+        progress : callable, optional
+            Is told how many groups of a plan are done, and of how many.
 
         Returns
         -------
@@ -133,7 +142,7 @@ class TableServices(ABC):
         HoodieError
             The clustering failed; the rows are as before, and what is planned stays planned.
         """
-        context = self._services(options)
+        context = replace(self._services(options), progress=progress)
         return followed_by_sync(context, partial(Clusterer(context).cluster, dry), dry=dry)
 
     def delete_savepoint(self, instant: Moment, *, dry: bool = False) -> Savepoint:

@@ -14,10 +14,12 @@ from hoodie_ds.cli.target import Misused, Target, on_table
 
 if TYPE_CHECKING:
     from hoodie_ds.hoodie_table import HoodieTable
+    from hoodie_ds.services.context import Progress
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-Step = Callable[["HoodieTable", bool], object]
-"""Does something to a table, or says what it would do; takes whether it only says so."""
+Step = Callable[["HoodieTable", bool, "Progress | None"], object]
+"""Does something to a table, or says what it would do; takes whether it only says so, and what is
+told how far it is."""
 
 _LISTED: Final = 20
 """Parts of a plan that are told one by one."""
@@ -55,7 +57,7 @@ def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
     yes : bool
         Whether not to ask.
     """
-    would = step(table, True)
+    would = step(table, True, None)
     click.echo(would)
     if not would:
         return
@@ -65,24 +67,30 @@ def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
         return
     if not yes:
         click.confirm("Do it?", abort=True, err=True)
-    with working():
-        done = step(table, False)
+    with working() as advance:
+        done = step(table, False, advance)
     click.echo(done)
 
 
 @contextmanager
-def working() -> Iterator[None]:
-    """Show on a terminal that something takes its time."""
+def working() -> Iterator[Progress]:
+    """Show on a terminal how far long work is, or that something takes its time."""
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
     with Progress(
-        SpinnerColumn(), TimeElapsedColumn(), console=console, transient=True,
-        disable=not console.is_terminal,
-    ) as progress:  # fmt: skip
-        progress.add_task("working", total=None)
-        yield
+        SpinnerColumn(), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console,
+        transient=True, disable=not console.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("working", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _parts(would: object) -> Iterator[str]:
@@ -116,28 +124,28 @@ def _parts(would: object) -> Iterator[str]:
 @changing
 def compact() -> Step:
     """Merge log files into base files (merge-on-read), pending plans first."""
-    return lambda table, dry: table.compact(dry=dry)
+    return lambda table, dry, progress: table.compact(dry=dry, progress=progress)
 
 
 @click.command()
 @changing
 def clean() -> Step:
     """Delete old files that nobody needs, by the options hoodie.clean.*."""
-    return lambda table, dry: table.clean(dry=dry)
+    return lambda table, dry, _: table.clean(dry=dry)
 
 
 @click.command()
 @changing
 def archive() -> Step:
     """Move the oldest instants into the archive, by hoodie.keep.max.commits."""
-    return lambda table, dry: table.archive(dry=dry)
+    return lambda table, dry, _: table.archive(dry=dry)
 
 
 @click.command()
 @changing
 def cluster() -> Step:
     """Rewrite small file groups into larger, sorted ones."""
-    return lambda table, dry: table.cluster(dry=dry)
+    return lambda table, dry, progress: table.cluster(dry=dry, progress=progress)
 
 
 @click.command()
@@ -145,7 +153,7 @@ def cluster() -> Step:
 @click.argument("instant", required=False)
 def rollback(instant: str | None) -> Step:
     """Take the write INSTANT off the table, the newest by default; its rows are lost."""
-    return lambda table, dry: table.rollback(instant, dry=dry)
+    return lambda table, dry, _: table.rollback(instant, dry=dry)
 
 
 @click.command()
@@ -157,10 +165,10 @@ def rollback(instant: str | None) -> Step:
 def savepoint(instant: str | None, user: str, comments: str, delete: bool) -> Step:
     """Keep the files of the commit INSTANT, the newest by default, for a restore."""
     if not delete:
-        return lambda table, dry: table.savepoint(instant, user=user, comments=comments, dry=dry)
+        return lambda table, dry, _: table.savepoint(instant, user=user, comments=comments, dry=dry)
     if instant is None:
         raise Misused("--delete needs the INSTANT of the savepoint")
-    return lambda table, dry: table.delete_savepoint(instant, dry=dry)
+    return lambda table, dry, _: table.delete_savepoint(instant, dry=dry)
 
 
 @click.command()
@@ -168,14 +176,14 @@ def savepoint(instant: str | None, user: str, comments: str, delete: bool) -> St
 @click.argument("instant")
 def restore(instant: str) -> Step:
     """Go back to the savepoint or write INSTANT; all that came after it is lost."""
-    return lambda table, dry: table.restore(instant, dry=dry)
+    return lambda table, dry, _: table.restore(instant, dry=dry)
 
 
 @click.command()
 @changing
 def cleanup() -> Step:
     """Delete data files that no commit names: leftovers of late or dead writers."""
-    return lambda table, dry: table.cleanup(dry=dry)
+    return lambda table, dry, _: table.cleanup(dry=dry)
 
 
 @click.command()
@@ -185,7 +193,7 @@ def cleanup() -> Step:
 def delete_partition(partitions: tuple[str, ...], exact: bool) -> Step:
     """Delete whole PARTITIONS, in which a star stands for any text; their rows are lost."""
 
-    def step(table: HoodieTable, dry: bool) -> object:
+    def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
         if dry:
             return PartitionLoss.of(table, partitions, exact)
         return f"deleted at {table.delete_partitions(partitions, exact=exact).instant_time}"
@@ -239,7 +247,7 @@ class PartitionLoss:
 @click.option("--to", type=click.IntRange(8, 9), required=True, help="Table version.")
 def upgrade(to: int) -> Step:
     """Make the table one of a later version."""
-    return lambda table, dry: table.upgrade(to, dry=dry)
+    return lambda table, dry, _: table.upgrade(to, dry=dry)
 
 
 @click.command()
@@ -247,7 +255,7 @@ def upgrade(to: int) -> Step:
 @click.option("--to", type=click.IntRange(6, 8), required=True, help="Table version.")
 def downgrade(to: int) -> Step:
     """Make the table one of an earlier version."""
-    return lambda table, dry: table.downgrade(to, dry=dry)
+    return lambda table, dry, _: table.downgrade(to, dry=dry)
 
 
 @click.command()
@@ -256,7 +264,9 @@ def downgrade(to: int) -> Step:
 @click.option("--rules", help="Partitions with another number: regex,number;regex,number.")
 def rescale_buckets(num_buckets: int, rules: str | None) -> Step:
     """Rewrite a table with a bucket index into NUM_BUCKETS buckets a partition, as one commit."""
-    return lambda table, dry: table.rescale_buckets(num_buckets, rules, dry=dry)
+    return lambda table, dry, progress: table.rescale_buckets(
+        num_buckets, rules, dry=dry, progress=progress
+    )
 
 
 @click.command()
@@ -268,7 +278,7 @@ def sync(catalog: str) -> Step:
 
     modes = {"hive": "hms", "glue": "glue"}
     options = {SYNC_MODE.key: modes[catalog]}
-    return lambda table, dry: table.sync_catalog(options, dry=dry)
+    return lambda table, dry, _: table.sync_catalog(options, dry=dry)
 
 
 @click.command()
@@ -276,7 +286,7 @@ def sync(catalog: str) -> Step:
 @changing
 def delta(action: str) -> Step:
     """Make the Delta log beside the table, or put it right: `hoodie-py delta sync PATH`."""
-    return lambda table, dry: table.sync_delta(dry=dry)
+    return lambda table, dry, _: table.sync_delta(dry=dry)
 
 
 COMMANDS: Final = (

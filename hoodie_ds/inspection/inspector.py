@@ -23,10 +23,12 @@ from hoodie_ds.inspection.overview import Column, TableOverview, columns_of, tab
 from hoodie_ds.inspection.pending import PendingRow, pending_rows
 from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
-from hoodie_ds.inspection.verify import Progress, Verification, verify_table
+from hoodie_ds.inspection.verify import Verification, verify_table
 from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.expression import understood
+from hoodie_ds.reader.pruning.pruner import constant_layout
+from hoodie_ds.services.context import Progress
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -220,7 +222,9 @@ class Inspector:
         UnsupportedTableError
             The files of the table are without record keys.
         """
-        return Listing(f"key {key}", tuple(trace_key(self.source.latest(), text("key", key))))
+        pinned = self.source.latest()
+        layout = constant_layout(pinned.table.properties, pinned.table.storage, pinned.timeline)
+        return Listing(f"key {key}", tuple(trace_key(pinned, text("key", key), layout)))
 
     def diff(self, before: Moment, after: Moment | None = None) -> TableDiff:
         """Return the rows that differ between two instants.

@@ -148,7 +148,7 @@ def _located(pinned: PinnedTable, key: str, slices: Iterable[FileSlice]) -> list
     return found
 
 
-def trace_key(pinned: PinnedTable, key: str) -> list[KeyEvent]:
+def trace_key(pinned: PinnedTable, key: str, layout: BucketLayout | None = None) -> list[KeyEvent]:
     """Return the life of a key, the oldest step first, as far as files and commits still tell it.
 
     Every file of the table that may have the key is looked into, those of older slices too. What
@@ -160,6 +160,9 @@ def trace_key(pinned: PinnedTable, key: str) -> list[KeyEvent]:
         The table as it is now.
     key : str
         Record key, as ``_hoodie_record_key`` has it.
+    layout : BucketLayout, optional
+        Buckets that the table has had all the time: another bucket than the key's is looked into
+        only if that tells nothing.
 
     Raises
     ------
@@ -169,14 +172,26 @@ def trace_key(pinned: PinnedTable, key: str) -> list[KeyEvent]:
         A file is damaged; names it.
     """
     _check_keys(pinned)
+    groups = list(_groups(pinned))
+    if layout is None:
+        return list(_told(pinned, _steps(pinned, groups, key)))
+    mine = [one for one in groups if _is_of_bucket(layout, one[0], key)]
+    steps = _steps(pinned, mine, key)
+    if not steps:
+        others = (one for one in groups if not _is_of_bucket(layout, one[0], key))
+        steps = _steps(pinned, others, key)
+    return list(_told(pinned, steps))
+
+
+def _steps(pinned: PinnedTable, groups: Iterable[_Group], key: str) -> list[_Step]:
     steps: list[_Step] = []
-    for group, bases, logs in _groups(pinned):
+    for group, bases, logs in groups:
         base_steps = list(_base_steps(pinned, group, bases, key))
         log_steps = list(_log_steps(pinned, group, logs, key)) if logs else []
         steps += base_steps + log_steps
         if any(step.row is not None for step in base_steps + log_steps):
             steps += _replacements(pinned, group)
-    return list(_told(pinned, steps))
+    return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +215,10 @@ def _check_keys(pinned: PinnedTable) -> None:
         )
 
 
-def _groups(
-    pinned: PinnedTable,
-) -> Iterator[tuple[FileGroupId, list[BaseFile], list[LogFile]]]:
+_Group = tuple[FileGroupId, list[BaseFile], list[LogFile]]
+
+
+def _groups(pinned: PinnedTable) -> Iterator[_Group]:
     """Yield the file groups with their files that count, those of older slices too, by time."""
     view = FileSystemView(pinned.table.storage, pinned.timeline, pinned.verify)
     bases: dict[FileGroupId, list[BaseFile]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ from hoodie_ds.inspection.listing import html_table, plain
 from hoodie_ds.inspection.promises import Finding, Kind, Severity
 from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.services.context import Progress
 from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus
@@ -46,9 +47,6 @@ from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 _THREADS: Final = 4
 _NAMED: Final = 10
 """Keys of one fault that are named."""
-
-Progress = Callable[[int, int], None]
-"""Is told how many bytes are checked, of how many."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeVar
@@ -56,6 +56,9 @@ class Decided:
     plan: bytes = b""
     carried: Mapping[str, str] | None = None
 
+
+Progress = Callable[[int, int], None]
+"""Is told how much is done, and of how much."""
 
 Decider = Callable[[Timeline], Decided | None]
 """Takes the timeline; returns what is decided, None if nothing is to be done."""
@@ -111,6 +114,8 @@ class ServiceContext:
         Where the identity of an attempt comes from.
     pauses : Pauses
         Waits for the lock, where there are several writers.
+    progress : callable, optional
+        Is told of a plan that is carried out how many of its parts are done, and of how many.
     """
 
     options: WriteOptions
@@ -118,6 +123,14 @@ class ServiceContext:
     clock: Clock
     ids: IdSource
     pauses: Pauses = field(default_factory=RandomPauses)
+    progress: Progress | None = None
+
+    def following(self, parts: Sequence[T]) -> Iterator[T]:
+        """Yield parts of a plan, and tell of each that is done."""
+        for number, part in enumerate(parts, 1):
+            yield part
+            if self.progress is not None:
+                self.progress(number, len(parts))
 
     def open_table(self) -> Table:
         """Return the table, fit to be changed.

@@ -7,7 +7,7 @@ in one step, for whoever looks and whoever dies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -27,6 +27,8 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
+from hoodie_ds.reader.file_slice_reader import FileSliceReader
+from hoodie_ds.services.context import Progress
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
@@ -106,15 +108,22 @@ class BucketRescaler:
         Buckets of each partition.
     rules : BucketRules or None
         Which partitions have another number.
+    progress : callable, optional
+        Is told how many bytes of the file groups are read, and of how many.
     """
 
     coordinator: Coordinator
     num_buckets: int
     rules: BucketRules | None = None
+    progress: Progress | None = None
 
     @classmethod
     def of(
-        cls, coordinator: Coordinator, num_buckets: int, rules: BucketRules | None
+        cls,
+        coordinator: Coordinator,
+        num_buckets: int,
+        rules: BucketRules | None,
+        progress: Progress | None = None,
     ) -> BucketRescaler:
         """Return one that overwrites the table with its rows as they are."""
         options = replace(
@@ -123,7 +132,7 @@ class BucketRescaler:
             combine_before_insert=False,
             allow_empty_commit=True,  # a table without rows is rescaled too
         )
-        return cls(replace(coordinator, options=options), num_buckets, rules)
+        return cls(replace(coordinator, options=options), num_buckets, rules, progress)
 
     def rescale(self, *, dry: bool = False) -> BucketRescale:
         """Rewrite the table's rows into their new buckets, as one commit.
@@ -159,7 +168,7 @@ class BucketRescaler:
         plan = replace(batch.plan, layout=rescaled, rescales=True)
         batch, before = replace(batch, plan=plan), batch.plan
         try:
-            message, rows = _rewritten(batch, before)
+            message, rows = _rewritten(batch, before, self.progress)
             result = self.coordinator.commit([message])
         except HoodieError:
             # Else it looks alive to others until it is old.
@@ -240,13 +249,15 @@ def _slices(plan: WritePlan) -> list[FileSlice]:
     return list(view.slices_among(view.data_files()))
 
 
-def _rewritten(batch: Batch, before: WritePlan) -> tuple[TaskCommitMessage, int]:
+def _rewritten(
+    batch: Batch, before: WritePlan, progress: Progress | None
+) -> tuple[TaskCommitMessage, int]:
     """Write the rows of the table as it was into new file groups; return how many there are."""
     read = 0
 
     def rows() -> Iterator[pa.RecordBatch]:
         nonlocal read
-        for piece in _pieces(before):
+        for piece in _pieces(before, progress):
             read += piece.num_rows
             yield from piece.to_batches()
 
@@ -260,17 +271,33 @@ def _rewritten(batch: Batch, before: WritePlan) -> tuple[TaskCommitMessage, int]
     return message, read
 
 
-def _pieces(plan: WritePlan) -> Iterator[pa.Table]:
+def _pieces(plan: WritePlan, progress: Progress | None) -> Iterator[pa.Table]:
     """Rows of all file slices, in pieces, whose keys are made as they are stored."""
     reader, names = plan.slice_reader(plan.view), plan.schema.names
     stored = [RECORD_KEY, PARTITION_PATH] if plan.table.properties.populate_meta_fields else []
-    for piece in chain.from_iterable(reader.read(s, [*stored, *names]) for s in _slices(plan)):
+    slices = _slices(plan)
+    for piece in chain.from_iterable(_followed(reader, slices, [*stored, *names], progress)):
         if stored and piece.num_rows:
             made = plan.key_generator
             _check_same(plan, RECORD_KEY, piece, made.record_keys(piece))
             paths = made.partition_paths(piece)
             _check_same(plan, PARTITION_PATH, piece, paths.cast(pa.string()))
         yield piece.select(names)
+
+
+def _followed(
+    reader: FileSliceReader,
+    slices: Sequence[FileSlice],
+    columns: Sequence[str],
+    progress: Progress | None,
+) -> Iterator[Iterator[pa.Table]]:
+    """Yield the rows of slice after slice, and tell of each that is read."""
+    total, done = sum(slice_.size for slice_ in slices), 0
+    for slice_ in slices:
+        yield reader.read(slice_, columns)
+        done += slice_.size
+        if progress is not None:
+            progress(done, total)
 
 
 def _check_same(plan: WritePlan, column: str, rows: pa.Table, made: pa.ChunkedArray) -> None:

@@ -111,7 +111,7 @@ class Pruner:
         keys = record_keys(predicate, properties, schema)
         layout = None
         if keys is not None and properties.index_type is IndexType.BUCKET:
-            layout = _layout(properties, storage, timeline)
+            layout = constant_layout(properties, storage, timeline)
         values = PartitionValues(properties, schema)
         return cls(predicate, schema, values, None if keys is None else KeyFilter(keys), layout)
 
@@ -175,10 +175,20 @@ def _bounds(reader: BaseFileReader, number: int, column: pa.Field, _: str) -> Bo
     return reader.bounds(number, column)
 
 
-def _layout(
+def constant_layout(
     properties: TableProperties, storage: Storage, timeline: Timeline
 ) -> BucketLayout | None:
-    """The table's buckets, if they have been the same all the time and can be told."""
+    """Return the table's buckets, if they have been the same all the time and can be told.
+
+    Parameters
+    ----------
+    properties : TableProperties
+        Of the table.
+    storage : Storage
+        Rooted at its base path.
+    timeline : Timeline
+        Its instants.
+    """
     if len(storage.list(HASHING_CONFIGS)) > 1:  # a rescaled table, at whatever moment it is read
         return None
     try:

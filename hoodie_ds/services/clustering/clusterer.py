@@ -127,7 +127,7 @@ class Clusterer(PlannedService[ClusteringPlan]):
         self.begin(instant)
         inputs = self._inputs(timeline, plan)
         executor = ClusteringExecutor(self.context, self.table, instant.time, plan, timeline)
-        for number in range(len(plan.groups)):
+        for number in self.context.following(range(len(plan.groups))):
             executor.execute(number, inputs.of(number))
 
     def rewritten(

@@ -150,7 +150,7 @@ class Compactor(PlannedService[CompactionPlan]):
     def rewrite(self, timeline: Timeline, instant: Instant, plan: CompactionPlan) -> None:
         """Merge the file slices that no result is there of."""
         executor = CompactionExecutor(self.context, self.table, instant.time, timeline)
-        for operation in plan.operations:
+        for operation in self.context.following(plan.operations):
             executor.execute(operation)
 
     def rewritten(

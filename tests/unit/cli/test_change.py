@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.storage.local import LocalStorage
 from tests.cli_runs import done, run
 from tests.fake_metastore import FakeMetastore, in_place_of_thrift
 from tests.tables import TRIPS, TYPE, found, tree, trips
@@ -172,3 +174,47 @@ def test_a_catalog_is_told_of_the_table(path: Path) -> None:
                   "hoodie.datasource.hive_sync.metastore.uris=thrift://127.0.0.1:1")  # fmt: skip
     assert refused.code == 1
     assert "no Hive metastore answers" in refused.err
+
+
+def test_long_work_tells_how_far_it_is(tmp_path: Path) -> None:
+    rows = trips(*((f"k{i}", "xyz"[i % 3], 1, 1.0) for i in range(30)))
+    table = HoodieTable(tmp_path / "t", {**TRIPS, TYPE: "MERGE_ON_READ"})
+    table.upsert(rows)
+    table.upsert(rows)
+    groups = len(table.inspect.files().groups)
+    seen: list[tuple[int, int]] = []
+    table.compact(progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(number, groups) for number in range(1, groups + 1)]
+    size = sum(row.base_bytes for row in table.inspect.files().groups)
+    seen.clear()
+    table.rescale_buckets(5, progress=lambda done, total: seen.append((done, total)))
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert len(seen) == groups
+    assert seen[-1] == (size, size)
+    bloom = {key: text for key, text in TRIPS.items() if "bucket" not in key}
+    other = HoodieTable(tmp_path / "o", {**bloom, "hoodie.index.type": "BLOOM"})
+    other.upsert(rows)
+    seen.clear()
+    sort = {"hoodie.clustering.plan.strategy.sort.columns": "id"}
+    assert other.cluster(sort, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_key_is_traced_in_its_bucket_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = HoodieTable(tmp_path, {**TRIPS, "hoodie.bucket.index.num.buckets": "16"})
+    table.upsert(trips(*((f"k{i}", "oslo", 1, 1.0) for i in range(99))))
+    opened: list[str] = []
+    real = LocalStorage.open_input
+
+    def counting(self: LocalStorage, path: str) -> BinaryIO:
+        opened.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(LocalStorage, "open_input", counting)
+    (event,) = table.inspect.trace("k42")
+    assert {path for path in opened if path.endswith(".parquet")} == {f"oslo/{event.file}"}
+    assert not table.inspect.trace("nobody")
+    table.rescale_buckets(3)  # where the key was in another bucket before
+    assert HoodieTable(tmp_path).inspect.trace("k42")[0].what == "inserted"
