@@ -2079,7 +2079,7 @@ INSPECTION = [
     ),
     Mutant(
         "verify believes what a process has read of commits before",
-        always("verify._commit_findings", ()),
+        always("damaged_instants.damaged_instants", ()),
         f"{_VERIFY}::test_a_damaged_commit",
         "a table whose commit is damaged is called in order",
     ),
