@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import (
+    CorruptFileError,
     HoodieError,
     OptionError,
     TimelineError,
@@ -19,7 +23,8 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.services.compaction.compactor import Compactor
-from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink import bucket_rescale
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing.memory import MemoryStorage
 from tests.integration.test_partition_buckets import CONFIGS, java_bucket
@@ -336,3 +341,35 @@ def test_keys_that_would_be_made_otherwise_are_refused(tmp_path: Path) -> None:
         table.rescale_buckets(7)
     assert found(table) == rows
     assert table.properties.num_buckets == 4
+
+
+def test_rows_that_are_lost_on_the_way_stop_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_at(tmp_path)
+    table.upsert(ROWS)
+    rows = found(table)
+
+    def losing(*given: Any, **named: Any) -> TaskCommitMessage:
+        message = write_task(*given, **named)
+        return replace(message, statuses=message.statuses[1:])
+
+    monkeypatch.setattr(bucket_rescale, "write_task", losing)
+    with pytest.raises(CorruptFileError, match=r"of 60 rows .* came into the new buckets"):
+        table.rescale_buckets(7)
+    assert found(table) == rows
+    table.upsert(MORE)
+    assert_in_buckets(table, dict.fromkeys("abc", 4))
+
+
+def test_an_overwrite_beside_a_writer_of_other_partitions_changes_no_buckets(
+    tmp_path: Path,
+) -> None:
+    more = {**OPTIONS, **SEVERAL}
+    HoodieTable(str(tmp_path), more).upsert(ROWS)
+    commit = other_writer(tmp_path, **{key.replace(".", "__"): text for key, text in more.items()})
+    overwriting = trips(("only", "a", 1, 1.0))
+    HoodieTable(str(tmp_path), SEVERAL).overwrite(overwriting, partitions_only=True)
+    with contextlib.suppress(WriteConflictError):  # as the later instant does not know of it
+        commit()
+    assert_in_buckets(HoodieTable(str(tmp_path)), dict.fromkeys("abcz", 4))
