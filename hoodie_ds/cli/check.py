@@ -86,13 +86,35 @@ def _files(path: str) -> Side:
     from hoodie_ds.inspection.comparison import Side
     from hoodie_ds.meta_columns import without_meta_columns
 
-    rows = pads.dataset(path, format="parquet")
+    with _readable(path):
+        rows = pads.dataset(path, format="parquet")
     schema = without_meta_columns(rows.schema)
 
     def read() -> Iterator[pa.Table]:
-        return (pa.Table.from_batches([b]) for b in rows.to_batches(columns=schema.names))
+        with _readable(path):
+            for batch in rows.to_batches(columns=schema.names):
+                yield pa.Table.from_batches([batch])
 
     return Side(path, schema, read)
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Say what else could have been given, where there are no Parquet files."""
+    import pyarrow as pa
+
+    from hoodie_ds.errors import CorruptFileError, TableNotFoundError
+
+    query = "a query begins with SELECT, FROM or WITH and reads others"
+    try:
+        yield
+    except FileNotFoundError as error:
+        remedy = f"no Hudi table, no Parquet file and no query; check it ({query})"
+        raise TableNotFoundError(f"--against {path}: {remedy}") from error
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFileError(
+            f"--against {path}: no Hudi table, and it cannot be read as Parquet ({error}); {query}"
+        ) from error
 
 
 @contextmanager

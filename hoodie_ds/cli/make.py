@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -149,9 +149,20 @@ def _rows(
         found = pads.dataset(str(files[0]), format=kinds.pop(), schema=schema)
         if len(parts) > 1:
             found = pads.dataset([part.replace_schema(schema) for part in parts])
-        return found.scanner().to_reader()
+        rows = found.scanner().to_reader()
     except pa.ArrowException as error:
         raise Misused(f"{files[0]}: {error}") from error
+    return pa.RecordBatchReader.from_batches(rows.schema, _checked(rows))
+
+
+def _checked(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The same batches; a line that is not of the columns' types is a fault of the files."""
+    import pyarrow as pa
+
+    try:
+        yield from rows
+    except pa.ArrowException as error:
+        raise Misused(f"the files are not of the columns' types: {error}") from error
 
 
 def _format_of(file: Path) -> str:

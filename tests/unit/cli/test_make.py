@@ -86,3 +86,16 @@ def test_what_cannot_be_loaded_is_one_line(arguments: list[str], said: str, tmp_
     ended = run(*(argument.format(tmp_path) for argument in arguments))
     assert (ended.code, said in ended.err) == (2, True)
     assert not (tmp_path / "t").exists()
+
+
+def test_a_line_of_another_type_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    """It is found while the rows are read, and is no bug of the command."""
+    path, file = tmp_path / "t", written(tmp_path, "csv", WHOLE)
+    done("load", path, file, *NEW)
+    file.write_text(f"{file.read_text()}c,oslo,2,dear\n")
+    ended = run("load", path, file)
+    assert (ended.code, "dear" in ended.err, len(ended.err.splitlines())) == (2, True, 1)
+    table = HoodieTable(path)
+    assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
+    assert len(table.timeline.commits) == 1
+    assert list(table.inspect.plans()) == []

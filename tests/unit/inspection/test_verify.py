@@ -244,7 +244,27 @@ def test_a_table_is_compared_with_files_and_with_another_table(
     pq.write_table(rows.drop_columns(["id"]), file)
     lacking = run("verify", tmp_path, "--against", file)
     assert (lacking.code, "has no column 'id'" in lacking.err) == (1, True)
-    assert run("verify", tmp_path, "--against", tmp_path / "nowhere").code == 1
+
+
+def test_what_is_no_table_no_file_and_no_query_is_refused_with_a_remedy(
+    table: HoodieTable, tmp_path: Path
+) -> None:
+    """What a user types who does not know yet what it takes, and files that end too soon."""
+    rows = table.read(["id", "city", "ts", "fare"])
+    text, cut = tmp_path.parent / f"{tmp_path.name}.csv", tmp_path.parent / "cut.parquet"
+    csv.write_csv(rows, text)
+    pq.write_table(rows, cut)
+    begin = cut.read_bytes()
+    cut.write_bytes(begin[:4] + bytes(len(begin) // 3) + begin[4 + len(begin) // 3 :])
+    for wrong, said in (
+        (text, "cannot be read as Parquet"),
+        (cut, "cannot be read as Parquet"),  # the footer is whole: found while it is read
+        (tmp_path / "nowhere", "no Hudi table, no Parquet file and no query"),
+        (f"SELEC * FROM '{text}'", "a query begins with SELECT"),
+    ):
+        refused = run("verify", tmp_path, "--against", wrong)
+        assert (refused.code, said in refused.err) == (1, True)
+        assert len(refused.err.splitlines()) == 1
 
 
 def test_a_table_is_compared_with_a_query(table: HoodieTable, tmp_path: Path) -> None:
