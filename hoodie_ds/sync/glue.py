@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from hoodie_ds.config.catalog_options import CatalogOptions
+from hoodie_ds.config.options.catalog import GLUE_REGION
 from hoodie_ds.errors import CatalogError
 from hoodie_ds.sync.catalog import CatalogColumn, CatalogPartition, CatalogTable
 
@@ -46,6 +47,7 @@ class GlueCatalog:
 
     def __init__(self, options: CatalogOptions) -> None:
         import boto3
+        from botocore.exceptions import NoRegionError
 
         self.extra_properties = {"hudi.metadata-listing-enabled": "FALSE"}
         self._options = options
@@ -53,9 +55,13 @@ class GlueCatalog:
         self._where: dict[str, Any] = {"DatabaseName": options.database}
         self._catalog = {"CatalogId": options.glue_catalog} if options.glue_catalog else {}
         with self._asked("connect"):
-            self._glue = boto3.client(
-                "glue", region_name=options.glue_region, endpoint_url=options.glue_endpoint
-            )
+            try:
+                self._glue = boto3.client(
+                    "glue", region_name=options.glue_region, endpoint_url=options.glue_endpoint
+                )
+            except NoRegionError as error:
+                remedy = f"give it in {GLUE_REGION.key}, or set AWS_DEFAULT_REGION"
+                raise CatalogError(f"no AWS region is known; {remedy}") from error
 
     def location(self, path: str) -> str:
         """Return a base path as Athena takes it: ``s3a`` and ``s3n`` are Hadoop's."""

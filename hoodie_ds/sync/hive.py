@@ -7,6 +7,7 @@ behind SASL or TLS is not spoken to.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SECONDS: Final = 60
+_UNSAID: Final = logging.NullHandler()
 """How long one answer may take."""
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(map(chr, range(1, 32)))
 """Characters that partition names have as percent codes (Hive's ``FileUtils``)."""
@@ -239,6 +241,8 @@ def _connected(uris: Sequence[str]) -> tuple[Any, Any]:
     from thrift.protocol import TBinaryProtocol
     from thrift.transport import TSocket, TTransport
 
+    # Thrift logs each failure, which the error tells; without a handler it goes to the terminal
+    logging.getLogger("thrift").addHandler(_UNSAID)
     failed = []
     for uri in uris:
         host, _, port = uri.removeprefix("thrift://").rpartition(":")

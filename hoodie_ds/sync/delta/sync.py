@@ -81,7 +81,8 @@ class DeltaSync:
     def __str__(self) -> str:
         if not self.is_changed:
             return f"the Delta log is up to date: version {self.version}"
-        files = f"{self.added} files added, {self.removed} removed"
+        noun = "file" if self.added == 1 else "files"
+        files = f"{self.added:,} {noun} added, {self.removed:,} removed"
         what = f"Delta version {self.version}, Hudi instant {self.instant}: {files}"
         return f"dry {what}" if self.dry else what
 

@@ -113,5 +113,5 @@ def test_failures_name_the_request(
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     boto3.DEFAULT_SESSION = None
     nowhere = {key: text for key, text in GLUE.items() if not key.endswith("region")}
-    with pytest.raises(CatalogError, match="region"):
+    with pytest.raises(CatalogError, match=r"no AWS region.*hoodie\.aws\.glue\.region"):
         HoodieTable(tmp_path, nowhere).sync_catalog()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pyarrow as pa
@@ -246,6 +247,8 @@ def test_what_cannot_be_told_names_the_remedy(tmp_path: Path, fake: FakeMetastor
             )
     with pytest.raises(CatalogError, match=r"no Hive metastore answers \(thrift://127.0.0.1:1: "):
         table.sync_catalog({f"{SYNC}metastore.uris": "thrift://127.0.0.1:1"})
+    # a program without logging would have Thrift's own line on its terminal, beside the error
+    assert any(isinstance(one, logging.NullHandler) for one in logging.getLogger("thrift").handlers)
     refused = {"mode": "jdbc", "use_jdbc": "true", "metastore.uris": "host:1",
                "table_properties": "a", "partition_extractor_class": "Mine"}  # fmt: skip
     for key, text in refused.items():
