@@ -287,13 +287,13 @@ def print_tables(tables: Iterable[pa.Table], as_json: bool, limit: int | None) -
     limit : int, optional
         How many rows at most.
     """
-    from hoodie_ds.cli.render import Show, print_rows
+    from hoodie_ds.cli.render import Show, as_value, print_rows
 
     pieces = iter(tables)
     first = next(pieces, None)
     names = [] if first is None else first.column_names
     columns = tuple(
-        Show(name, name, rank=1 if name.startswith("_hoodie_") else 0) for name in names
+        Show(name, name, as_value, rank=1 if name.startswith("_hoodie_") else 0) for name in names
     )
     print_rows(_dicts(chain([first] if first is not None else [], pieces)), columns, as_json, limit)
 

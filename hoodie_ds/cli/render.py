@@ -98,6 +98,13 @@ def as_text(value: object) -> str:
     return str(value)
 
 
+def as_value(value: object) -> str:
+    """Return how a value of a table's rows is shown: null, false and empty text differ."""
+    if value is None or isinstance(value, (bool, Mapping, list, tuple)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
 def _count(value: object) -> str:
     return f"{value:,}" if isinstance(value, (int, float)) and value else ""
 

@@ -13,6 +13,7 @@ import sys
 import termios
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -272,3 +273,12 @@ def test_a_notebook_shows_a_table(path: Path, table: HoodieTable, tmp_path: Path
     nothing = HoodieTable(tmp_path / "<nowhere>")._repr_html_()
     assert "&lt;nowhere&gt;" in nothing
     assert "<nowhere>" not in nothing
+
+
+def test_null_false_and_empty_text_of_rows_differ(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a", "b", "c"], "ok": [True, False, None], "note": ["", None, "x"]})
+    HoodieTable(tmp_path, {"hoodie.table.name": "t"}).insert(rows)
+    shown = [line.split() for line in done("read", tmp_path).lines]
+    assert shown == [
+        ["id", "ok", "note"], ["a", "true"], ["b", "false", "null"], ["c", "null", "x"],
+    ]  # fmt: skip
