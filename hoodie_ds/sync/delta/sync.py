@@ -7,17 +7,19 @@ before, does exactly what is left; of two at a time one puts the version, and th
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
+import pyarrow as pa
 import xxhash
 
 from hoodie_ds.environment import Clock, IdSource
 from hoodie_ds.errors import DeltaSyncError
-from hoodie_ds.meta_columns import COMMIT_TIME
+from hoodie_ds.meta_columns import COMMIT_TIME, with_meta_columns
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.delta.changes import Changes, changes_since, remembered, whole_table
 from hoodie_ds.sync.delta.columns import protocol, schema_string
@@ -45,6 +47,9 @@ _LOOKED_AT: Final = 20
 _REARRANGES: Final = "CLUSTER"
 _CONFIGURATION: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 """A vacuum deletes no file that is younger, whether the log knows it or not."""
+_SKIPPING: Final = "delta.dataSkippingStatsColumns"
+_PLAIN: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+"""Names that need no quotes in a list of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +171,9 @@ def _next(
     changes = found or whole_table(storage, timeline)
     removed, added = _difference(storage, head, changes)
     schema = schema_string(columns, meta=table.properties.populate_meta_fields)
-    meta = xxhash.xxh64_hexdigest(schema.encode())
+    told = _told(table, columns)
+    configuration = _configuration(told)
+    meta = xxhash.xxh64_hexdigest(f"{schema} {configuration}".encode())
     if changes.removed is not None and not changes.commits and meta == last.meta:
         return None
     up_to, after, pending = remembered(timeline)
@@ -190,14 +197,13 @@ def _next(
     if meta != last.meta:
         actions += [
             {"protocol": protocol(schema)},
-            {"metaData": _meta(table, synced, schema, now_ms)},
+            {"metaData": _meta(table, synced, schema, configuration, now_ms)},
         ]
     actions += [
         {"txn": {"appId": query, "version": number, "lastUpdated": now_ms}}
         for query, number in synced.batches.items()
         if last.batches.get(query) != number
     ]
-    told = _told(table)
     actions += [{"remove": remove_action(path, now_ms, changes=not moves)} for path in removed]
     actions += [
         {"add": add_action(storage, changes.added[path], told, changes=not moves)} for path in added
@@ -223,7 +229,9 @@ def _difference(storage: Storage, head: Head, changes: Changes) -> tuple[list[st
     return gone, sorted(path for path in changes.added if not escaped([path]) <= log.keys())
 
 
-def _meta(table: Table, synced: Synced, schema: str, now_ms: int) -> Action:
+def _meta(
+    table: Table, synced: Synced, schema: str, configuration: Mapping[str, str], now_ms: int
+) -> Action:
     """Return the ``metaData`` action."""
     return {
         "id": synced.table_id,
@@ -232,16 +240,30 @@ def _meta(table: Table, synced: Synced, schema: str, now_ms: int) -> Action:
         "format": {"provider": "parquet", "options": {}},
         "schemaString": schema,
         "partitionColumns": [],
-        "configuration": _CONFIGURATION,
+        "configuration": configuration,
         "createdTime": now_ms,
     }
 
 
-def _told(table: Table) -> frozenset[str]:
-    """Columns by whose values a reader leaves files out."""
+def _told(table: Table, columns: pa.Schema) -> frozenset[str]:
+    """Columns by whose values a reader leaves files out: whole numbers and texts of plain names."""
     properties = table.properties
     fields = properties.partition_fields + properties.record_key_fields
-    return frozenset({COMMIT_TIME, *fields, *properties.ordering_fields})
+    schema = with_meta_columns(columns) if properties.populate_meta_fields else columns
+    wanted = {COMMIT_TIME, *fields, *properties.ordering_fields}
+    return frozenset(
+        one.name
+        for one in schema
+        if one.name in wanted
+        and _PLAIN.fullmatch(one.name)
+        and (pa.types.is_signed_integer(one.type) or pa.types.is_string(one.type))
+    )
+
+
+def _configuration(told: Iterable[str]) -> dict[str, str]:
+    """Return the properties of the Delta table: of other columns the log tells no bounds."""
+    names = ",".join(sorted(told))
+    return {**_CONFIGURATION, **({_SKIPPING: names} if names else {})}
 
 
 def _new_id(table: Table, timeline: Timeline) -> str:
