@@ -194,6 +194,8 @@ class _Column:
         ):
             return None
         try:
-            return pa.scalar(given, self.kind)
+            found = pa.scalar(given, self.kind)
+            # Arrow cuts 2.5 to 2 and a moment to its day, which would rule rows out.
+            return found if found.as_py() == given else None
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             return None

@@ -19,6 +19,7 @@ from pyspark.sql import functions as sf
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.datasource import packing
+from hoodie_ds.datasource.pushed import pushed_filters, row_filter
 from hoodie_ds.datasource.reader import HoodieReader, PackedSplit
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -196,3 +197,24 @@ def test_damage_of_a_divided_file_is_found(tmp_path: Path, monkeypatch: pytest.M
     assert len(splits) > 1
     with pytest.raises(CorruptFileError):
         _ = [list(reader.read(split)) for split in splits]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "exact"),
+    [
+        (pa.int64(), 2.5, False),
+        (pa.int64(), Decimal("2.5"), False),
+        (pa.int64(), 2.0, True),
+        (pa.date32(), dt.datetime(2020, 1, 1, 12), False),
+        (pa.date32(), dt.date(2020, 1, 1), True),
+        (pa.timestamp("ms"), dt.datetime(2020, 1, 1, 0, 0, 0, 500), False),
+        (pa.timestamp("ms"), dt.datetime(2020, 1, 1), True),
+        (pa.decimal128(10, 2), 1, True),
+    ],
+)
+def test_a_value_that_arrow_would_cut_rules_nothing_out(
+    kind: pa.DataType, value: object, exact: bool
+) -> None:
+    schema = pa.schema([("c", kind)])
+    for condition in (("c", "<", value), ("c", "in", [value])):
+        assert (row_filter(pushed_filters([condition]), schema) is not None) is exact

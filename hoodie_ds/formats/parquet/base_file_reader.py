@@ -26,10 +26,11 @@ _PIECE_BYTES: Final = 16 << 20
 """Encoded bytes of a piece, about: several are held at a time, and are larger when decoded."""
 
 _FEWEST_ROWS: Final = 1024
+"""Rows of a piece at least, however wide they are."""
+
 _BUFFER_BYTES: Final = 1 << 20
 _BUFFERS: Final = 4
 """Buffers that a column chunk has to be worth, as each column takes one."""
-"""Rows of a piece at least, however wide they are."""
 
 _ROWS_PER_BYTE: Final = 64
 """Rows that a byte of a base file may stand for at most."""
