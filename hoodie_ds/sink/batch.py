@@ -83,16 +83,18 @@ class Batch:
     @property
     def pending(self) -> PendingAction:
         """What opening, deciding and undoing the batch's instant need."""
+        operation_type = self.plan.operation.value.upper()
+        replaces = self.plan.action is Action.REPLACE_COMMIT
         return PendingAction(
             table=self.table,
             timeline=self.timeline,
             action=self.plan.action,
-            operation_type=self.plan.operation.value.upper(),
+            operation_type=operation_type,
             proposed_time=self.proposed_time,
             attempt=self.attempt,
             owner=self.owner,
             concurrency=self.options.concurrency,
-            plan=empty_plan() if self.plan.action is Action.REPLACE_COMMIT else b"",
+            plan=empty_plan(operation_type) if replaces else b"",
             creation_ms=self.creation_ms,
         )
 

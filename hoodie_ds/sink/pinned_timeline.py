@@ -99,7 +99,8 @@ def _parse(body: bytes, path: str) -> Timeline:
         content = json.loads(body)
         layout = LAYOUTS[content["layout"]]
         found = [_instant(layout, *entry) for entry in content["instants"]]
-        settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
+        packed = b64decode(content["settled"])
+        settled = Settled.unpacked(packed, content["digest"], layout.version)
     except MALFORMED as error:
         raise CorruptFileError(
             f"{path}: a pinned timeline is damaged ({error}); delete it and start the query again"

@@ -8,194 +8,37 @@ takes each commit in once, and begins with what writers have summed up.
 from __future__ import annotations
 
 import os
-from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice, takewhile
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commit_naming
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
-from hoodie_ds.table.slicing import SLICINGS
+from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout.v2 import V2
 from hoodie_ds.timeline.paths import commit_path
-from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
 _TABLES: Final = 8
-_SUMMARY: Final = "files"
+_SUMMARIES: Final = {V1.version: "files", V2.version: "files2"}
+"""What summaries are called, by layout: a table may come back to one that it had."""
 _FEWEST_COMMITS: Final = 20
 _MOST_COMMITS: Final = 200
 _BYTES_A_COMMIT: Final = 2_500
 """A summary of so many bytes may be a commit older."""
 _AT_ONCE: Final = 64
 """Commits that no summary has yet, of which a writer takes so many in with each of its own."""
-
-
-@dataclass(slots=True)
-class _Group:
-    """Files of one file group: by path, when their slice begins, and the newest commit of each."""
-
-    files: dict[str, tuple[str, Instant]] = field(default_factory=dict)
-    newest_base: str = ""
-
-    def add(self, path: str, start: str, instant: Instant, is_base: bool) -> None:
-        """Take a file, and let go of those of older slices."""
-        if start >= self.newest_base:
-            known = self.files.get(path)
-            if known is None or padded(known[1].time) < padded(instant.time):
-                self.files[path] = start, instant
-        if is_base and start > self.newest_base:
-            self.newest_base = start
-            self.files = {p: found for p, found in self.files.items() if found[0] >= start}
-
-
-class LiveFiles:
-    """The files of the newest slices, as commits tell that are taken in any order.
-
-    Parameters
-    ----------
-    seen : Timeline
-        Whose commits have been taken in.
-    """
-
-    def __init__(self, seen: Timeline) -> None:
-        self.seen = seen
-        self._groups: dict[FileGroupId, _Group] = {}
-        self._replaced: dict[FileGroupId, set[Instant]] = {}
-
-    def grow(self, storage: Storage, timeline: Timeline) -> bool:
-        """Take in the commits that a timeline has more than what was seen.
-
-        Returns
-        -------
-        bool
-            False if commits that were taken in are not part of the timeline any more, so that
-            nothing here can be used for it.
-        """
-        if timeline is self.seen:
-            return True
-        first = timeline.first_commit
-        start = "" if first is None else padded(first.time)
-        gone = list(self.seen.commits_beyond(timeline))
-        if any(padded(i.time) >= start for i in gone):
-            return False
-        if gone:
-            self._let_go(start)
-        for instant in timeline.commits_beyond(self.seen):
-            self._add(instant, commit_files(storage, instant))
-        self.seen = timeline
-        return True
-
-    def _add(self, instant: Instant, commit: CommitFiles) -> None:
-        rule = SLICINGS[instant.layout]
-        for partition, ids in commit.replaced.items():
-            for file_id in ids:
-                self._replaced.setdefault(FileGroupId(partition, file_id), set()).add(instant)
-        for stat in commit.stats.values():
-            name = stat.path.rpartition("/")[2]
-            base, log = BaseFileName.parse(name), LogFileName.parse(name)
-            file = base or log
-            if file is None:  # Hudi leaves the path out where it wrote nothing
-                continue
-            group = self._groups.setdefault(
-                FileGroupId(stat.partition_path, file.file_id), _Group()
-            )
-            start = rule.start(log, instant) if log else padded(instant.time)
-            group.add(stat.path, start, instant, base is not None)
-
-    def _let_go(self, start: str) -> None:
-        """Forget what only commits before a time say: they are archived."""
-        replaced = {
-            group: {instant for instant in instants if padded(instant.time) >= start}
-            for group, instants in self._replaced.items()
-        }
-        self._replaced = {group: instants for group, instants in replaced.items() if instants}
-        self._groups = {
-            group: found
-            for group, found in self._groups.items()
-            if any(padded(instant.time) >= start for _, instant in found.files.values())
-        }
-
-    def newest_naming(self, group: FileGroupId, path: str, start: str) -> Instant | None:
-        """Return the newest commit that wrote to a file of a group's newest slice.
-
-        Raises
-        ------
-        LookupError
-            The file is of an older slice, of which nothing is known any more.
-        """
-        found = self._groups.get(group, _Group())
-        if padded(start) < found.newest_base:
-            raise LookupError(path)
-        known = found.files.get(path)
-        return None if known is None else known[1]
-
-    def named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
-        """Yield the files that commits of a timeline name, and by which.
-
-        Commits that were archived since they were taken are asked for nothing: whether their files
-        still count, others that were archived with them tell.
-        """
-        first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
-        for group, named in self._groups.items():
-            if group in self._replaced:
-                continue
-            for path, (_, instant) in named.files.items():
-                if padded(instant.time) >= first:
-                    yield path, instant
-
-    def replaced(self, timeline: Timeline) -> Iterator[FileGroupId]:
-        """Yield the file groups that replace commits of a timeline have hidden."""
-        for group, instants in self._replaced.items():
-            if any(timeline.commit_at(instant.time) == instant for instant in instants):
-                yield group
-
-    def to_json(self) -> dict[str, object]:
-        """Return what `from_json` takes."""
-        return {
-            "settled": b64encode(self.seen.settled.packed).decode(),
-            "recent": [V1.file_name(i) for i in self.seen.recent],
-            "groups": [
-                [
-                    *(g.partition_path, g.file_id, found.newest_base),
-                    [(p, start, i.time, i.action.value) for p, (start, i) in found.files.items()],
-                ]
-                for g, found in self._groups.items()
-            ],
-            "replaced": [
-                [g.partition_path, g.file_id, [i.time for i in sorted(instants)]]
-                for g, instants in self._replaced.items()
-            ],
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> LiveFiles:
-        """Return what was summed up."""
-        recent = tuple(filter(None, map(V1.parse, content["recent"])))
-        settled = Settled.unpacked(b64decode(content["settled"]), 0)
-        live = cls(Timeline(recent, settled=settled))
-        for partition, file_id, newest_base, files in content["groups"]:
-            found = {
-                path: (start, Instant(time, Action(action), State.COMPLETED))
-                for path, start, time, action in files
-            }
-            live._groups[FileGroupId(partition, file_id)] = _Group(found, newest_base)
-        for partition, file_id, times in content["replaced"]:
-            live._replaced[FileGroupId(partition, file_id)] = {
-                Instant(time, Action.REPLACE_COMMIT, State.COMPLETED) for time in times
-            }
-        return live
 
 
 def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collection[str]) -> None:
@@ -302,23 +145,23 @@ def save_live_files(storage: Storage, timeline: Timeline) -> None:
     storage : Storage
         Rooted at the table's base path.
     timeline : Timeline
-        The table as it is; nothing settles, and so is summed up, in layouts after the first.
+        The table as it is.
 
     Raises
     ------
     HoodieError
         Something could not be read or written, which nothing else depends on.
     """
-    kept = _kept(storage, V1.version)
-    if timeline.layout != V1.version or not _is_due(kept.saved, timeline):
+    kept, kind = _kept(storage, timeline.layout), _SUMMARIES[timeline.layout]
+    if not _is_due(kept.saved, timeline):
         return
-    kept.saved = newest_summary(storage, _SUMMARY)
+    kept.saved = newest_summary(storage, kind)
     if not _is_due(kept.saved, timeline):
         return
     with kept.lock:
         live = kept.grown(storage, timeline, _AT_ONCE)
         newest = next(live.seen.commits_backwards())
-        write_summary(storage, _SUMMARY, padded(newest.time), live.to_json())
+        write_summary(storage, kind, padded(newest.time), live.to_json())
 
 
 def _is_due(last: SummaryFile, timeline: Timeline) -> bool:
@@ -378,8 +221,7 @@ class _Kept:
 
 def _summed_up(storage: Storage, layout: int) -> Iterator[LiveFiles]:
     """Yield what the summaries say, the newest first, then what is true of each table: nothing."""
-    if layout == V1.version:  # only its writers sum up
-        yield from read_summaries(storage, _SUMMARY, LiveFiles.from_json)
+    yield from read_summaries(storage, _SUMMARIES[layout], partial(LiveFiles.from_json, layout))
     yield LiveFiles(Timeline(layout=layout))
 
 
@@ -388,7 +230,8 @@ def _beginning(seen: Timeline, timeline: Timeline, at_once: int | None) -> Timel
     new = list(islice(timeline.commits_beyond(seen), 0 if at_once is None else at_once + 1))
     if len(new) <= (at_once or 0) or timeline.settled.write_at(new[-1].time) is None:
         return timeline
-    return Timeline(settled=timeline.settled.before(new[-1].time))
+    settled = timeline.settled.before(new[-1].time)
+    return Timeline(settled=settled, layout=timeline.layout)
 
 
 @lru_cache(maxsize=_TABLES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from hoodie_ds.config.properties.keys import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -19,16 +20,19 @@ from hoodie_ds.errors import (
     OptionError,
     StorageError,
     TableNotFoundError,
+    TimelineError,
     UnsupportedTableError,
     WriteConflictError,
 )
 from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, PROPERTIES, PROPERTIES_BACKUP
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
-_METADATA_KEYS = (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)
+METADATA_KEYS: Final = (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)
+"""Properties that say that there is a metadata table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,28 @@ class Table:
         return self.properties.layout_version
 
     def load_timeline(self) -> Timeline:
-        """Load the active timeline; see `hoodie_ds.timeline.timeline.load_timeline`."""
-        return load_timeline(self.storage, self.layout)
+        """Load the active timeline; see `hoodie_ds.timeline.timeline.load_timeline`.
+
+        Raises
+        ------
+        TimelineError
+            The properties are those of another version than the timeline.
+        """
+        timeline = load_timeline(self.storage, self.layout)
+        if not timeline.instants and self._is_left_empty():
+            raise TimelineError(
+                f"{self.storage.root}: {PROPERTIES} is that of version {self.properties.version}, "
+                "and the timeline that of another: a process that changed the version was stopped, "
+                "and put the file late; call upgrade or downgrade to the version that it is to have"
+            )
+        return timeline
+
+    def _is_left_empty(self) -> bool:
+        """See `is_left_empty`; properties that have changed since are for others to find."""
+        if not is_left_empty(self.storage, self.layout):
+            return False
+        now = _opened(self.storage)
+        return now is not None and now.layout == self.layout
 
     def instant(self, time: str, action: Action, state: State) -> Instant:
         """Return an instant as the table's timeline names it; of a completed one no end is known.
@@ -60,6 +84,24 @@ class Table:
             How far it has come.
         """
         return Instant(time, action, state, layout=self.layout)
+
+
+def is_left_empty(storage: Storage, layout: int) -> bool:
+    """Whether a layout has no instants, and another one has completed ones.
+
+    So it is where an upgrade was stopped as it put the properties, and others have ended it and
+    changed the version back before they came. A new table has instants in no layout.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    layout : int
+        That of the table's properties.
+    """
+    if load_timeline(storage, layout).instants:
+        return False
+    return any(load_timeline(storage, other).completed for other in LAYOUTS if other != layout)
 
 
 def find_table(storage: Storage) -> Table | None:
@@ -226,7 +268,7 @@ def drop_metadata_table(table: Table, now_ms: int) -> Table:
     First the property, then the files: a reader that still sees the property fails, rather than
     trust a metadata table that is out of date.
     """
-    without = update_properties(table, {}, _METADATA_KEYS, now_ms)
+    without = update_properties(table, {}, METADATA_KEYS, now_ms)
     table.storage.delete(METADATA_TABLE)
     return without
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Final
@@ -31,6 +31,9 @@ class Timeline:
         Completed instants that do not change any more.
     layout : int
         Version of the layout in which they lie.
+    begins : str
+        Of a timeline of the past, the time before which instants have been archived; empty where
+        the commits tell.
     """
 
     recent: tuple[Instant, ...] = ()
@@ -38,6 +41,7 @@ class Timeline:
     savepoints: tuple[Instant, ...] = ()
     settled: Settled = _NOTHING_SETTLED
     layout: int = 1
+    begins: str = ""
 
     def __repr__(self) -> str:
         numbers = f"{self.num_completed} completed, {len(self.pending)} pending"
@@ -74,10 +78,24 @@ class Timeline:
             layout,
         )
 
-    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[list[_Packed], bytes, int, int]]:
+    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[object, ...]]:
         """Pickle to what takes little room and time: timelines travel with tasks."""
         parts = [_packed(part) for part in (self.recent, self.pending, self.savepoints)]
-        return _unpacked, (parts, self.settled.packed, self.settled.digest, self.layout)
+        settled = self.settled
+        return _unpacked, (parts, settled.packed, settled.digest, self.layout, self.begins)
+
+    def past(self, time: str, is_later: Callable[[Instant], bool]) -> Timeline:
+        """Return the timeline of an earlier moment.
+
+        Parameters
+        ----------
+        time : str
+            From this time on nothing that has been archived belongs to it.
+        is_later : callable
+            Whether an instant does not belong to it.
+        """
+        kept = Timeline.of((i for i in self.instants if not is_later(i)), layout=self.layout)
+        return replace(kept, begins=min(self.start, padded(time)))
 
     @property
     def completed(self) -> tuple[Instant, ...]:
@@ -161,8 +179,9 @@ class Timeline:
         last = [instants[-1] for instants in (self.recent, self.pending) if instants]
         if not self.recent and len(self.settled):
             last.append(self.completed[-1])
-        ends = (i.completion_time for i in (*self.recent, *self.savepoints) if i.completion_time)
-        return max((*(i.time for i in last), *ends), key=padded, default=None)
+        ends = [i.completion_time for i in (*self.recent, *self.savepoints)]
+        known = filter(None, [*(i.time for i in last), *ends, self.settled.latest_end])
+        return max(known, key=padded, default=None)
 
     @property
     def pending_compactions(self) -> tuple[Instant, ...]:
@@ -200,7 +219,7 @@ class Timeline:
 
     def starts_after(self, time: str) -> bool:
         """Whether a time lies before the active timeline, as those of archived instants do."""
-        return self.first_commit is not None and padded(time) < self._start
+        return padded(time) < self.start
 
     def has_other(self, instant: Instant) -> bool:
         """Whether another action has an instant's time."""
@@ -217,15 +236,19 @@ class Timeline:
         return not self.is_pending(time) and self.starts_after(time)
 
     @cached_property
-    def _start(self) -> str:
-        """Time of the first commit that no savepoint keeps, as archiving passes over those.
+    def start(self) -> str:
+        """Time of the first commit that no savepoint keeps, as archiving passes over those; padded.
 
         Where savepoints keep all of them, whatever is missing between them has been archived too.
+        Empty if there is no commit.
         """
+        if self.begins:
+            return self.begins
         kept = {savepoint.time for savepoint in self.savepoints}
         commits = chain(self.settled.writes(), self._recent_commits)
         first = next((i for i in commits if i.time not in kept), None)
-        return padded((first or next(self.commits_backwards())).time)
+        first = first or next(self.commits_backwards(), None)
+        return "" if first is None else padded(first.time)
 
 
 _KINDS: Final = [(action, state) for action in Action for state in State]
@@ -240,9 +263,12 @@ def _packed(instants: tuple[Instant, ...]) -> _Packed:
     return ",".join([i.time for i in instants]), kinds, batches, ends
 
 
-def _unpacked(parts: Iterable[_Packed], settled: bytes, digest: int, layout: int) -> Timeline:
+def _unpacked(
+    parts: Iterable[_Packed], settled: bytes, digest: int, layout: int, begins: str
+) -> Timeline:
     recent, pending, savepoints = (tuple(_instants(*packed, layout)) for packed in parts)
-    return Timeline(recent, pending, savepoints, Settled.unpacked(settled, digest), layout)
+    old = Settled.unpacked(settled, digest, layout)
+    return Timeline(recent, pending, savepoints, old, layout, begins)
 
 
 def _instants(

@@ -1,7 +1,8 @@
 """The body of ``<time>.replacecommit.requested``: a plan, which only clustering fills in.
 
-Overwrites and partition deletes write it with every field null, as Hudi on Spark does (Hudi tech
-spec, ``HoodieRequestedReplaceMetadata``). `hoodie_ds.timeline.clustering_plan` has the plan itself.
+Overwrites write it with every field null, and deletes of partitions with their operation, as Hudi
+on Spark does (Hudi tech spec, ``HoodieRequestedReplaceMetadata``).
+`hoodie_ds.timeline.clustering_plan` has the plan itself.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hoodie_ds.formats.avro.container import read_record, write_record
+
+DELETE_PARTITION: Final = "DELETE_PARTITION"
+"""Hudi's name of the operation."""
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 _STRINGS: Final = {"type": "map", "values": _STRING, "avro.java.string": "String"}
@@ -64,22 +68,31 @@ _PLAN: Final = _record(
     preserveHoodieMetadata="boolean",
     missingSchedulePartitions={"type": "array", "items": _STRING},
 )
+_REPLACEMENT: Final = _record(
+    "HoodieRequestedReplaceMetadata",
+    {"operationType": _STRING, "clusteringPlan": _PLAN, "extraMetadata": _STRINGS},
+)
 PLAN_SCHEMA: Final[dict[str, Any]] = {
-    **_record(
-        "HoodieRequestedReplaceMetadata",
-        {"operationType": _STRING, "clusteringPlan": _PLAN, "extraMetadata": _STRINGS},
-    ),
+    "type": "record",
+    "name": _REPLACEMENT["name"],
     "namespace": "org.apache.hudi.avro.model",
+    "fields": _REPLACEMENT["fields"],
 }
 """Schema of the file, as Apache Hudi 1.2 writes it."""
 
 
-def empty_plan() -> bytes:
-    """Return the body of a replacement without clustering."""
-    return write_record(
-        PLAN_SCHEMA,
-        {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": 1},
-    )
+def empty_plan(operation_type: str = "") -> bytes:
+    """Return the body of a replacement without clustering.
+
+    Parameters
+    ----------
+    operation_type : str
+        Hudi's name of the operation, such as ``DELETE_PARTITION``.
+    """
+    body: dict[str, object] = dict.fromkeys(field["name"] for field in PLAN_SCHEMA["fields"])
+    if operation_type == DELETE_PARTITION:  # the one operation that says what it is
+        body |= {"operationType": operation_type, "extraMetadata": {}, "version": 1}
+    return write_record(PLAN_SCHEMA, body)
 
 
 def is_clustering(data: bytes, path: str) -> bool:

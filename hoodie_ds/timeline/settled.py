@@ -18,6 +18,7 @@ import numpy.typing as npt
 import xxhash
 
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.layout.v1 import V1
 
 _ACTIONS: Final = tuple(Action)
 _CODES: Final = {action: code for code, action in enumerate(_ACTIONS)}
@@ -48,7 +49,7 @@ def instants_digest(instants: Iterable[Instant]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Completed instants of times of 17 digits, by time, of layout 1.
+    """Completed instants of one layout with times of 17 digits, by time.
 
     Parameters
     ----------
@@ -58,24 +59,47 @@ class Settled:
         Their actions.
     digest : int
         See `instants_digest`; of the instants that brought data files.
+    ends : numpy.ndarray of int64
+        Their completion times as numbers, 0 where there is none.
+    layout : int
+        Version of the layout in which they lie; 1 of no instants.
     """
 
     times: _Times = field(default_factory=lambda: np.empty(0, np.int64))
     codes: _Codes = field(default_factory=lambda: np.empty(0, np.uint8))
     digest: int = 0
+    ends: _Times = field(default_factory=lambda: np.empty(0, np.int64))
+    layout: int = V1.version
 
     @classmethod
-    def unpacked(cls, packed: bytes, digest: int) -> Settled:
-        """Return what `packed` was made of."""
+    def unpacked(cls, packed: bytes, digest: int, layout: int) -> Settled:
+        """Return what `packed` was made of, of instants of a layout."""
         raw = zlib.decompressobj().decompress(packed, _LARGEST)
-        times = np.cumsum(np.frombuffer(raw, np.int64, len(raw) // 9), dtype=np.int64)
-        return cls(times, np.frombuffer(raw, np.uint8, len(times), 8 * len(times)), digest)
+        if not raw:
+            return cls(digest=digest)
+        has_ends = layout != V1.version
+        count = len(raw) // (17 if has_ends else 9)
+        times = np.cumsum(np.frombuffer(raw, np.int64, count), dtype=np.int64)
+        codes = np.frombuffer(raw, np.uint8, count, 8 * count)
+        ends = np.frombuffer(raw[9 * count :], np.int64) if has_ends else np.zeros_like(times)
+        return cls(times, codes, digest, ends, layout)
 
     @cached_property
     def packed(self) -> bytes:
-        """What `unpacked` takes: the distances of the times, then the actions, compressed."""
+        """What `unpacked` takes, compressed.
+
+        The distances of the times, then the actions, then the completion times where the layout
+        has them.
+        """
         distances = np.diff(self.times, prepend=np.int64(0))
-        return zlib.compress(distances.tobytes() + self.codes.tobytes(), 1)
+        ends = self.ends.tobytes() if self.layout != V1.version else b""
+        return zlib.compress(distances.tobytes() + self.codes.tobytes() + ends, 1)
+
+    @property
+    def latest_end(self) -> str:
+        """The greatest completion time; empty if there is none."""
+        latest = int(self.ends.max(initial=0))
+        return str(latest) if latest else ""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -83,20 +107,24 @@ class Settled:
     def before(self, time: str) -> Settled:
         """Return those before a time, without a digest."""
         count = int(np.searchsorted(self.times, int(time)))
-        return Settled(self.times[:count], self.codes[:count])
+        return Settled(self.times[:count], self.codes[:count], 0, self.ends[:count], self.layout)
 
     def extended(self, later: Iterable[Instant]) -> Settled | None:
         """Return these and later instants; None where one of them is not of the kind."""
         added = tuple(later)
-        if any(len(i.time) != _LENGTH or i.num_batches or i.layout != 1 for i in added):
+        layouts = {i.layout for i in added} | ({self.layout} if len(self) else set())
+        if len(layouts) > 1 or any(len(i.time) != _LENGTH or i.num_batches for i in added):
             return None
         times = np.array([int(i.time) for i in added], np.int64)
         codes = np.array([_CODES[i.action] for i in added], np.uint8)
+        ends = np.array([int(i.completion_time or 0) for i in added], np.int64)
         digest = instants_digest(i for i in added if i.action in WRITE_ACTIONS)
         return Settled(
             np.concatenate([self.times, times]),
             np.concatenate([self.codes, codes]),
             (self.digest + digest) & _MASK,
+            np.concatenate([self.ends, ends]),
+            layouts.pop() if layouts else self.layout,
         )
 
     @cached_property
@@ -131,8 +159,12 @@ class Settled:
     def writes_beyond(self, other: Settled) -> Iterator[Instant]:
         """Yield those that brought data files, from where another one goes another way."""
         shared = min(len(self), len(other))
-        alike = (self.times[:shared] == other.times[:shared]).all()
-        begin = shared if alike and (self.codes[:shared] == other.codes[:shared]).all() else 0
+        alike = (self.times[:shared] == other.times[:shared]) & (
+            self.codes[:shared] == other.codes[:shared]
+        )
+        mine, theirs = self.ends[:shared], other.ends[:shared]
+        alike &= (mine == theirs) | (mine == 0) | (theirs == 0)
+        begin = shared if alike.all() else 0
         return self._at(self._writes[np.searchsorted(self._writes, begin) :].tolist())
 
     @cached_property
@@ -140,7 +172,8 @@ class Settled:
         return np.flatnonzero(_WRITES[self.codes])
 
     def _at(self, positions: Iterable[int]) -> Iterator[Instant]:
-        times, codes = self.times, self.codes
+        times, codes, ends = self.times, self.codes, self.ends
         for position in positions:
-            time = str(times[position])
-            yield Instant(time, _ACTIONS[codes[position]], State.COMPLETED)
+            time, end = str(times[position]), str(ends[position] or "")
+            action = _ACTIONS[codes[position]]
+            yield Instant(time, action, State.COMPLETED, 0, self.layout, end)

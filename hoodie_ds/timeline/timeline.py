@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 from zlib import crc32
 
@@ -22,6 +22,7 @@ from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout.v2 import V2
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_summary
@@ -32,7 +33,8 @@ _TABLES: Final = 8
 """Tables of which a process remembers the last timeline."""
 _UNSETTLED: Final = 150
 """Completed instants that are never settled: more than Hudi keeps of an active timeline."""
-_SUMMARY: Final = "timeline"
+_SUMMARIES: Final = {V1.version: "timeline", V2.version: "timeline2"}
+"""What summaries are called, by layout: a table may come back to one that it had."""
 
 
 def load_timeline(storage: Storage, layout: int) -> Timeline:
@@ -57,38 +59,44 @@ def load_timeline(storage: Storage, layout: int) -> Timeline:
     memory = _memory(storage, layout)
     known = memory.known
     if known is None:
-        known = _Known(Timeline(layout=layout))
-        if layout == V1.version:  # only its writers sum up
-            known = next(read_summaries(storage, _SUMMARY, _summed_up), known)
+        summed_up = read_summaries(storage, _SUMMARIES[layout], partial(_summed_up, layout))
+        known = next(summed_up, _Known(Timeline(layout=layout)))
         memory.saved = known.start
     names = names_in(storage, LAYOUTS[layout].folder)
     memory.known = _with_more_settled(_as_listed(names, known))
     return memory.known.timeline
 
 
-def save_timeline(storage: Storage) -> None:
+def save_timeline(storage: Storage, layout: int) -> None:
     """Write down the settled instants that this process knows, where more are since the last time.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    layout : int
+        Version of the timeline layout.
 
     Raises
     ------
     StorageError
         They cannot be written, which nothing else depends on.
     """
-    memory = _memory(storage, V1.version)
-    known = memory.known
+    memory, kind = _memory(storage, layout), _SUMMARIES[layout]
+    known, rule = memory.known, LAYOUTS[layout]
     if known is None or known.start <= memory.saved:
         return
-    memory.saved = newest_summary(storage, _SUMMARY).up_to
+    memory.saved = newest_summary(storage, kind).up_to
     if known.start <= memory.saved:
         return
     content = {
         "settled": b64encode(known.timeline.settled.packed).decode(),
         "digest": known.timeline.settled.digest,
-        "savepoints": [V1.file_name(i) for i in known.timeline.savepoints],
-        "names": [name for name in known.names if V1.parse(name)],
+        "savepoints": [rule.file_name(i) for i in known.timeline.savepoints],
+        "names": [name for name in known.names if rule.parse(name)],
         "earlier": known.earlier,
     }
-    write_summary(storage, _SUMMARY, known.start, content)
+    write_summary(storage, kind, known.start, content)
     memory.saved = known.start
 
 
@@ -127,11 +135,11 @@ def _memory(_: Storage, layout: int) -> _Memory:
     return _Memory()
 
 
-def _summed_up(content: Mapping[str, Any]) -> _Known:
+def _summed_up(layout: int, content: Mapping[str, Any]) -> _Known:
     """What a summary says; see `save_timeline`."""
-    settled = Settled.unpacked(b64decode(content["settled"]), content["digest"])
+    settled = Settled.unpacked(b64decode(content["settled"]), content["digest"], layout)
     names = set(content["names"])
-    timeline = replace(_of_names({*names, *content["savepoints"]}, V1.version), settled=settled)
+    timeline = replace(_of_names({*names, *content["savepoints"]}, layout), settled=settled)
     return _Known(timeline, names, content["up_to"], tuple(content["earlier"]))
 
 

@@ -275,7 +275,7 @@ def sum_up(storage: Storage, timeline: Timeline) -> None:
         With the commit that was made.
     """
     try:
-        save_timeline(storage)
+        save_timeline(storage, timeline.layout)
         save_live_files(storage, timeline)
     except HoodieError as error:
         _log.debug("%s: what commits say is not summed up: %s", storage.root, error)

@@ -18,7 +18,8 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.live_files import LiveFiles, replaced_ids
+from hoodie_ds.table.gathered_files import LiveFiles
+from hoodie_ds.table.live_files import replaced_ids
 from hoodie_ds.testing import (
     CRASHES,
     ERRORS,
@@ -35,17 +36,22 @@ from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
 from hoodie_ds.timeline.summaries import read_summaries
 from hoodie_ds.timeline.timeline import load_timeline
-from tests.faults.regressions.test_growth import Table, commits_parsed
+from tests.faults.regressions.test_growth import FILES, VERSIONS, Table, commits_parsed
 
 KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
 
 
-def summed_up(kind: str, writes: int = 22, **more: str) -> Table:
-    table = Table(kind, **more)
+def summed_up(kind: str, writes: int = 22, version: int = 6) -> Table:
+    table = Table(kind, version)
     for _ in range(writes):
         table.write()
-    assert list(read_summaries(table.storage, "files", LiveFiles.from_json))
+    assert summaries(table)
     return table
+
+
+def summaries(table: Table) -> list[LiveFiles]:
+    kind, make = FILES[table.layout], partial(LiveFiles.from_json, table.layout)
+    return list(read_summaries(table.storage, kind, make))
 
 
 def newest_files(storage: MemoryStorage) -> Iterator[str]:
@@ -53,9 +59,10 @@ def newest_files(storage: MemoryStorage) -> Iterator[str]:
         yield from (file.path for file in (found.base, *found.logs) if file is not None)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_process_misses_any_file_of_a_summed_up_table(kind: str) -> None:
-    table = summed_up(kind)
+def test_a_new_process_misses_any_file_of_a_summed_up_table(kind: str, version: int) -> None:
+    table = summed_up(kind, version=version)
     paths = list(newest_files(table.storage))
     assert len(paths) >= 2
     for path in paths:
@@ -65,22 +72,24 @@ def test_a_new_process_misses_any_file_of_a_summed_up_table(kind: str) -> None:
             Scanner(SnapshotQuery(PinnedTable.latest(damaged))).to_table()
 
 
-def test_a_commit_that_was_taken_back_does_not_count() -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_commit_that_was_taken_back_does_not_count(version: int) -> None:
     """As another engine does: the newest commits go, with their files."""
-    table = summed_up("COPY_ON_WRITE", 20)
+    table = summed_up("COPY_ON_WRITE", 20, version=version)
     for number in range(19, 15, -1):
         assert table.reread() == [number] * 3
-        newest = load_timeline(table.storage, 1).commits[-1]
+        newest = load_timeline(table.storage, table.layout).commits[-1]
         for path in table.storage.files:
             if newest.time in path and not path.startswith(".hoodie"):
                 table.storage.delete(path)
-        table.storage.delete(instant_path(newest.at(State.COMPLETED)))
+        table.storage.delete(instant_path(newest))
     assert table.reread() == [15] * 3
 
 
-def test_an_older_summary_is_taken_where_the_newest_is_not_true_any_more() -> None:
-    table = summed_up("COPY_ON_WRITE", 40)
-    newest = load_timeline(table.storage, 1).commits[-1]
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_older_summary_is_taken_where_the_newest_is_not_true_any_more(version: int) -> None:
+    table = summed_up("COPY_ON_WRITE", 40, version=version)
+    newest = load_timeline(table.storage, table.layout).commits[-1]
     for path in table.storage.files:
         if newest.time in path and not path.startswith(f"{SUMMARIES}/"):
             table.storage.delete(path)
@@ -89,13 +98,14 @@ def test_an_older_summary_is_taken_where_the_newest_is_not_true_any_more() -> No
     assert table.reread() == [38] * 3
 
 
-def test_a_new_process_knows_what_was_replaced() -> None:
-    table = Table("COPY_ON_WRITE")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_process_knows_what_was_replaced(version: int) -> None:
+    table = Table("COPY_ON_WRITE", version)
     table.write()
     table.options["hoodie.datasource.write.operation"] = "insert_overwrite_table"
     for _ in range(25):
         table.write()
-    timeline = load_timeline(table.storage, 1)
+    timeline = load_timeline(table.storage, table.layout)
     expected = replaced_ids(table.storage.copy(), timeline)
     assert sum(map(len, expected.values())) == 25 * 2
     bare = table.storage.copy()
@@ -103,13 +113,14 @@ def test_a_new_process_knows_what_was_replaced() -> None:
     assert replaced_ids(bare, timeline) == expected
     parsed = commits_parsed(lambda: replaced_ids(table.storage.copy(), timeline))
     assert len(parsed) < 10
-    older = Timeline.of(timeline.instants[:10])
+    older = Timeline.of(timeline.instants[:10], layout=table.layout)
     assert sum(map(len, replaced_ids(table.storage.copy(), older).values())) == 9 * 2
     assert table.reread() == [25] * 3
 
 
-def test_another_table_at_the_same_place_is_not_taken_for_the_one_before() -> None:
-    table = summed_up("COPY_ON_WRITE")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_another_table_at_the_same_place_is_not_taken_for_the_one_before(version: int) -> None:
+    table = summed_up("COPY_ON_WRITE", version=version)
     assert table.read() == [21] * 3
     for path in table.storage.files:
         table.storage.delete(path)
@@ -138,22 +149,24 @@ def test_a_commit_succeeds_where_nothing_can_be_summed_up() -> None:
     assert not [path for path in table.storage.files if path.startswith(SUMMARIES)]
 
 
-def test_a_damaged_summary_is_read_past() -> None:
-    table = summed_up("MERGE_ON_READ")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_damaged_summary_is_read_past(version: int) -> None:
+    table = summed_up("MERGE_ON_READ", version=version)
     storage: Storage = table.storage
     (path,) = (path for path in table.storage.files if path.startswith(f"{SUMMARIES}/files"))
     storage.replace(path, b"x" + storage.read(path)[1:])
     assert table.reread() == [21] * 3
     for _ in range(20):
         table.write()
-    assert list(read_summaries(table.storage, "files", LiveFiles.from_json))
+    assert summaries(table)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("is_new", [False, True])
-def test_log_files_of_archived_commits_are_read(is_new: bool) -> None:
-    table = summed_up("MERGE_ON_READ", 30)
+def test_log_files_of_archived_commits_are_read(is_new: bool, version: int) -> None:
+    table = summed_up("MERGE_ON_READ", 30, version=version)
     assert table.read() == [29] * 3
-    for instant in load_timeline(table.storage, 1).commits[:20]:
+    for instant in load_timeline(table.storage, table.layout).commits[:20]:
         for state in State:
             table.storage.delete(instant_path(instant.at(state)))
     assert (table.reread() if is_new else table.read()) == [29] * 3
@@ -161,15 +174,16 @@ def test_log_files_of_archived_commits_are_read(is_new: bool) -> None:
     assert (table.reread() if is_new else table.read()) == [30] * 3
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_process_may_end_or_fail_while_it_sums_up(kind: str) -> None:
-    table = Table(kind)
+def test_a_process_may_end_or_fail_while_it_sums_up(kind: str, version: int) -> None:
+    table = Table(kind, version)
     for _ in range(19):
         table.write()
     start, tried = table.storage, 0
 
     def twentieth(storage: FaultyStorage) -> None:
-        again = Table(kind)
+        again = Table(kind, version)
         again.clock, again.written = SimClock(table.clock.now_ms()), 19
         again.storage = cast(MemoryStorage, storage)
         again.write()
@@ -195,7 +209,7 @@ def test_a_process_may_end_or_fail_while_it_sums_up(kind: str) -> None:
 def test_a_child_of_a_fork_does_not_wait_for_a_thread_of_its_parent() -> None:
     """Which held a lock while it read commits."""
     table = summed_up("MERGE_ON_READ")
-    sixth = instant_path(load_timeline(table.storage, 1).commits[5])
+    sixth = instant_path(load_timeline(table.storage, table.layout).commits[5])
     reading, forked = Event(), Event()
     begun = table.storage.copy()
     begun.delete(SUMMARIES)  # so that there are commits to read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import pytest
@@ -15,16 +15,36 @@ from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.layout import LAYOUTS as RULES
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
 from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.timeline import load_timeline, save_timeline
 
 LONG = 400
+LAYOUTS = [1, 2]
 
 
-def renewed(storage: MemoryStorage) -> MemoryStorage:
+class Stored(MemoryStorage):
+    """A storage with a timeline of one layout."""
+
+    def __init__(self, layout: int, files: Mapping[str, bytes] | None = None) -> None:
+        super().__init__(files=files)
+        self.layout = layout
+
+    def load(self) -> Timeline:
+        return load_timeline(self, self.layout)
+
+    def path(self, time: str, action: Action, state: State = State.COMPLETED) -> str:
+        """Where an instant's file lies; in layout 2 it takes 700 ms."""
+        instant = Instant(time, action, state, layout=self.layout)
+        if self.layout == 2 and state is State.COMPLETED:
+            instant = instant.completed(f"{int(time) + 700}")
+        return instant_path(instant)
+
+
+def renewed(storage: Stored) -> Stored:
     """Return the same files, as a process sees them that knows nothing."""
-    return MemoryStorage(storage.root, storage.files)
+    return Stored(storage.layout, storage.files)
 
 
 def time_of(number: int) -> str:
@@ -32,52 +52,67 @@ def time_of(number: int) -> str:
     return f"202601{1 + hours // 24:02d}{hours % 24:02d}{minutes % 60:02d}{number % 6}0123"
 
 
-def put(storage: MemoryStorage, time: str, action: Action, *states: State) -> None:
+def completed(layout: int, number: int, action: Action) -> Instant:
+    end = f"{int(time_of(number)) + 700}" if layout == 2 else ""
+    return Instant(time_of(number), action, State.COMPLETED, 0, layout, end)
+
+
+def put(storage: Stored, time: str, action: Action, *states: State) -> None:
     for state in states or tuple(State):
-        storage.replace(instant_path(Instant(time, action, state)), b"{}")
+        storage.replace(storage.path(time, action, state), b"{}")
 
 
 @cache
-def files() -> dict[str, bytes]:
-    storage = MemoryStorage()
+def files(layout: int) -> dict[str, bytes]:
+    storage = Stored(layout)
     for number in range(LONG):
         put(storage, time_of(number), Action.CLEAN if number % 50 == 49 else Action.COMMIT)
     return storage.files
 
 
-def grown() -> MemoryStorage:
-    return MemoryStorage(files=files())
+def grown(layout: int) -> Stored:
+    return Stored(layout, files(layout))
 
 
-def known() -> MemoryStorage:
+def known(layout: int) -> Stored:
     """A storage whose timeline has been loaded, and is settled in part."""
-    storage = grown()
-    assert len(load_timeline(storage, 1).settled) > LONG // 2
+    storage = grown(layout)
+    assert len(storage.load().settled) > LONG // 2
     return storage
 
 
-def truth(storage: MemoryStorage) -> Timeline:
-    files = {p: data for p, data in storage.files.items() if not p.startswith(SUMMARIES)}
-    return load_timeline(MemoryStorage(files=files), 1)
+def truth(storage: Stored) -> Timeline:
+    return Timeline.of(
+        (
+            instant
+            for path in sorted(storage.files)
+            if path.rpartition("/")[0] == RULES[storage.layout].folder
+            and (instant := RULES[storage.layout].parse(path.rpartition("/")[2]))
+        ),
+        layout=storage.layout,
+    )
 
 
-def archive(storage: MemoryStorage, count: int) -> None:
+def archive(storage: Stored, count: int) -> None:
+    folder = RULES[storage.layout].folder
     for number in range(count):
-        for path in [p for p in storage.files if p.startswith(f".hoodie/{time_of(number)}")]:
+        for path in [p for p in storage.files if p.startswith(f"{folder}/{time_of(number)}")]:
             storage.delete(path)
 
 
-def test_settled_instants_say_what_they_were_made_of() -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_settled_instants_say_what_they_were_made_of(layout: int) -> None:
     instants = [
-        Instant(time_of(n), Action.ROLLBACK if n % 7 == 3 else Action.DELTA_COMMIT, State.COMPLETED)
+        completed(layout, n, Action.ROLLBACK if n % 7 == 3 else Action.DELTA_COMMIT)
         for n in range(30)
     ]
     settled = Settled().extended(instants[:10])
     assert settled is not None
     settled = settled.extended(instants[10:])
     assert settled is not None
-    again = Settled.unpacked(settled.packed, settled.digest)
+    again = Settled.unpacked(settled.packed, settled.digest, layout)
     for found in (settled, again):
+        assert found.latest_end == max(instant.completion_time for instant in instants)
         writes = [i for i in instants if i.action is Action.DELTA_COMMIT]
         assert len(found) == 30
         assert list(found.instants) == instants
@@ -94,34 +129,61 @@ def test_settled_instants_say_what_they_were_made_of() -> None:
     assert Settled().write_at(time_of(0)) is None
 
 
-def test_what_goes_another_way_is_told_apart() -> None:
-    one = Settled().extended(Instant(time_of(n), Action.COMMIT, State.COMPLETED) for n in range(5))
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_goes_another_way_is_told_apart(layout: int) -> None:
+    one = Settled().extended(completed(layout, n, Action.COMMIT) for n in range(5))
     assert one is not None
-    longer = one.extended([Instant(time_of(9), Action.COMMIT, State.COMPLETED)])
+    longer = one.extended([completed(layout, 9, Action.COMMIT)])
     assert longer is not None
     assert [i.time for i in longer.writes_beyond(one)] == [time_of(9)]
     assert list(one.writes_beyond(longer)) == []
+    actions = {2: Action.REPLACE_COMMIT}
     other = Settled().extended(
-        Instant(time_of(n), Action.REPLACE_COMMIT if n == 2 else Action.COMMIT, State.COMPLETED)
-        for n in range(6)
+        completed(layout, n, actions.get(n, Action.COMMIT)) for n in range(6)
     )
     assert other is not None
     assert len(list(other.writes_beyond(one))) == 6
 
 
+def test_instants_of_two_layouts_are_not_settled_together() -> None:
+    one = Settled().extended(completed(1, n, Action.COMMIT) for n in range(5))
+    two = Settled().extended(completed(2, n, Action.COMMIT) for n in range(5))
+    assert one is not None
+    assert two is not None
+    assert one.extended([completed(2, 6, Action.COMMIT)]) is None
+    assert list(one.writes_beyond(two)) == list(two.writes_beyond(one)) == []
+    later = two.extended([])
+    assert later is not None
+    assert later.layout == 2
+
+
+def test_what_was_completed_again_at_another_time_is_told_apart() -> None:
+    one = Settled().extended(completed(2, n, Action.COMMIT) for n in range(5))
+    ended = completed(2, 3, Action.COMMIT).completed(following(time_of(9)))
+    instants = [completed(2, n, Action.COMMIT) for n in range(5)]
+    other = Settled().extended([*instants[:3], ended, *instants[4:]])
+    assert one is not None
+    assert other is not None
+    assert len(list(other.writes_beyond(one))) == 5
+    timeline = Timeline(settled=other, layout=2)
+    assert [*timeline.commits_beyond(Timeline(settled=one, layout=2))] == [ended]
+    assert timeline.latest_time == following(time_of(9))
+
+
 def test_times_of_old_tables_and_prepared_instants_are_not_settled() -> None:
     assert Settled().extended([Instant(time_of(0)[:14], Action.COMMIT, State.COMPLETED)]) is None
     assert Settled().extended([Instant(time_of(0), Action.COMMIT, State.COMPLETED, 2)]) is None
-    storage = MemoryStorage()
+    storage = Stored(1)
     for number in range(LONG):
         put(storage, time_of(number)[:14], Action.COMMIT)
-    assert len(load_timeline(storage, 1).settled) == 0
-    assert load_timeline(storage, 1).num_completed == LONG
+    assert len(storage.load().settled) == 0
+    assert storage.load().num_completed == LONG
 
 
-def test_a_settled_timeline_answers_as_one_that_is_not() -> None:
-    settled = load_timeline(grown(), 1)
-    plain = Timeline.of(settled.instants)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_settled_timeline_answers_as_one_that_is_not(layout: int) -> None:
+    settled = grown(layout).load()
+    plain = Timeline.of(settled.instants, layout=layout)
     assert len(settled.settled) >= LONG // 2
     assert len(plain.settled) == 0
     assert settled == plain
@@ -140,70 +202,72 @@ def test_a_settled_timeline_answers_as_one_that_is_not() -> None:
         assert settled.at(time) == plain.at(time)
         assert settled.is_committed(time) == plain.is_committed(time)
         assert settled.is_committed(following(time)) == plain.is_committed(following(time))
-    only = Timeline(settled=settled.settled)
-    assert only.latest_time == only.completed[-1].time
+    only = Timeline(settled=settled.settled, layout=layout)
+    assert only.latest_time == only.completed[-1].ended
 
 
-def test_nothing_is_settled_that_is_younger_than_a_pending_instant() -> None:
-    storage = grown()
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nothing_is_settled_that_is_younger_than_a_pending_instant(layout: int) -> None:
+    storage = grown(layout)
     put(storage, time_of(10), Action.DELTA_COMMIT, State.REQUESTED)
-    storage.delete(instant_path(Instant(time_of(10), Action.COMMIT, State.COMPLETED)))
-    storage.delete(instant_path(Instant(time_of(10), Action.COMMIT, State.INFLIGHT)))
-    storage.delete(instant_path(Instant(time_of(10), Action.COMMIT, State.REQUESTED)))
-    assert len(load_timeline(storage, 1).settled) == 10
+    storage.delete(storage.path(time_of(10), Action.COMMIT, State.COMPLETED))
+    storage.delete(storage.path(time_of(10), Action.COMMIT, State.INFLIGHT))
+    storage.delete(storage.path(time_of(10), Action.COMMIT, State.REQUESTED))
+    assert len(storage.load().settled) == 10
 
 
-def add_commits(storage: MemoryStorage) -> None:
+def add_commits(storage: Stored) -> None:
     for number in range(LONG, LONG + 20):
         put(storage, time_of(number), Action.COMMIT)
 
 
-def roll_back_pending(storage: MemoryStorage) -> None:
+def roll_back_pending(storage: Stored) -> None:
     put(storage, time_of(LONG), Action.COMMIT, State.REQUESTED, State.INFLIGHT)
-    load_timeline(storage, 1)
-    storage.delete(instant_path(Instant(time_of(LONG), Action.COMMIT, State.REQUESTED)))
-    storage.delete(instant_path(Instant(time_of(LONG), Action.COMMIT, State.INFLIGHT)))
+    storage.load()
+    storage.delete(storage.path(time_of(LONG), Action.COMMIT, State.REQUESTED))
+    storage.delete(storage.path(time_of(LONG), Action.COMMIT, State.INFLIGHT))
     put(storage, time_of(LONG + 1), Action.ROLLBACK)
 
 
-def restore(storage: MemoryStorage) -> None:
+def restore(storage: Stored) -> None:
     for number in range(LONG - 1, 100, -1):
         for action in (Action.COMMIT, Action.CLEAN):
             for state in State:
-                storage.delete(instant_path(Instant(time_of(number), action, state)))
+                storage.delete(storage.path(time_of(number), action, state))
     put(storage, time_of(LONG + 1), Action.RESTORE)
 
 
-def begin_to_restore(storage: MemoryStorage) -> None:
+def begin_to_restore(storage: Stored) -> None:
     put(storage, time_of(LONG + 1), Action.RESTORE, State.REQUESTED)
 
 
-def archive_most(storage: MemoryStorage) -> None:
+def archive_most(storage: Stored) -> None:
     archive(storage, LONG - 30)
 
 
-def archive_few(storage: MemoryStorage) -> None:
+def archive_few(storage: Stored) -> None:
     archive(storage, 120)
 
 
-def savepoint(storage: MemoryStorage) -> None:
+def savepoint(storage: Stored) -> None:
     put(storage, time_of(LONG - 3), Action.SAVEPOINT, State.INFLIGHT, State.COMPLETED)
 
 
-def savepoint_of_old(storage: MemoryStorage) -> None:
+def savepoint_of_old(storage: Stored) -> None:
     put(storage, time_of(3), Action.SAVEPOINT, State.INFLIGHT, State.COMPLETED)
 
 
-def commit_by_a_slow_clock(storage: MemoryStorage) -> None:
+def commit_by_a_slow_clock(storage: Stored) -> None:
     put(storage, following(time_of(30)), Action.COMMIT)
 
 
-def commit_and_archive_as_much(storage: MemoryStorage) -> None:
+def commit_and_archive_as_much(storage: Stored) -> None:
     commit_by_a_slow_clock(storage)
     archive(storage, 1)
 
 
 @pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     "change",
     [
@@ -212,21 +276,22 @@ def commit_and_archive_as_much(storage: MemoryStorage) -> None:
     ],
 )
 def test_what_others_do_is_seen_wherever_it_is(
-    change: Callable[[MemoryStorage], None], is_new: bool
+    layout: int, change: Callable[[Stored], None], is_new: bool
 ) -> None:
-    storage = known()
-    save_timeline(storage)
+    storage = known(layout)
+    save_timeline(storage, storage.layout)
     change(storage)
     if is_new:
         storage = renewed(storage)
-    assert load_timeline(storage, 1) == truth(storage)
+    assert storage.load() == truth(storage)
     add_commits(storage)
-    assert load_timeline(storage, 1) == truth(storage)
+    assert storage.load() == truth(storage)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_table_that_lives_looks_the_same_whoever_asks(seed: int) -> None:
-    draw, storage, archived = random.Random(seed), known(), 0
+def test_a_table_that_lives_looks_the_same_whoever_asks(layout: int, seed: int) -> None:
+    draw, storage, archived = random.Random(seed), known(layout), 0
     for number in range(LONG, LONG + 400, 20):
         for later in range(number, number + 20):
             put(storage, time_of(later), draw.choice([Action.COMMIT, Action.REPLACE_COMMIT]))
@@ -234,38 +299,42 @@ def test_a_table_that_lives_looks_the_same_whoever_asks(seed: int) -> None:
             archive(storage, number - draw.randint(20, 40))
             archived += 1
         if draw.random() < 0.4:
-            save_timeline(storage)
+            save_timeline(storage, storage.layout)
         if draw.random() < 0.3:
             storage = renewed(storage)
-        assert load_timeline(storage, 1) == truth(storage)
+        assert storage.load() == truth(storage)
     assert archived
 
 
-def test_a_new_process_takes_the_settled_instants_from_the_summary() -> None:
-    storage = known()
-    save_timeline(storage)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_new_process_takes_the_settled_instants_from_the_summary(layout: int) -> None:
+    storage = known(layout)
+    save_timeline(storage, storage.layout)
     new = renewed(storage)
-    assert len(load_timeline(new, 1).settled) == len(load_timeline(storage, 1).settled)
-    save_timeline(new)  # there is nothing to add
+    assert len(new.load().settled) == len(storage.load().settled)
+    assert new.load() == truth(storage)
+    save_timeline(new, new.layout)  # there is nothing to add
     assert new.files == storage.files
 
 
-def test_what_another_process_has_summed_up_is_not_written_again() -> None:
-    one = known()
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_another_process_has_summed_up_is_not_written_again(layout: int) -> None:
+    one = known(layout)
     another = renewed(one)
-    load_timeline(another, 1)
-    save_timeline(one)
+    another.load()
+    save_timeline(one, one.layout)
     for path, data in one.files.items():
         another.replace(path, data)
-    save_timeline(another)
+    save_timeline(another, another.layout)
     assert another.files == one.files
-    assert repr(load_timeline(another, 1)).startswith(f"<Timeline: {LONG} completed, 0 pending")
+    assert repr(another.load()).startswith(f"<Timeline: {LONG} completed, 0 pending")
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("damage", ["cut", "changed", "other", "no object", "no fields"])
-def test_a_summary_that_cannot_be_read_is_left_alone(damage: str) -> None:
-    storage = known()
-    save_timeline(storage)
+def test_a_summary_that_cannot_be_read_is_left_alone(layout: int, damage: str) -> None:
+    storage = known(layout)
+    save_timeline(storage, storage.layout)
     (path,) = (path for path in storage.files if path.startswith(SUMMARIES))
     data = storage.read(path)
 
@@ -281,15 +350,16 @@ def test_a_summary_that_cannot_be_read_is_left_alone(damage: str) -> None:
         "no fields": signed({"version": 1, "up_to": "20260101000000", "settled": "!"}),
     }
     storage.replace(path, damaged[damage])
-    assert load_timeline(renewed(storage), 1) == truth(storage)
+    assert renewed(storage).load() == truth(storage)
 
 
-def test_of_the_summaries_two_are_kept() -> None:
-    storage = known()
-    save_timeline(storage)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_of_the_summaries_two_are_kept(layout: int) -> None:
+    storage = known(layout)
+    save_timeline(storage, storage.layout)
     for number in range(LONG, LONG + 1000):
         put(storage, time_of(number), Action.COMMIT)
         if number % 100 == 0:
-            load_timeline(storage, 1)
-            save_timeline(storage)
+            storage.load()
+            save_timeline(storage, storage.layout)
     assert len([path for path in storage.files if path.startswith(SUMMARIES)]) == 2

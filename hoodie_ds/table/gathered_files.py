@@ -1,0 +1,191 @@
+"""Files of the newest file slices, gathered from commits.
+
+What a process has gathered grows with each commit, and can be written down for others.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.commit_files import CommitFiles, commit_files
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.slicing import SLICINGS
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.settled import Settled
+from hoodie_ds.timeline.timeline import Timeline
+
+
+@dataclass(slots=True)
+class _Group:
+    """Files of one file group: by path, when their slice begins, and the newest commit of each."""
+
+    files: dict[str, tuple[str, Instant]] = field(default_factory=dict)
+    newest_base: str = ""
+
+    def add(self, path: str, start: str, instant: Instant, is_base: bool) -> None:
+        """Take a file, and let go of those of older slices."""
+        if start >= self.newest_base:
+            known = self.files.get(path)
+            if known is None or padded(known[1].time) < padded(instant.time):
+                self.files[path] = start, instant
+        if is_base and start > self.newest_base:
+            self.newest_base = start
+            self.files = {p: found for p, found in self.files.items() if found[0] >= start}
+
+
+class LiveFiles:
+    """The files of the newest slices, as commits tell that are taken in any order.
+
+    Parameters
+    ----------
+    seen : Timeline
+        Whose commits have been taken in.
+    """
+
+    def __init__(self, seen: Timeline) -> None:
+        self.seen = seen
+        self._groups: dict[FileGroupId, _Group] = {}
+        self._replaced: dict[FileGroupId, set[Instant]] = {}
+
+    def grow(self, storage: Storage, timeline: Timeline) -> bool:
+        """Take in the commits that a timeline has more than what was seen.
+
+        Returns
+        -------
+        bool
+            False if commits that were taken in are not part of the timeline any more, so that
+            nothing here can be used for it.
+        """
+        if timeline is self.seen:
+            return True
+        first = timeline.first_commit
+        start = "" if first is None else padded(first.time)
+        gone = list(self.seen.commits_beyond(timeline))
+        if any(padded(i.time) >= start for i in gone):
+            return False
+        if gone:
+            self._let_go(start)
+        for instant in timeline.commits_beyond(self.seen):
+            self._add(instant, commit_files(storage, instant))
+        self.seen = timeline
+        return True
+
+    def _add(self, instant: Instant, commit: CommitFiles) -> None:
+        rule = SLICINGS[instant.layout]
+        for partition, ids in commit.replaced.items():
+            for file_id in ids:
+                self._replaced.setdefault(FileGroupId(partition, file_id), set()).add(instant)
+        for stat in commit.stats.values():
+            name = stat.path.rpartition("/")[2]
+            base, log = BaseFileName.parse(name), LogFileName.parse(name)
+            file = base or log
+            if file is None:  # Hudi leaves the path out where it wrote nothing
+                continue
+            group = self._groups.setdefault(
+                FileGroupId(stat.partition_path, file.file_id), _Group()
+            )
+            start = rule.start(log, instant) if log else padded(instant.time)
+            group.add(stat.path, start, instant, base is not None)
+
+    def _let_go(self, start: str) -> None:
+        """Forget what only commits before a time say: they are archived."""
+        replaced = {
+            group: {instant for instant in instants if padded(instant.time) >= start}
+            for group, instants in self._replaced.items()
+        }
+        self._replaced = {group: instants for group, instants in replaced.items() if instants}
+        self._groups = {
+            group: found
+            for group, found in self._groups.items()
+            if any(padded(instant.time) >= start for _, instant in found.files.values())
+        }
+
+    def newest_naming(self, group: FileGroupId, path: str, start: str) -> Instant | None:
+        """Return the newest commit that wrote to a file of a group's newest slice.
+
+        Raises
+        ------
+        LookupError
+            The file is of an older slice, of which nothing is known any more.
+        """
+        found = self._groups.get(group, _Group())
+        if padded(start) < found.newest_base:
+            raise LookupError(path)
+        known = found.files.get(path)
+        return None if known is None else known[1]
+
+    def named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
+        """Yield the files that commits of a timeline name, and by which.
+
+        Commits that were archived since they were taken are asked for nothing: whether their files
+        still count, others that were archived with them tell.
+        """
+        first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
+        for group, named in self._groups.items():
+            if group in self._replaced:
+                continue
+            for path, (_, instant) in named.files.items():
+                if padded(instant.time) >= first:
+                    yield path, instant
+
+    def replaced(self, timeline: Timeline) -> Iterator[FileGroupId]:
+        """Yield the file groups that replace commits of a timeline have hidden."""
+        for group, instants in self._replaced.items():
+            if any(timeline.commit_at(instant.time) == instant for instant in instants):
+                yield group
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `from_json` takes."""
+        return {
+            "settled": b64encode(self.seen.settled.packed).decode(),
+            "recent": [LAYOUTS[i.layout].file_name(i) for i in self.seen.recent],
+            "groups": [
+                [
+                    *(g.partition_path, g.file_id, found.newest_base),
+                    [
+                        (p, start, _times(i), i.action.value)
+                        for p, (start, i) in found.files.items()
+                    ],
+                ]
+                for g, found in self._groups.items()
+            ],
+            "replaced": [
+                [g.partition_path, g.file_id, [_times(i) for i in sorted(instants)]]
+                for g, instants in self._replaced.items()
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, layout: int, content: Mapping[str, Any]) -> LiveFiles:
+        """Return what was summed up of a timeline of a layout."""
+        recent = tuple(filter(None, map(LAYOUTS[layout].parse, content["recent"])))
+        settled = Settled.unpacked(b64decode(content["settled"]), 0, layout)
+        live = cls(Timeline(recent, settled=settled, layout=layout))
+        for partition, file_id, newest_base, files in content["groups"]:
+            found = {
+                path: (start, _instant(times, Action(action), layout))
+                for path, start, times, action in files
+            }
+            live._groups[FileGroupId(partition, file_id)] = _Group(found, newest_base)
+        for partition, file_id, every in content["replaced"]:
+            live._replaced[FileGroupId(partition, file_id)] = {
+                _instant(times, Action.REPLACE_COMMIT, layout) for times in every
+            }
+        return live
+
+
+def _times(instant: Instant) -> str:
+    """An instant's time, with its completion time where it has one, as summaries have it."""
+    return "_".join(filter(None, (instant.time, instant.completion_time)))
+
+
+def _instant(times: str, action: Action, layout: int) -> Instant:
+    time, _, end = times.partition("_")
+    return Instant(time, action, State.COMPLETED, 0, layout, end)
