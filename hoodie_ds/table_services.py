@@ -291,9 +291,12 @@ class TableServices(ABC):
     def upgrade(self, to: int, *, dry: bool = False) -> VersionChange:
         """Make the table one of a later version, by Hudi's rules; the rows stay as they are.
 
-        Writes that are dead are undone, and a merge-on-read table is compacted, before. Stop the
-        writers: one that is at work is refused when it commits. A call that was killed is gone on
-        with by the same call again, and nobody writes before that; readers go on.
+        Before, writes that are dead are undone, clusterings and cleans that wait are carried out,
+        and a merge-on-read table is compacted. A metadata table is dropped, if the table's options
+        have ``hoodie.metadata.enable=false``. Stop the writers: one that is at work is refused when
+        it commits. A call that was killed is gone on with by the same call again, and nobody writes
+        before that; readers go on. Savepoints stay, and can be read; to restore the table to what
+        it was before is refused, as to roll that back.
 
         Parameters
         ----------
@@ -314,15 +317,16 @@ class TableServices(ABC):
         TimelineError
             Something is pending that has to be finished first.
         UnsupportedTableError
-            The table has a metadata table, or a merge rule that this release
-            does not take along.
+            The table has a metadata table, and the options do not say that it may go; or its rows
+            would be merged otherwise in the other version.
         """
         return self._change_version("upgrade", to, dry)
 
     def downgrade(self, to: int, *, dry: bool = False) -> VersionChange:
         """Make the table one of an earlier version, by Hudi's rules; the rows stay as they are.
 
-        What is said of `upgrade` holds here too.
+        What is said of `upgrade` holds here too. Of a merge-on-read table with savepoints version 6
+        is refused: it would take their log files for slices of their own, and read other rows.
 
         Parameters
         ----------
@@ -352,10 +356,10 @@ class TableServices(ABC):
         context = self._services()
         # The version that the table's options name is the one that it has, or is to have.
         context = replace(context, options=replace(context.options, table_version=None))
-        found = context.open_table().properties.version
+        found = context.open_table(to_be_dropped=True).properties.version
         if found > to if method == "upgrade" else found < to:
             raise OptionError("to", to, f"the table has version {found}; call the other method")
-        return change_version(context, to, dry=dry)
+        return followed_by_sync(context, partial(change_version, context, to, dry=dry), dry=dry)
 
     @abstractmethod
     def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:

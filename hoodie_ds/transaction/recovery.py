@@ -46,8 +46,8 @@ _PLANNED: Final = (Action.COMPACTION, *REPLACING)
 def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[str]]) -> Timeline:
     """Return the timeline with the services that are decided, and no dead plan or own restore.
 
-    A scheduler that was killed may leave a plan, or a restore, in the decision log alone. A restore
-    that was killed is gone on with.
+    Who is killed may leave a plan, a restore or a rollback of a commit in the decision log alone. A
+    restore that was killed is gone on with.
 
     Parameters
     ----------

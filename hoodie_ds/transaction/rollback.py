@@ -54,6 +54,7 @@ UNDONE_ACTIONS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMM
 _BEGUN_AS: Final = {
     Action.COMMIT: (Action.COMPACTION,),
     Action.DELTA_COMMIT: (Action.LOG_COMPACTION,),
+    Action.REPLACE_COMMIT: (Action.CLUSTERING,),
 }
 """What a completed instant may have been before it took its name."""
 

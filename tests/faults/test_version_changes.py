@@ -20,7 +20,10 @@ from hoodie_ds.timeline.layout import LAYOUTS
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
 CHANGES = [(6, 8), (6, 9), (8, 9), (9, 8), (9, 6), (8, 6)]
-QUICK = [("COPY_ON_WRITE", (6, 9)), ("MERGE_ON_READ", (9, 6))]
+BY_DAY = [
+    ("COPY_ON_WRITE", (6, 9)),
+    pytest.param("MERGE_ON_READ", (9, 6), marks=pytest.mark.slow),
+]
 ROWS = [("a", "x", 2, 2.0), ("b", "x", 1, 1.0)]
 VERSION = "hoodie.write.table.version"
 FEW = {
@@ -104,7 +107,7 @@ class _Ends:
         assert found(_table(left, self.kind)) == expected
 
 
-@pytest.mark.parametrize(("kind", "change"), QUICK)
+@pytest.mark.parametrize(("kind", "change"), BY_DAY)
 def test_an_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
     ends = _Ends(kind, change)
     assert sweep(ends.start, ends.play, ends.check) > 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
+from hoodie_ds.services.upgrade.properties import translated
 from tests.golden.golden_tables import NEW_TABLES
 
 with gzip.open(NEW_TABLES, "rt", encoding="utf-8") as _file:
@@ -70,6 +72,21 @@ def test_a_new_table_is_as_hudi_makes_it(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in STORED if not kind.endswith(NOT_MADE)])
 def test_the_options_of_a_table_of_hudi_agree_with_it(kind: str) -> None:
     check_agreement(options_of(kind), stored(kind))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in STORED if re.fullmatch("v8 of .*Payload", kind)])
+def test_a_payload_is_said_in_version_9_as_hudi_says_it(kind: str) -> None:
+    eight, nine = f"v8{kind[2:]}", f"v9{kind[2:]}"
+    other = {"hoodie.table.initial.version", keys.VERSION, keys.CHECKSUM}
+    upgraded = {k: v for k, v in translated(stored(eight), 9).raw.items() if k not in other}
+    assert upgraded == {k: v for k, v in stored(nine).raw.items() if k not in other}
+    back = translated(stored(nine), 8)
+    ours, hudis = dict(back.raw), dict(stored(eight).raw)
+    fields = ours.pop(keys.PRECOMBINE_FIELD), hudis.pop(keys.ORDERING_FIELDS)
+    assert (fields[0] == fields[1]) is ("Debezium" not in kind)
+    assert {k: v for k, v in ours.items() if k not in other} == {
+        k: v for k, v in hudis.items() if k not in other
+    }
 
 
 @pytest.mark.parametrize("version", ["v8", "v9"])

@@ -1,4 +1,4 @@
-"""Tables that we make ones of another version are Apache Hudi's to read and to write."""
+"""The version that one of us gave a table, the other takes back: Apache Hudi and we, in turns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import JvmHudi
 from tests.rows import assert_same_rows
 
@@ -41,24 +42,81 @@ def _plain(rows: pa.Table) -> pa.Table:
     return rows.drop_columns(["_hoodie_file_name"])
 
 
+ARCHIVING = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
+ALL_TIMES = "start_ts => '00000000000000000', end_ts => '99999999999999999'"
+
+
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_hudi_reads_and_goes_on_with_what_we_changed(
+def test_each_takes_back_the_version_that_the_other_gave(
     kind: str, jvm_hudi: JvmHudi, tmp_path: Path
 ) -> None:
-    options, path = {**OPTIONS, TYPE: kind}, tmp_path / "t"
+    options, path = {**OPTIONS, **ARCHIVING, TYPE: kind}, tmp_path / "t"
+    name = f"changed_{kind.lower()}"
     table = HoodieTable(str(path), options)
-    table.upsert(_rows(1, range(20)))
-    table.upsert(_rows(2, range(5, 12)))
-    before = _plain(table.read())
+    expected: dict[str, tuple[str, int, str]] = {}
+    number = 0
+
+    def write(keys: range, *, ours: bool) -> None:
+        nonlocal number
+        number += 1
+        rows = _rows(number, keys)
+        table.upsert(rows) if ours else jvm_hudi.write(path, rows, {**options, **NO_SERVICE})
+        expected.update({row["id"]: tuple(row.values())[1:] for row in rows.to_pylist()})
+
+    def agree(version: str) -> int:
+        assert jvm_hudi.properties(path)["hoodie.table.version"] == version
+        found = table.read()
+        values = found.select(["id", "city", "ts", "v"]).to_pylist()
+        assert len(values) == len(expected)
+        assert {row["id"]: tuple(row.values())[1:] for row in values} == expected
+        assert_same_rows(_plain(jvm_hudi.read(path)), _plain(found))
+        assert_same_rows(_plain(read_with_hudi_rs(path)), _plain(found))
+        listed = jvm_hudi.sql(
+            f"call show_archived_commits(table => '{name}', limit => 1000, {ALL_TIMES})"
+        )
+        ours = [commit.time for commit in table.inspect.writes() if commit.archived]
+        assert sorted(set(listed["commit_time"].to_pylist())) == sorted(ours)
+        return len(ours)
+
+    def theirs(procedure: str, to: str) -> None:
+        jvm_hudi.sql(f"call {procedure}(table => '{name}', to_version => '{to}')")
+
+    write(range(20), ours=True)
+    jvm_hudi.sql(f"create table {name} using hudi location '{path}'")
+    for _ in range(6):
+        write(range(5, 12), ours=True)
+    table.clean()
+    assert table.archive()
+    agree("6")
     for to in (8, 9):
         table.upgrade(to)
-        assert_same_rows(_plain(jvm_hudi.read(path)), before)
-    jvm_hudi.write(path, _rows(3, range(3, 6)), {**options, **NO_SERVICE})
-    after = _plain(jvm_hudi.read(path))
-    assert after.num_rows == 20
-    assert_same_rows(_plain(table.read()), after)
+        converted = agree(str(to))
+    for _ in range(3):
+        write(range(3, 6), ours=True)
+    table.clean()
+    table.archive()
+    write(range(4, 7), ours=False)
+    assert agree("9") > converted
+    theirs("downgrade_table", "EIGHT")
+    agree("8")
+    write(range(8, 22), ours=True)
+    theirs("downgrade_table", "SIX")
+    agree("6")
+    for _ in range(4):
+        write(range(6, 9), ours=True)
+    table.clean()
+    table.archive()
+    agree("6")
+    theirs("upgrade_table", "NINE")
+    agree("9")
+    write(range(18, 24), ours=True)
+    write(range(19, 21), ours=False)
     for to in (8, 6):
         table.downgrade(to)
-        assert_same_rows(_plain(jvm_hudi.read(path)), after)
-    table.upsert(_rows(4, range(8, 10)))
-    assert_same_rows(_plain(jvm_hudi.read(path)), _plain(table.read()))
+        agree(str(to))
+    write(range(9, 11), ours=False)
+    agree("6")

@@ -7,13 +7,13 @@ conversion that was killed is gone on with, and one that wakes late adds nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Final
 
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.formats.avro.container import write_record
-from hoodie_ds.services.upgrade.timeline_files import converted_body
+from hoodie_ds.services.upgrade.timeline_files import converted_body, ended_within, next_times
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archived_timeline import (
     archive_files,
@@ -37,6 +37,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.layout.v2 import V2
 from hoodie_ds.timeline.paths import HOODIE
+from hoodie_ds.timeline.timeline import load_timeline
 
 _AT_ONCE: Final = 200
 """Instants of one file of the archive: what they say is held in memory."""
@@ -75,24 +76,31 @@ def put_archive(table: Table, found: TableProperties) -> None:
 def _to_lsm(table: Table) -> None:
     storage = table.storage
     folder = f"{HOODIE}/{table.properties.archive_folder}"
+    active = (i.time for i in load_timeline(storage, V1.version).instants)
+    limits = next_times(chain(active, (i.time for i in archived_instants(storage, folder))))
     for path in archive_files(storage, folder).values():
-        entries = _lsm_entries(read_archive_file(storage, path), path)
+        entries = _lsm_entries(read_archive_file(storage, path), path, limits)
         while some := list(islice(entries, _AT_ONCE)):
             put_entries(storage, some)
     merge_and_clean(storage, frozenset())
 
 
-def _lsm_entries(archived: Iterable[ArchivedEntry], path: str) -> Iterator[LsmEntry]:
+def _lsm_entries(
+    archived: Iterable[ArchivedEntry], path: str, limits: Mapping[str, str]
+) -> Iterator[LsmEntry]:
     """The completed instants of a file of the archive; the entries of each are one after another.
 
-    As in Hudi's upgrade the time at which the completed file was written is that of completion.
+    As in Hudi's upgrade the time at which the completed file was written is that of completion,
+    but before the next instant was begun: a table that was copied, or had layout 2 before, has
+    files that were written later, and log files would lie on base files that have taken them in.
     """
     plans: dict[str, bytes] = {}
     for entry in archived:
         instant = entry.instant
         if instant.state is State.COMPLETED:
             start = instant.time
-            end = entry.transition if entry.transition > padded(start) else ""
+            later = entry.transition > padded(start)
+            end = ended_within(start, entry.transition, limits.get(start)) if later else ""
             done = Instant(start, instant.action, State.COMPLETED, 0, V2.version, end)
             yield LsmEntry(done, _result(entry, path), plans.pop(start, b""))
         elif instant.state is State.REQUESTED and instant.action in PLANS:

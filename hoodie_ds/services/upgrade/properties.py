@@ -13,7 +13,7 @@ from typing import Final
 from hoodie_ds.config.enums import KeyGeneratorType, MergeMode, PartialUpdateMode
 from hoodie_ds.config.options.write import DEFAULT_PAYLOAD, OVERWRITE_PAYLOAD, PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
-from hoodie_ds.config.properties.partial_updates import PAYLOAD_ORDERS
+from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PAYLOAD_ORDERS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import UnsupportedTableError
 
@@ -29,11 +29,34 @@ _PAYLOADS: Final = {
     MergeMode.EVENT_TIME_ORDERING: DEFAULT_PAYLOAD,
     MergeMode.COMMIT_TIME_ORDERING: OVERWRITE_PAYLOAD,
 }
-_DELETES_BY_COLUMN: Final = ("AWSDmsAvroPayload", "DebeziumAvroPayload")
-"""Ends of the names of payload classes that version 9 says with further properties."""
-
 Entries = dict[str, str | None]
 """Values by key; None for a key that goes."""
+
+_MODEL: Final = "org.apache.hudi.common.model."
+_MYSQL: Final = _MODEL + "debezium.MySqlDebeziumAvroPayload"
+_OF_DEBEZIUM: Final = {
+    keys.MERGE_MODE: MergeMode.EVENT_TIME_ORDERING.value,
+    keys.DELETE_FIELD: "_change_operation_type",
+    keys.DELETE_MARKER: "d",
+}
+_OF_CHANGES: Final = {
+    _MODEL + "AWSDmsAvroPayload": {
+        keys.MERGE_MODE: MergeMode.COMMIT_TIME_ORDERING.value,
+        keys.DELETE_FIELD: "Op",
+        keys.DELETE_MARKER: "D",
+    },
+    _MYSQL: _OF_DEBEZIUM | {keys.ORDERING_FIELDS: "_event_bin_file,_event_pos"},
+    _MODEL + "debezium.PostgresDebeziumAvroPayload": _OF_DEBEZIUM
+    | {
+        keys.ORDERING_FIELDS: "_event_lsn",
+        keys.PARTIAL_UPDATE_MODE: PartialUpdateMode.FILL_UNAVAILABLE.value,
+        keys.UNAVAILABLE_VALUE: DEBEZIUM_UNAVAILABLE,
+    },
+}
+"""Payload classes of what databases tell of their changes, and how version 9 says what they do."""
+
+_MYSQL_ORDER: Final = "_event_seq"
+"""What rows of MySQL are ordered by before version 9: file and position in one text."""
 
 
 def translated(properties: TableProperties, to: int) -> TableProperties:
@@ -71,15 +94,28 @@ def _meaning(found: TableProperties) -> tuple[object, ...]:
     """What must be the same in every version."""
     fill = found.partial_update
     by_event_time = found.order is not MergeMode.COMMIT_TIME_ORDERING
-    return (
+    merge = (
         found.order,
         fill and (fill.mode, fill.marker),
         found.ordering_fields if by_event_time else (),
+        found.delete_marker,
+    )
+    return (
+        _payload_of_changes(found) or merge,
         found.record_key_fields,
         found.partition_fields,
         found.partition_field_specs,
         found.key_generator,
     )
+
+
+def _payload_of_changes(found: TableProperties) -> str | None:
+    """The payload class of `_OF_CHANGES` that the table has, or that its properties stand for."""
+    payload = found.raw.get(keys.PAYLOAD_CLASS, "").strip()
+    if payload in _OF_CHANGES:
+        return payload
+    legacy = found.raw.get(keys.LEGACY_PAYLOAD, "").strip()
+    return legacy if _OF_CHANGES.get(legacy, {"": ""}).items() <= found.raw.items() else None
 
 
 def _six_to_eight(found: TableProperties) -> Entries:
@@ -99,7 +135,6 @@ def _six_to_eight(found: TableProperties) -> Entries:
 
 def _eight_to_nine(found: TableProperties) -> Entries:
     payload = found.raw.get(keys.PAYLOAD_CLASS, "").strip()
-    _refuse_deletes_by_column(found, payload)
     entries: Entries = {keys.MERGER_STRATEGY: None}
     if found.ordering_fields:
         entries |= {
@@ -109,21 +144,32 @@ def _eight_to_nine(found: TableProperties) -> Entries:
     if payload in PAYLOAD_ORDERS:
         entries[keys.MERGE_MODE] = PAYLOAD_ORDERS[payload].value
         entries[keys.PARTIAL_UPDATE_MODE] = PartialUpdateMode.IGNORE_DEFAULTS.value
-    if payload in PAYLOAD_MODES:
+    is_said = payload in PAYLOAD_MODES or payload in _OF_CHANGES
+    if is_said:
         entries |= {keys.LEGACY_PAYLOAD: payload, keys.PAYLOAD_CLASS: None}
-    if payload in PAYLOAD_MODES or found.merge_mode is not MergeMode.CUSTOM:
+        entries |= _OF_CHANGES.get(payload, {})
+    if is_said or found.merge_mode is not MergeMode.CUSTOM:
         entries[keys.MERGE_STRATEGY_ID] = None
     return entries
 
 
 def _nine_to_eight(found: TableProperties) -> Entries:
     legacy = found.raw.get(keys.LEGACY_PAYLOAD, "").strip()
-    _refuse_deletes_by_column(found, legacy)
     entries: Entries = {keys.LEGACY_PAYLOAD: None}
     if found.ordering_fields:
         entries |= {
             keys.PRECOMBINE_FIELD: ",".join(found.ordering_fields),
             keys.ORDERING_FIELDS: None,
+        }
+    if legacy in _OF_CHANGES:
+        ordered = {keys.PRECOMBINE_FIELD: _MYSQL_ORDER} if legacy == _MYSQL else {}
+        return {
+            **dict.fromkeys(_OF_CHANGES[legacy]),
+            **entries,
+            **ordered,
+            keys.MERGE_MODE: MergeMode.CUSTOM.value,
+            keys.MERGE_STRATEGY_ID: keys.PAYLOAD_STRATEGY,
+            keys.PAYLOAD_CLASS: legacy,
         }
     fill = found.partial_update
     if fill is not None and fill.mode is PartialUpdateMode.IGNORE_DEFAULTS:
@@ -186,14 +232,6 @@ def _is_custom(found: TableProperties) -> bool:
 
 def _fields(text: str) -> Entries:
     return {keys.PARTITION_FIELDS: text}
-
-
-def _refuse_deletes_by_column(found: TableProperties, payload: str) -> None:
-    if payload.endswith(_DELETES_BY_COLUMN):
-        raise UnsupportedTableError(
-            f"table {found.name!r} has the payload class {payload}, which this release does not "
-            "translate; change the table's version with Apache Hudi on the JVM"
-        )
 
 
 _STEPS: Final[dict[tuple[int, int], Callable[[TableProperties], Entries]]] = {

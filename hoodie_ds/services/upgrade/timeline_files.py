@@ -10,7 +10,7 @@ in layout 1 and Avro in layout 2; all others are the same in both.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -28,6 +28,7 @@ from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.replace_plan import is_clustering
 
+_BETWEEN_CHECKS: Final = 8
 _OF_COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 
 
@@ -107,22 +108,40 @@ def _is_plan_of_clustering(storage: Storage, file: Source) -> bool:
 def _completion_times(table: Table, files: Collection[Source], now_ms: int) -> dict[str, str]:
     """Return the completion time of each completed file, by its path."""
     utc = table.properties.timeline_in_utc
-    times = sorted({file.instant.time for file in files}, key=padded)
-    limits: Mapping[str, str] = dict(pairwise(times))
+    limits = next_times(file.instant.time for file in files)
     now = format_time(now_ms, utc)
     ends = {}
     for file in files:
-        time = file.instant.time
-        if file.instant.state is not State.COMPLETED:
-            continue
-        start = padded(time)
-        written = format_time(file.status.modified_ms, utc) if file.status.modified_ms else start
-        ended = max(following(start), min(written, now))
-        if time in limits and ended >= padded(limits[time]):
-            # The last moment before the next one begins; the same if that is one later.
-            ended = _preceding(padded(limits[time]), start)
-        ends[file.status.path] = ended
+        start = file.instant.time
+        if file.instant.state is State.COMPLETED:
+            modified = file.status.modified_ms
+            written = format_time(modified, utc) if modified else padded(start)
+            ends[file.status.path] = ended_within(start, min(written, now), limits.get(start))
     return ends
+
+
+def next_times(times: Iterable[str]) -> Mapping[str, str]:
+    """Return the time after each of some instant times, the last left out."""
+    return dict(pairwise(sorted(set(times), key=padded)))
+
+
+def ended_within(start: str, written: str, limit: str | None) -> str:
+    """Return when an instant was completed: before the next one was begun.
+
+    Parameters
+    ----------
+    start : str
+        Its time.
+    written : str
+        When its completed file was written, as far as is known: a copy is written later.
+    limit : str or None
+        Time of the next instant, if there is one.
+    """
+    ended = max(following(padded(start)), written)
+    if limit is not None and ended >= padded(limit):
+        # The last moment before the next one begins; the same if that is one later.
+        return _preceding(padded(limit), padded(start))
+    return ended
 
 
 def _preceding(time: str, start: str) -> str:
@@ -131,7 +150,9 @@ def _preceding(time: str, start: str) -> str:
     return max(before, start)
 
 
-def put_converted(storage: Storage, targets: Mapping[str, Source], to: int) -> None:
+def put_converted(
+    storage: Storage, targets: Mapping[str, Source], to: int, check: Callable[[], None]
+) -> None:
     """Put files of a timeline where they are in another layout; may be done again.
 
     Parameters
@@ -142,6 +163,9 @@ def put_converted(storage: Storage, targets: Mapping[str, Source], to: int) -> N
         From `converted`.
     to : int
         Version of the other layout.
+    check : callable
+        Called now and then; raises if others have gone on with the table. What is put late stays
+        without effect: it is there already, or in a layout that the table does not have.
 
     Raises
     ------
@@ -150,8 +174,10 @@ def put_converted(storage: Storage, targets: Mapping[str, Source], to: int) -> N
     CorruptFileError
         A file is damaged.
     """
-    for path, file in targets.items():
+    for number, (path, file) in enumerate(targets.items()):
         body = converted_body(storage.read(file.status.path), file.instant, to, file.status.path)
+        if number % _BETWEEN_CHECKS == 0:
+            check()
         with suppress(AlreadyExistsError):
             storage.put_if_absent(path, body)
             continue

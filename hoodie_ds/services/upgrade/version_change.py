@@ -11,30 +11,33 @@ yet is refused until the properties are there (`apply_pending`), and then becaus
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.errors import NotFoundError, TimelineError, UnsupportedTableError
-from hoodie_ds.services.compaction.compactor import Compactor
+from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.upgrade.archive import put_archive
-from hoodie_ds.services.upgrade.properties import translated
+from hoodie_ds.services.upgrade.preparation import check_ready, prepare
+from hoodie_ds.services.upgrade.properties import VERSIONS, translated
 from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
-from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.table import Table, check_unchanged, open_table, update_properties
+from hoodie_ds.table.table import (
+    METADATA_KEYS,
+    Table,
+    check_unchanged,
+    is_left_empty,
+    open_table,
+    update_properties,
+)
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import CONVERTED, PROPERTIES_BACKUP, SUMMARIES
 from hoodie_ds.timeline.rollbacks import refuse_restore
-from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.decision_log import Outcome, newest_decision
+from hoodie_ds.transaction.decision_log import Decision, Outcome, newest_decision
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding
-from hoodie_ds.transaction.lock import held
-from hoodie_ds.transaction.recovery import recover, recover_lazily
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -95,9 +98,10 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
     UnsupportedTableError
         The table has what this release does not take along.
     """
-    table = context.open_table()
+    table = context.open_table(to_be_dropped=True)
     if dry:
         return _planned(table, to)
+    table = _put_back(context, table, to)
     begun = _begun(table)
     if begun not in (None, to):
         raise TimelineError(
@@ -105,8 +109,8 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
             "ended first"
         )
     if begun is None and table.properties.version != to:
-        _prepare(context, table)
-        _check(table, table.load_timeline(), to)
+        table = prepare(context, table)
+        check_ready(table, table.load_timeline(), to)
     done = _changed(context, table, to)
     if done:
         _log.info("%s: %s", table.storage.root, done)
@@ -121,7 +125,7 @@ def _begun(table: Table) -> int | None:
 
 
 def _planned(table: Table, to: int) -> VersionChange:
-    found = translated(table.properties, to)
+    found = translated(table.properties.without(METADATA_KEYS), to)
     before, after = table.properties.raw, found.raw
     changed = {
         key: after.get(key) for key in sorted({k for k, _ in before.items() ^ after.items()})
@@ -129,46 +133,6 @@ def _planned(table: Table, to: int) -> VersionChange:
     moves = found.layout_version != table.layout
     files = len(files_of(table.storage, table.layout)) if moves else 0
     return VersionChange(table.properties.version, to, changed, files)
-
-
-def _prepare(context: ServiceContext, table: Table) -> None:
-    """Undo what is dead, and compact all: log files are named otherwise in the other layout."""
-    concurrency = context.options.concurrency
-    timeout_ms = concurrency.heartbeat_timeout_ms
-    if concurrency.is_shared:
-        owner = context.ids.unique()
-        lock = partial(held, table.storage, concurrency, owner, context.clock, context.pauses)
-        recover_lazily(table, context.clock, timeout_ms, lock)
-    else:
-        recover(table, context.clock, heartbeat_timeout_ms=timeout_ms)
-    if table.properties.table_type is TableType.MERGE_ON_READ:
-        while Compactor(context).compact(False, False):
-            pass
-
-
-def _check(table: Table, timeline: Timeline, to: int) -> None:
-    """Refuse a table that cannot become one of the version as it is."""
-    root, name = table.storage.root, table.properties.name
-    begun = [i for i in timeline.savepoints if i.state is not State.COMPLETED]
-    unfinished = [*timeline.pending, *begun]
-    if unfinished:
-        raise TimelineError(
-            f"{root}: {', '.join(map(str, unfinished))}: finish or roll back what is pending "
-            "(clean, compact, cluster, rollback), then change the table's version"
-        )
-    layout = translated(table.properties, to).layout_version
-    if table.properties.table_type is TableType.MERGE_ON_READ:
-        view = FileSystemView(table.storage, timeline, verify=False)
-        if any(found.logs for found in view.slices_among(view.data_files())):
-            raise TimelineError(
-                f"{root}: log files are left that no compaction has taken in; stop the writers "
-                "and set no compaction strategy that leaves file groups out, then run it again"
-            )
-        if layout != table.layout and timeline.savepoints:
-            raise UnsupportedTableError(
-                f"table {name!r} is merge-on-read and has savepoints, whose log files the other "
-                "version reads otherwise; delete them first (delete_savepoint)"
-            )
 
 
 def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
@@ -192,7 +156,7 @@ def _decide(exclusion: Exclusion, table: Table, to: int) -> bool:
     timeline = exclusion.apply_pending(table.load_timeline())
     refuse_restore(table.storage.root, timeline)
     check_unchanged(table)
-    _check(table, timeline, to)
+    check_ready(table, timeline, to)
     at = timeline.latest_time or _BEFORE_ALL
     instant = Instant(at, Action.COMMIT, State.INFLIGHT, layout=table.layout)
     return exclusion.append(Outcome.CHANGE_VERSION, instant)
@@ -200,19 +164,63 @@ def _decide(exclusion: Exclusion, table: Table, to: int) -> bool:
 
 def _carry_out(context: ServiceContext, table: Table, to: int) -> None:
     now_ms, storage = context.clock.now_ms(), table.storage
+    newest = newest_decision(storage)
+    check = partial(_check_not_overtaken, table, newest, to)
+    check()
     found = translated(table.properties, to)
-    if found.layout_version != table.layout:
-        _put_timeline(table, found, now_ms)
+    moves = found.layout_version != table.layout
+    if moves:
+        _put_timeline(table, found, now_ms, check)
         timeline = table.load_timeline()
+        check()
         storage.replace(CONVERTED, (timeline.latest_time or _BEFORE_ALL).encode())
         storage.delete(SUMMARIES)
-    check_unchanged(table)
+    check()
+    changed = _with_raw(table, found, now_ms)
+    if is_left_empty(storage, changed.layout):  # what was put came late
+        _ = _with_raw(changed, table.properties, now_ms) if moves else _put_back(context, changed)
+        raise _overtaken(table)
+    _delete_left(changed)
+
+
+def _with_raw(table: Table, found: TableProperties, now_ms: int) -> Table:
     changes = dict(found.raw.items() - table.properties.raw.items())
     removals = table.properties.raw.keys() - found.raw.keys()
-    _delete_left(update_properties(table, changes, removals, now_ms))
+    return update_properties(table, changes, removals, now_ms)
 
 
-def _put_timeline(table: Table, found: TableProperties, now_ms: int) -> None:
+def _check_not_overtaken(table: Table, decision: Decision | None, to: int) -> None:
+    """Refuse to go on if others have: the table may have come back to the version that it had.
+
+    Nobody decides anything before the properties are those of the other version. So a newer
+    decision tells that they were.
+    """
+    check_unchanged(table)
+    newest = newest_decision(table.storage)
+    if newest is None or newest != decision or newest.table_version != to:
+        raise _overtaken(table)
+
+
+def _overtaken(table: Table) -> TimelineError:
+    return TimelineError(
+        f"{table.storage.root}: this process was stopped while it changed the table's version, and "
+        "others have gone on with the table; look at the version that it has, then run it again"
+    )
+
+
+def _put_back(context: ServiceContext, table: Table, to: int = 0) -> Table:
+    """Return a table whose properties came late, with those that its timeline belongs to."""
+    if not is_left_empty(table.storage, table.layout):
+        return table
+    (layout,) = LAYOUTS.keys() - {table.layout}
+    version = VERSIONS[0] if layout == V1.version else max(to, VERSIONS[1])
+    _log.warning("%s: its timeline is that of version %d", table.storage.root, version)
+    return _with_raw(table, translated(table.properties, version), context.clock.now_ms())
+
+
+def _put_timeline(
+    table: Table, found: TableProperties, now_ms: int, check: Callable[[], None]
+) -> None:
     """Put all completed instants, and no others, where the other layout has them.
 
     The active ones are listed first: what an archiver takes off meanwhile is missed afterwards.
@@ -220,16 +228,16 @@ def _put_timeline(table: Table, found: TableProperties, now_ms: int) -> None:
     storage, files, layout = table.storage, _of_completed(table), found.layout_version
     targets = converted(table, files, layout, now_ms)
     strangers = [f.status.path for f in files_of(storage, layout) if f.status.path not in targets]
-    check_unchanged(table)  # if it has changed, they are those of the table as it goes on
+    check()  # else they may be those of the table as it goes on
     storage.delete_many(strangers)  # of an attempt that ended, or of a late writer
     try:
         put_archive(table, found)
-        put_converted(storage, targets, layout)
+        put_converted(storage, targets, layout, check)
         left = {file.status.path for file in files_of(storage, table.layout)}
         if not left.issuperset(file.status.path for file in files):
             raise NotFoundError("files of its timeline are gone")
     except NotFoundError as error:
-        check_unchanged(table)
+        check()
         raise TimelineError(
             f"{storage.root}: the timeline has changed while it was put into layout {layout} "
             f"({error}); run it again"

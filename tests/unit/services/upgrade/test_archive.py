@@ -29,7 +29,7 @@ from hoodie_ds.timeline.archive.lsm_timeline import whole_rows
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import PROPERTIES
 from tests.golden.golden_tables import unzip_table
-from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
+from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, VERSION, found, trips
 
 LOGS = ".hoodie/history"
 ROW = tuple[str, str]
@@ -86,6 +86,18 @@ def test_hudi_converts_an_archive_to_the_same(tmp_path: Path) -> None:
     names = {file.name for file in (path / ".hoodie/timeline/history").iterdir()}
     _convert(storage, 9)
     assert {file.name for file in (path / ".hoodie/timeline/history").iterdir()} == names
+
+
+def test_log_files_of_archived_commits_stay_below_what_has_taken_them_in(tmp_path: Path) -> None:
+    options = {**TRIPS, ORDERING: "", TYPE: "MERGE_ON_READ", VERSION: "8"}
+    HoodieTable(tmp_path, options).upsert(trips(("a", "x", 1, 1.0)))
+    HoodieTable(tmp_path, options).upsert(trips(("a", "x", 2, 2.0)))
+    HoodieTable(tmp_path, options).upsert(trips(("a", "x", 1, 3.0)))
+    HoodieTable(tmp_path).downgrade(6)
+    keep = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    assert HoodieTable(tmp_path).archive({**keep, "hoodie.clean.commits.retained": "1"})
+    HoodieTable(tmp_path).upgrade(8)
+    assert found(HoodieTable(tmp_path)) == [("a", "x", 1, 3.0)]
 
 
 def test_the_archive_of_layout_2_says_the_same_in_layout_1(tmp_path: Path) -> None:

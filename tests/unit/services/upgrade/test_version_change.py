@@ -103,9 +103,29 @@ def test_payloads_that_fill_become_a_mode_and_back(payload: str, mode: str) -> N
     assert "hoodie.table.legacy.payload.class" not in eight
 
 
-def test_payloads_that_delete_by_a_column_are_refused() -> None:
-    with pytest.raises(UnsupportedTableError, match="AWSDmsAvroPayload"):
-        translated(_properties(compaction_payload_class=MODEL + "AWSDmsAvroPayload"), 9)
+DATABASES = ["AWSDms", "debezium.MySqlDebezium", "debezium.PostgresDebezium"]
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_payloads_of_databases_come_back_as_they_were(database: str) -> None:
+    payload = f"{MODEL}{database}AvroPayload"
+    six = _properties(compaction_payload_class=payload)
+    nine = translated(six, 9)
+    assert nine.raw["hoodie.table.legacy.payload.class"] == payload
+    assert nine.merge_mode is not MergeMode.CUSTOM
+    again = translated(nine, 6)
+    assert again.raw["hoodie.compaction.payload.class"] == payload
+    assert again.merge_mode is MergeMode.CUSTOM
+    ordered = {"AWSDms": "ts", "debezium.PostgresDebezium": "_event_lsn"}.get(database)
+    assert again.raw["hoodie.table.precombine.field"] == (ordered or "_event_seq")
+    assert not [key for key in again.raw if "merge.property" in key or "partial.update" in key]
+
+
+def test_properties_that_a_payload_does_not_stand_for_are_refused() -> None:
+    nine = translated(_properties(compaction_payload_class=f"{MODEL}AWSDmsAvroPayload"), 9)
+    marked = "hoodie.record.merge.property.hoodie.payload.delete.marker"
+    with pytest.raises(UnsupportedTableError, match="merge or partition its rows otherwise"):
+        translated(nine.with_changes({marked: "gone"}), 8)
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -1,0 +1,128 @@
+"""What comes before a table's version is changed, and what refuses it, by Hudi's rules.
+
+Hudi's ``UpgradeDowngrade`` undoes failed writes and compacts before its handlers run.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain
+
+from hoodie_ds.config.enums import TableType
+from hoodie_ds.errors import TimelineError, UnsupportedTableError
+from hoodie_ds.reader.uncommitted import is_uncommitted
+from hoodie_ds.services.cleaning import finish_cleans
+from hoodie_ds.services.clustering.clusterer import Clusterer
+from hoodie_ds.services.compaction.compactor import Compactor
+from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.upgrade.properties import translated
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table, drop_metadata_table
+from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.lock import held
+from hoodie_ds.transaction.recovery import recover, recover_lazily
+
+
+def prepare(context: ServiceContext, table: Table) -> Table:
+    """Undo what is dead, carry out what waits, and compact all, as Hudi does.
+
+    Log files are named otherwise in the other layout. Hudi compacts, and takes the plans of other
+    services along; here they are carried out, so that none is pending in a layout that has another
+    name for it.
+
+    Parameters
+    ----------
+    context : ServiceContext
+        Where and how.
+    table : Table
+        The table; a metadata table that it has is dropped.
+
+    Returns
+    -------
+    Table
+        With its properties as they are now.
+
+    Raises
+    ------
+    UnsupportedTableError
+        A plan is another engine's, and of a kind that is unknown here.
+    OptionError
+        There are log files, and the table merges rows by a rule of its own, which is not given.
+    """
+    if table.properties.metadata_partitions:
+        table = drop_metadata_table(table, context.clock.now_ms())
+    concurrency = context.options.concurrency
+    timeout_ms = concurrency.heartbeat_timeout_ms
+    if concurrency.is_shared:
+        owner = context.ids.unique()
+        lock = partial(held, table.storage, concurrency, owner, context.clock, context.pauses)
+        recover_lazily(table, context.clock, timeout_ms, lock)
+    else:
+        recover(table, context.clock, heartbeat_timeout_ms=timeout_ms)
+    finish_cleans(table, context.clock)
+    clusterer = Clusterer(context)
+    for instant, plan in clusterer.planned(table.load_timeline()):
+        clusterer.carry_out(instant, plan)
+    timeline = table.load_timeline()
+    # Without log files no rule is asked for by which rows merge: it may be one of the JVM's.
+    if timeline.pending_compactions or _has_logs(table, timeline):
+        while Compactor(context).compact(False, False):
+            pass
+    return table
+
+
+def check_ready(table: Table, timeline: Timeline, to: int) -> None:
+    """Refuse a table that cannot become one of the version as it is.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+    to : int
+        The version.
+
+    Raises
+    ------
+    TimelineError
+        Something is pending, or log files are left.
+    UnsupportedTableError
+        The other version would read the table otherwise.
+    """
+    root, name = table.storage.root, table.properties.name
+    begun = [i for i in timeline.savepoints if i.state is not State.COMPLETED]
+    unfinished = [*timeline.pending, *begun]
+    if unfinished:
+        raise TimelineError(
+            f"{root}: {', '.join(map(str, unfinished))}: finish or roll back what is pending "
+            "(clean, compact, cluster, rollback, delete_savepoint; what this release does not know "
+            "with the engine that began it), then change the table's version"
+        )
+    layout = translated(table.properties, to).layout_version
+    if _has_logs(table, timeline):
+        raise TimelineError(
+            f"{root}: log files are left that no compaction has taken in; stop the writers "
+            "and set no compaction strategy that leaves file groups out, then run it again"
+        )
+    is_merged = table.properties.table_type is TableType.MERGE_ON_READ
+    if is_merged and layout == V1.version != table.layout and timeline.savepoints:
+        raise UnsupportedTableError(
+            f"table {name!r} is merge-on-read and has savepoints, whose log files version {to} "
+            "takes for slices of their own, so that their rows would be others; delete the "
+            "savepoints first (delete_savepoint)"
+        )
+
+
+def _has_logs(table: Table, timeline: Timeline) -> bool:
+    """Whether a newest slice has log files, but for those of writes that were rolled back alone.
+
+    These no compaction takes in. They say nothing in either layout: their blocks stay hidden.
+    """
+    if table.properties.table_type is not TableType.MERGE_ON_READ:
+        return False
+    view = FileSystemView(table.storage, timeline, verify=False)
+    logs = chain.from_iterable(found.logs for found in view.slices_among(view.data_files()))
+    return any(not is_uncommitted(view, log) for log in logs)
