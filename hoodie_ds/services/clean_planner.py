@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, takewhile
 from typing import Final
@@ -23,9 +23,11 @@ from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.archive.lsm_timeline import ended
 from hoodie_ds.timeline.clean_metadata import SAVEPOINTS_KEY, CleanerPlan, CleanMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
+from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import in_partition, instant_path
 from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline, read_commit
@@ -303,12 +305,29 @@ class _Planner:
                 self._sizes[status.path] = status.size
                 groups.setdefault(file.file_id, []).append(file)
         names: list[str] = []
-        for file_id, found in sorted(groups.items()):
+        for file_id, named in sorted(groups.items()):
+            found = self._as_merged(named)
             replaced_at = self._replaced.get((partition, file_id))
             for version in self._to_go(_versions(found), replaced_at):
                 if self._saved.isdisjoint(in_partition(partition, name) for name in version):
                     names += version
         return tuple(names)
+
+    def _as_merged(self, files: list[_File]) -> list[_File]:
+        """In layout 2 a log file lies on the newest base file begun before it was completed."""
+        newest = max((file.start for file in files if not file.is_log), key=padded, default="")
+        return [
+            replace(file, start=self._completed(file.start))
+            if file.number and padded(file.start) < padded(newest)
+            else file
+            for file in files
+        ]
+
+    def _completed(self, time: str) -> str:
+        if self.timeline.layout == V1.version:
+            return time
+        # Where nobody knows any more, readers too take it for later than the base file.
+        return ended(self.storage, self.timeline, time) or _NEVER
 
     def _is_visible(self, file: _File, path: str) -> bool:
         if not self._view.is_committed(file.start):
@@ -336,7 +355,10 @@ class _Planner:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A data file; `start` is the time at which its version of the file group begins."""
+    """A data file; `start` is the time at which its version of the file group begins.
+
+    `number` is the version of a log file, and 0 of others.
+    """
 
     name: str
     file_id: str

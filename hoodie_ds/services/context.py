@@ -132,8 +132,13 @@ class ServiceContext:
             if self.progress is not None:
                 self.progress(number, len(parts))
 
-    def open_table(self) -> Table:
+    def open_table(self, *, to_be_dropped: bool = False) -> Table:
         """Return the table, fit to be changed.
+
+        Parameters
+        ----------
+        to_be_dropped : bool
+            Whether the caller drops the metadata table, where the options agree to that.
 
         Raises
         ------
@@ -147,12 +152,14 @@ class ServiceContext:
         table = open_table(self.storage)
         table.properties.check_writable()
         check_same(self.options, table.properties)
-        if table.properties.metadata_partitions:
+        agreed = to_be_dropped and self.options.metadata_enable is False
+        if table.properties.metadata_partitions and not agreed:
+            first = "do so" if to_be_dropped else "write to the table"
             partitions = ", ".join(table.properties.metadata_partitions)
             raise UnsupportedTableError(
                 f"table {table.properties.name!r} has a metadata table ({partitions}), which this "
-                "release cannot keep up to date; write to the table with hoodie.metadata.enable = "
-                "false first, which drops it as Hudi does"
+                f"release cannot keep up to date; {first} with hoodie.metadata.enable = false"
+                f"{'' if to_be_dropped else ' first'}, which drops it as Hudi does"
             )
         return table
 

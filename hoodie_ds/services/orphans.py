@@ -10,18 +10,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
+from hoodie_ds.config.properties.keys import INITIAL_VERSION
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.table.commit_files import newest_commit_naming
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.rollbacks import refuse_restore, undone_times
 from hoodie_ds.timeline.timeline import Timeline
 
 _log = logging.getLogger("hoodie_ds")
+
+
+_FIRST_WITH_OWN_LOGS: Final = 8
+"""From this table version on each log file is named by the commit that wrote it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -59,8 +65,8 @@ def find_orphans(table: Table, timeline: Timeline, files: Iterable[FileStatus]) 
     """Return which of a table's data files no commit names, nor ever will.
 
     Those of pending instants are none: their writer may be at work, and a rollback takes them. Nor
-    are those of archived instants, whose commits are not asked, and in timeline layout 1 log files,
-    of which the blocks tell.
+    are those of archived instants, whose commits are not asked, and log files of timeline layout 1,
+    of which the blocks tell: an upgrade leaves them as they are, named by their base files.
 
     Parameters
     ----------
@@ -77,25 +83,35 @@ def find_orphans(table: Table, timeline: Timeline, files: Iterable[FileStatus]) 
         What a commit says cannot be read.
     """
     view, undone = FileSystemView(table.storage, timeline), undone_times(table.storage, timeline)
-    return [status for status in files if _is_orphan(view, undone, status)]
+    began_as = table.properties.raw.get(INITIAL_VERSION, "").strip()
+    versions = (table.properties.version, *([int(began_as)] if began_as.isdecimal() else []))
+    has_own_logs = min(versions) >= _FIRST_WITH_OWN_LOGS
+    return [status for status in files if _is_orphan(view, undone, status, has_own_logs)]
 
 
-def _is_orphan(view: FileSystemView, undone: frozenset[str], status: FileStatus) -> bool:
+def _is_orphan(
+    view: FileSystemView, undone: frozenset[str], status: FileStatus, has_own_logs: bool
+) -> bool:
     timeline, name = view.timeline, status.path.rpartition("/")[2]
     base, log = BaseFileName.parse(name), LogFileName.parse(name)
     if base is not None:
         time = base.instant_time
-    elif log is not None and timeline.layout != V1.version:
+    elif log is not None and has_own_logs:
         time = log.base_instant
     else:
         return False
     if timeline.commit_at(time) is not None:
-        return not view.names(time, status.path)
+        return not view.names(time, status.path) and not _is_shared(view, time, status.path)
     if timeline.is_pending(time):
         return False
     if time in undone:
         return True
     return not timeline.at(time) and not view.is_committed(time)
+
+
+def _is_shared(view: FileSystemView, time: str, path: str) -> bool:
+    """Whether a later commit wrote to a file: Hudi names some after a clustering of buckets."""
+    return newest_commit_naming(view.storage, view.timeline, path, time) is not None
 
 
 def delete_orphans(context: ServiceContext, *, dry: bool = False) -> Orphans:

@@ -14,7 +14,7 @@ from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.table.live_files import LiveFiles
+from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archive import Archive, archive_of
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
@@ -36,8 +36,7 @@ def timeline_at(timeline: Timeline, time: str) -> Timeline:
     time : str
         Instant time of the last write that is to count.
     """
-    kept = (i for i in timeline.instants if not _is_later_write(i, time))
-    return Timeline.of(kept, layout=timeline.layout)
+    return timeline.past(time, lambda instant: _is_later_write(instant, time))
 
 
 def later_writes(timeline: Timeline, time: str) -> tuple[Instant, ...]:

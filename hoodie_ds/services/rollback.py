@@ -18,6 +18,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.archive.archived_writes import archived_writes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes
@@ -25,6 +26,7 @@ from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.failed_write import files_of_completed, is_named_after
 from hoodie_ds.transaction.heartbeat import living
+from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.taken_back import remember_taken_back
 
 _BEFORE_ALL: Final = "0" * 17
@@ -71,6 +73,8 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
         carried = None
         if instant.state is State.COMPLETED:
             carried = carried_without(table.storage, timeline, (instant,), undoing.target)
+            # If this process ends once it is decided, the next batch sees so before it begins.
+            claim(table.storage, instant.time, f"rollback of {instant.time}")
         return Decided(Outcome.TAKE_BACK, instant, plan, carried)
 
     context.decide(table, Action.ROLLBACK, decide)
@@ -115,7 +119,8 @@ def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) ->
         if savepoint.time in times:
             raise TimelineError(
                 f"{storage.root}: commit {savepoint.time} has a savepoint; delete that first "
-                "(delete_savepoint), then take the commit back"
+                "(delete_savepoint, or `hoodie-py savepoint PATH INSTANT --delete`), then take the "
+                "commit back"
             )
 
 
@@ -129,6 +134,7 @@ def _checked(
     undoing = Undoing(previous.time if previous else "", (Loss.of(table.storage, instant),))
     if instant.state is State.COMPLETED:
         _check_newest(table.storage, timeline, instant)
+        _check_not_first(table, timeline, instant, undoing.target)
         check_written_since(table.storage, (instant.time,))
         check_no_savepoint(table.storage, timeline, {instant.time})
         target, what = undoing.target or _BEFORE_ALL, f"a rollback of {instant.time}"
@@ -155,6 +161,23 @@ def _instant(storage: Storage, timeline: Timeline, time: str | None) -> Instant:
             f"{pending or '(none)'}"
         )
     return found
+
+
+def _check_not_first(table: Table, timeline: Timeline, instant: Instant, previous: str) -> None:
+    """Refuse where no commit would be left that shows that the archived ones were before it.
+
+    Readers, those of Hudi too, take what is older than the first commit for archived.
+    """
+    if padded(instant.time) > timeline.start:
+        return
+    archived = archived_writes(table.storage, timeline, table.properties.archive_folder)
+    hidden = [i.time for i in archived if not previous or padded(i.time) > padded(previous)]
+    if hidden:
+        raise TimelineError(
+            f"{table.storage.root}: {instant.action.value} {instant.time} is the first commit that "
+            f"is not archived, and without it no reader would find the rows of {hidden[-1]} and "
+            "of those before; take its rows back by a write, a delete or an upsert"
+        )
 
 
 def _check_newest(storage: Storage, timeline: Timeline, instant: Instant) -> None:

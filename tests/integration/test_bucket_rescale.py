@@ -99,9 +99,11 @@ FEW = trips(*((f"k{i}", "a", 1, float(i)) for i in range(9)))
 FEW_MORE = trips(*((f"k{i}", "a", 2, float(i)) for i in range(6, 12)))
 
 
-@pytest.mark.parametrize(("version", "kind"), [("6", TYPES[1]), ("9", TYPES[0])])
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("every", by_day([4, 1], {4}))
+ENDS = [(*table, after, every) for table in KINDS for after in (False, True) for every in (4, 1)]
+SOME_ENDS = {(*table, bool((n + n // 2) % 2), 4) for n, table in enumerate(KINDS)}
+
+
+@pytest.mark.parametrize(("version", "kind", "after", "every"), by_day(ENDS, SOME_ENDS))
 def test_killed_anywhere_it_is_done_or_not(
     version: str, kind: str, after: bool, every: int
 ) -> None:

@@ -25,7 +25,7 @@ from tests.faults import foreign
 from tests.faults.writers import Place
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, notation, unzip_table
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, trips
+from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, trips
 
 PLAN = "hoodie.clustering.plan.strategy."
 INDEX = "hoodie.index.type"
@@ -97,6 +97,24 @@ def test_the_commit_is_one_as_hudi_makes_it() -> None:
     time = instant.time
     assert place.storage.files[f".hoodie/{time}.replacecommit.inflight"] == b""
     assert not [p for p in place.storage.files if p.startswith(".hoodie/.temp/")]
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize("by_restore", [False, True])
+def test_a_clustering_that_is_taken_back_is_not_pending(version: str, by_restore: bool) -> None:
+    place = _place(**{VERSION: version})
+    before, kept = _rows(place.table), place.table.timeline.commits[-1].time
+    (done,) = place.table.cluster()
+    if by_restore:
+        place.table.restore(kept)
+    else:
+        place.table.rollback()
+    assert place.table.timeline.pending == ()
+    named = {path for path in place.storage.files if f"/{done.instant_time}" in path}
+    assert not {path for path in named if not path.startswith(".hoodie/.locks/")}
+    assert _rows(place.table) == before
+    place.table.rollback()
+    assert place.table.read().num_rows == len(ROWS) - 1
 
 
 def _stats(place: Place, time: str) -> tuple[Any, ...]:

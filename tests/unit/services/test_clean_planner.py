@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.enums import CleaningPolicy
 from hoodie_ds.errors import CorruptFileError
@@ -22,6 +23,7 @@ from hoodie_ds.timeline.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.golden.golden_tables import FOLDER, unzip_table
+from tests.tables import TRIPS, TYPE, VERSION, found, trips
 from tests.unit.services.cleaned_tables import (
     BY_COMMITS,
     BY_HOURS,
@@ -32,6 +34,8 @@ from tests.unit.services.cleaned_tables import (
     log,
 )
 
+KEEP = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+VERSIONS = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"}
 _CLEANS = FOLDER.parent / "cleans"
 _JAN_10_MS = int(dt.datetime(2025, 1, 10).timestamp() * 1000)
 
@@ -162,6 +166,28 @@ def test_log_files_of_a_plan_that_is_gone_belong_to_the_slice_before() -> None:
     assert cleaned.going(1, BY_VERSIONS) == cleaned.going(1) == set()
     cleaned.commit(5, base(5)).commit(6)
     assert cleaned.going(1) == {base(1), log(2)}
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_log_file_that_took_long_lies_on_the_base_file_before_its_end(
+    archived: bool, tmp_path: Path
+) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", VERSION: "9"})
+    for number in (1, 2):
+        table.upsert(trips(("a", "x", number, float(number))))
+    assert table.compact()
+    _, slow, compaction = table.timeline.commits
+    folder = tmp_path / ".hoodie/timeline"
+    (file,) = folder.glob(f"{slow.time}_*")
+    file.rename(folder / f"{slow.time}_{int(compaction.ended) + 1}{file.suffix}")
+    if archived:
+        for number in (3, 4, 5):
+            table.upsert(trips(("a", "x", number, float(number))))
+        assert table.archive({**KEEP, "hoodie.clean.commits.retained": "1"})
+    before, logs = found(table), set(tmp_path.rglob(".*.log.*"))
+    assert len(table.clean({**VERSIONS, "hoodie.clean.fileversions.retained": "1"})) == 1
+    assert set(tmp_path.rglob(".*.log.*")) == logs
+    assert found(table) == before
 
 
 def test_replaced_file_groups_go_whole_once_no_reader_sees_them() -> None:

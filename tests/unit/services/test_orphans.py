@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hoodie_ds import HoodieTable, TimelineError
+from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
+from hoodie_ds.timeline.paths import instant_path
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
 from tests.tables import TRIPS, TYPE, found, tree, trips
 
@@ -60,6 +63,24 @@ def test_what_late_tasks_left_is_deleted(
     )
     assert tree(tmp_path) == before
     assert found(table) == [("a", "oslo", 2, 2.0)]
+
+
+def test_a_log_file_that_is_named_after_an_earlier_commit_stays(tmp_path: Path) -> None:
+    """So Hudi names those that are written beside a clustering that splits buckets."""
+    table = HoodieTable(tmp_path, {**TRIPS, TYPE: "MERGE_ON_READ", VERSION: "9"})
+    table.insert(trips(("a", "oslo", 1, 1.0)))
+    (first,) = table.timeline.commits
+    log = left(table, tmp_path, first.time, log=True)
+    stat = WriteStat("00000001-aaaa-4aaa-8aaa-aaaaaaaaaaaa-0", f"oslo/{log.name}", "oslo")
+    end = str(int(first.ended) + 2)
+    later = replace(first, time=str(int(first.ended) + 1), completion_time=end)
+    commit = tmp_path / instant_path(later)
+    commit.write_bytes(CommitMetadata((stat,), "UPSERT", {}).to_bytes(2))
+    assert not table.cleanup()
+    assert log.exists()
+    commit.unlink()
+    assert table.cleanup()
+    assert not log.exists()
 
 
 def test_what_may_be_somebodys_stays(table: HoodieTable, tmp_path: Path) -> None:
