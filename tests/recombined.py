@@ -1,4 +1,4 @@
-"""Tables put together as Spark does it: base files without logged keys, and `LoggedRows`."""
+"""Tables put together as Spark does it: base files without replaced rows, and `LoggedRows`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def _slice(pinned: PinnedTable, found: FileSlice) -> Iterator[pa.Table]:
         base = pa.concat_tables(
             [pinned.schema.empty_table(), *reader.read(replace(found, logs=()), names)]
         )
-        yield base.filter(pc.invert(pc.is_in(base.column(KEY), value_set=keys)))
+        replaced = pa.array(logged.replaced(found))
+        assert replaced.equals(pc.is_in(base.column(KEY), value_set=keys).combine_chunks())
+        yield base.filter(pc.invert(replaced))
     for rows in logged.read(found, names):
         assert rows.column_names == names
         assert pc.all(pc.is_in(rows.column(KEY), value_set=keys)).as_py() in (True, None)

@@ -79,12 +79,11 @@ def past(pinned: PinnedTable, instant: Instant, included: bool) -> PinnedTable:
     end, own = moment(instant), instant.time
 
     def is_earlier(other: Instant) -> bool:
-        return other.time == own if moment(other) == end else moment(other) < end
+        if other.time == own:
+            return included
+        return moment(other) < end
 
-    then = before(pinned.timeline, is_earlier)
-    if not included:
-        then = before(then, lambda other: other.time != own)
-    return replace(pinned, timeline=then)
+    return replace(pinned, timeline=before(pinned.timeline, own, is_earlier))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ the commit's own time. Rewrites without news, by compactions and clusterings, ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from hoodie_ds.reader.scan_plan import ScanPlan
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import PREFIX_LENGTH
+from hoodie_ds.table.fs_view import PREFIX_LENGTH, PartitionFiles
 from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import in_partition
@@ -65,8 +65,13 @@ class ChangesQuery:
             if commit.is_rewrite:
                 continue
             logged = _groups_with_logs(commit)
+            replaced = [
+                FileGroupId(p, i) for p, ids in commit.replaced.items() for i in sorted(ids)
+            ]
+            after = _Past(self.pinned, instant, True, logged)
+            before = _Past(self.pinned, instant, False, [*logged, *replaced])
             for group in logged:
-                yield self._of_group(instant, group)
+                yield ChangeTask(after.slice_of(group), instant, before.slice_if_any(group))
             for stat in commit.stats:
                 base = BaseFileName.parse(stat.path.rpartition("/")[2])
                 if base is None:  # Hudi leaves the path out where it wrote nothing
@@ -74,8 +79,8 @@ class ChangesQuery:
                 group = FileGroupId(stat.partition_path, base.file_id)
                 if group not in logged:
                     yield self._of_file(instant, stat, group, base)
-            for partition, file_ids in commit.replaced.items():
-                yield from self._replaced(instant, partition, frozenset(file_ids))
+            for group in replaced:
+                yield ChangeTask(before.slice_of(group), instant, is_gone=True)
 
     def _of_file(
         self, instant: Instant, stat: WriteStat, group: FileGroupId, base: BaseFileName
@@ -84,13 +89,6 @@ class ChangesQuery:
         after = FileSlice(group, instant.time, self._known(group.partition_path, base), ())
         before = self._base_before(instant, stat, group)
         return ChangeTask(after, instant, before, stat.change_files)
-
-    def _of_group(self, instant: Instant, group: FileGroupId) -> ChangeTask:
-        """All that a commit wrote to a file group, log files among it."""
-        after, before = (self._slice_at(instant, group, included) for included in (True, False))
-        if after is None:
-            raise _cleaned(self.pinned, instant, f"the log files of {group}")
-        return ChangeTask(after, instant, before)
 
     def _known(self, partition: str, name: BaseFileName) -> BaseFile:
         """A base file with what its commit says of it."""
@@ -124,22 +122,52 @@ class ChangesQuery:
         of_group = (n for n in names if n is not None and n.file_id == group.file_id)
         return next((n for n in of_group if n.instant_time == time), None)
 
-    def _slice_at(self, instant: Instant, group: FileGroupId, included: bool) -> FileSlice | None:
-        """The slice of a file group after a commit, or before it, by a listing."""
-        files = past(self.pinned, instant, included).view.partition(group.partition_path)
-        slices = files.latest_slices(group.file_id[:PREFIX_LENGTH])
-        return next((found for found in slices if found.group == group), None)
 
-    def _replaced(
-        self, instant: Instant, partition: str, file_ids: frozenset[str]
-    ) -> Iterator[ChangeTask]:
-        files = past(self.pinned, instant, included=False).view.partition(partition)
-        for file_id in sorted(file_ids):
-            slices = files.latest_slices(file_id[:PREFIX_LENGTH])
-            last = next((found for found in slices if found.group.file_id == file_id), None)
-            if last is None:
-                raise _cleaned(self.pinned, instant, f"file group {partition}/{file_id}")
-            yield ChangeTask(last, instant, is_gone=True)
+class _Past:
+    """File slices as they were before a commit, or with it, by listings.
+
+    A slice that was cleaned is not taken for an older one, which a savepoint or a clean that is at
+    work has left: it has to have what the last commit wrote to the file group.
+    """
+
+    def __init__(
+        self, pinned: PinnedTable, instant: Instant, included: bool, groups: Iterable[FileGroupId]
+    ) -> None:
+        self._instant = instant
+        self._then = past(pinned, instant, included)
+        self._written = _last_written(self._then, set(groups))
+        self._listed: dict[str, PartitionFiles] = {}
+
+    def slice_of(self, group: FileGroupId) -> FileSlice:
+        """The slice of a file group that there must have been."""
+        found = self.slice_if_any(group)
+        if found is None:
+            raise _cleaned(self._then, self._instant, f"the file slice of {group}")
+        return found
+
+    def slice_if_any(self, group: FileGroupId) -> FileSlice | None:
+        """The slice of a file group; None if there was none."""
+        partition = group.partition_path
+        if partition not in self._listed:
+            self._listed[partition] = self._then.view.partition(partition)
+        slices = self._listed[partition].latest_slices(group.file_id[:PREFIX_LENGTH])
+        found = next((slice_ for slice_ in slices if slice_.group == group), None)
+        files = () if found is None else (found.base, *found.logs)
+        if not self._written.get(group, set()) <= {file.path for file in files if file is not None}:
+            raise _cleaned(self._then, self._instant, f"the file slice of {group}")
+        return found
+
+
+def _last_written(pinned: PinnedTable, groups: set[FileGroupId]) -> dict[FileGroupId, set[str]]:
+    """The files that the newest commit of a timeline wrote to each group, if it is not archived."""
+    found: dict[FileGroupId, set[str]] = {}
+    commits = pinned.timeline.commits_backwards()
+    while (left := groups - found.keys()) and (instant := next(commits, None)) is not None:
+        for path, stat in commit_files(pinned.table.storage, instant).stats.items():
+            group = FileGroupId(stat.partition_path, stat.file_id)
+            if path and group in left:  # Hudi leaves the path out where it wrote nothing
+                found.setdefault(group, set()).add(path)
+    return found
 
 
 def changes(pinned: PinnedTable, options: IncrementalOptions) -> ChangesQuery:

@@ -14,9 +14,10 @@ from hoodie_ds.config.read_options import IncrementalOptions
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.time_travel import is_write
-from hoodie_ds.timeline.archive.archived_writes import archived_writes
+from hoodie_ds.timeline.archive.archived_writes import archived_writes, archived_writes_ended_after
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.timeline import read_commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,27 @@ def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> Commit
     if timeline.layout == V1.version:
         active = _without_hollow(pinned, active, options.hollow_commits)
     active = tuple(sorted(active, key=moment))
+    archived = _archived(pinned, options)
+    return CommitRange(active, tuple(i for i in archived if _is_within(i, options)))
+
+
+def _archived(pinned: PinnedTable, options: IncrementalOptions) -> list[Instant]:
+    """Commits that the archive alone has, among them those of a range.
+
+    A commit that took long may have left the active timeline, and have been completed after the
+    first one there.
+    """
+    table, timeline = pinned.table, pinned.timeline
     first = timeline.first_commit
     reaches_back = first is not None and (
         timeline.starts_after(options.begin) or options.begin < moment(first)
     )
-    if not reaches_back:
-        return CommitRange(active)
-    archived = archived_writes(table.storage, timeline, table.properties.archive_folder)
-    return CommitRange(active, tuple(i for i in archived if _is_within(i, options)))
+    if reaches_back:
+        return archived_writes(table.storage, timeline, table.properties.archive_folder)
+    if timeline.layout == V1.version:
+        return []
+    late = archived_writes_ended_after(table.storage, timeline, options.begin)
+    return [i for i in late if not read_commit(table.storage, i).is_rewrite]
 
 
 def _is_within(instant: Instant, options: IncrementalOptions) -> bool:

@@ -23,7 +23,7 @@ from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
-from hoodie_ds.reader.time_travel import before
+from hoodie_ds.reader.time_travel import before, travel
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
@@ -74,10 +74,8 @@ class IncrementalQuery:
         predicate : Predicate
             Which rows are wanted; others come too.
         """
-        committed = None if self.full_scan else frozenset(i.time for i in self.commits)
-        view = _SomeInstants(
-            self.pinned.table.storage, self.pinned.timeline, self.pinned.verify, committed
-        )
+        pinned, times = self.pinned, frozenset(self.times)
+        view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
         return ScanPlan(self.schema, _Executor(self.pinned, view, self.times), self._tasks())
 
     def _tasks(self) -> Iterator[ScanTask]:
@@ -124,7 +122,7 @@ def incremental(pinned: PinnedTable, options: IncrementalOptions) -> Incremental
     found = commits_in_range(pinned, options)
     if options.end_schema and options.end is not None:
         end = options.end
-        then = pinned.at(before(pinned.timeline, lambda i: moment(i) <= end))
+        then = pinned.at(before(pinned.timeline, end, lambda i: moment(i) <= end))
         pinned = PinnedTable(
             pinned.table, pinned.timeline, then.schema, pinned.merge_hook, pinned.verify
         )
@@ -141,7 +139,7 @@ def incremental(pinned: PinnedTable, options: IncrementalOptions) -> Incremental
         if found.archived and scan is not None:
             raise _too_far(storage, options, f"{found.archived[0].time} has been archived")
         if found.archived:
-            return _full_scan(pinned, found, options)
+            return _full_scan(_at_the_end(pinned, found, options), found, options)
     times = tuple(instant.time for instant in found.active)
     return IncrementalQuery(pinned, found.active, times, path_glob=options.path_glob)
 
@@ -174,11 +172,11 @@ def slices_in_range(view: FileSystemView, commits: Iterable[Instant]) -> Iterato
 class _SomeInstants(FileSystemView):
     """A view in which the blocks of some instants count, if not of all."""
 
-    only: frozenset[str] | None = field(default=None)
+    only: frozenset[str] = field(default=frozenset())
 
     def is_committed(self, time: str) -> bool:
         """Whether what was written under an instant time is to be read."""
-        return super().is_committed(time) and (self.only is None or time in self.only)
+        return super().is_committed(time) and time in self.only
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +202,18 @@ def _full_scan(
 ) -> IncrementalQuery:
     times = tuple(instant.time for instant in (*found.archived, *found.active))
     return IncrementalQuery(pinned, (), times, True, options.path_glob)
+
+
+def _at_the_end(
+    pinned: PinnedTable, found: CommitRange, options: IncrementalOptions
+) -> PinnedTable:
+    """The table as the last commit of a range left it, with the columns of now."""
+    try:
+        then = travel(pinned, (found.active or found.archived)[-1].time)
+    except TimelineError as error:
+        why = f"{found.archived[0].time} has been archived"
+        raise _too_far(pinned.table.storage, options, why) from error
+    return replace(then, schema=pinned.schema)
 
 
 def _too_far(storage: Storage, options: IncrementalOptions, why: str) -> TimelineError:

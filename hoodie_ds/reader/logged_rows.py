@@ -1,7 +1,7 @@
 """The rows of a file slice that its log files have a say in, and no others.
 
 Whoever can read base files by other means, as Spark can, needs only these of us: the slice is the
-rows of its base file without those whose key is in the log files, and the rows from here.
+rows of its base file without those that are replaced, and the rows from here.
 """
 
 from __future__ import annotations
@@ -44,6 +44,16 @@ class LoggedRows:
         columns = [part.rows.column(RECORD_KEY) for part in reader.read(slice_.logs)]
         chunks = [chunk for column in columns for chunk in column.chunks]
         return pc.unique(pa.chunked_array(chunks, KEY_FIELD.type))
+
+    def replaced(self, slice_: FileSlice) -> Mask:
+        """Tell which rows of a slice's base file have one of `keys`, in the order of the file."""
+        assert slice_.base is not None
+        keys, path = pa.chunked_array([self.keys(slice_)]), slice_.base.path
+        with self.reader.view.storage.open_input(path) as source:
+            base = BaseFileReader(source, self.reader.schema, path, trusted=slice_.base.trusted)
+            groups = (self._group(base, at, [RECORD_KEY]) for at in range(base.num_row_groups))
+            found = [_hits(group, keys) for group in groups]
+        return np.concatenate([np.zeros(0, np.bool_), *found])
 
     def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a slice, read whole, that have one of `keys`.
@@ -133,5 +143,8 @@ class LoggedRows:
 
 
 def _positions(rows: pa.Table, keys: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    hits = pc.is_in(rows.column(RECORD_KEY), value_set=keys)
-    return np.flatnonzero(as_numpy(hits)).astype(np.int64)
+    return np.flatnonzero(_hits(rows, keys)).astype(np.int64)
+
+
+def _hits(rows: pa.Table, keys: pa.ChunkedArray) -> Mask:
+    return as_numpy(pc.is_in(rows.column(RECORD_KEY), value_set=keys))

@@ -49,25 +49,35 @@ def travel(pinned: PinnedTable, moment: str) -> PinnedTable:
                 "it is complete or rolled back"
             )
     _refuse_cleaned(table, timeline, moment)
-    then = before(timeline, lambda instant: instant.time <= moment)
-    if then.first_commit is None:
+    then = before(timeline, moment, lambda instant: instant.time <= moment)
+    newest = next(then.commits_backwards(), None)
+    if newest is None or timeline.starts_after(moment):
         archived = archived_writes(table.storage, timeline, table.properties.archive_folder)
-        if archived and archived[0].time <= moment:
+        last = next((i.time for i in reversed(archived) if i.time <= moment), "")
+        if last and (newest is None or last > newest.time):
             raise _gone(table, moment, "its commits have been archived")
     return pinned.at(then)
 
 
-def before(timeline: Timeline, is_earlier: Callable[[Instant], bool]) -> Timeline:
+def before(timeline: Timeline, time: str, is_earlier: Callable[[Instant], bool]) -> Timeline:
     """Return a timeline with those of its writes and cleans that were earlier than a moment.
 
     Rollbacks and restores stay: they tell which files are none of the table's.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        As it is.
+    time : str
+        See `Timeline.past`.
+    is_earlier : callable
+        Whether an instant was earlier.
     """
-    kept = (
-        instant
-        for instant in timeline.instants
-        if is_earlier(instant) or instant.action not in {*WRITE_ACTIONS, Action.CLEAN}
-    )
-    return Timeline.of(kept, layout=timeline.layout)
+
+    def is_later(instant: Instant) -> bool:
+        return instant.action in {*WRITE_ACTIONS, Action.CLEAN} and not is_earlier(instant)
+
+    return timeline.past(time, is_later)
 
 
 def is_write(storage: Storage, pending: Instant) -> bool:

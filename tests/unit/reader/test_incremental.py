@@ -160,6 +160,55 @@ def test_archived_commits(tmp_path: Path) -> None:
             loose.read(as_of=str(int(first) - 1))
 
 
+@pytest.mark.parametrize(
+    ("version", "kind"), [("6", "COPY_ON_WRITE"), ("6", "MERGE_ON_READ"), ("9", "MERGE_ON_READ")]
+)
+def test_a_range_that_reaches_into_the_archive_ends_where_it_ends(
+    version: str, kind: str, tmp_path: Path
+) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, VERSION: version})
+    moments = [dict[str, float]()]
+    for number in range(1, 8):
+        key = "abc"[number % 3]
+        table.upsert(trips((key, "xyx"[number % 3], number, float(number))))
+        moments.append({**moments[-1], key: float(number)})
+    keep = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4"}
+    assert table.archive({**keep, "hoodie.clean.commits.retained": "1"})
+    left = table.timeline.commits
+    for commit, rows in zip(left, moments[-len(left) :], strict=True):
+        assert keys(table.read_incremental("000", commit.ended)) == sorted(rows.items())
+    assert table.clean({"hoodie.clean.commits.retained": "1"}) or kind == "MERGE_ON_READ"
+    if version == "6" and kind == "COPY_ON_WRITE":
+        with pytest.raises(TimelineError, match="reaches back too far"):
+            table.read_incremental("000", left[0].ended)
+
+
+@pytest.mark.parametrize("is_news", [True, False])
+def test_a_commit_that_took_long_is_archived(is_news: bool, tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", VERSION: "9"})
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    if not is_news:
+        table.upsert(trips(("a", "x", 2, 2.0)))
+        assert table.compact()
+    for number in range(2, 8):
+        table.upsert(trips(("b", "x", number, float(number))))
+    slow, passed, last = (table.timeline.commits[i] for i in (0 if is_news else 2, -2, -1))
+    folder = tmp_path / ".hoodie/timeline"
+    (file,) = folder.glob(f"{slow.time}_*")
+    file.rename(folder / f"{slow.time}_{int(last.ended) + 1}{file.suffix}")
+    found = [("a", 1.0), ("b", 7.0)] if is_news else [("b", 7.0)]
+    assert keys(table.read_incremental(passed.ended)) == found
+    keep = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4"}
+    assert table.archive({**keep, "hoodie.clean.commits.retained": "1"})
+    assert slow.time not in {i.time for i in table.timeline.commits}
+    assert keys(table.read_incremental(passed.ended)) == found
+    if is_news:
+        with pytest.raises(TimelineError, match=f"{slow.time} has been archived"):
+            table.read_changes(passed.ended)
+    else:
+        assert table.read_changes(passed.ended).num_rows == 1
+
+
 def keys_of(rows: object) -> list[str]:
     return sorted(rows["_hoodie_record_key"].to_pylist())  # type: ignore[index]
 

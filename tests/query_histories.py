@@ -1,0 +1,137 @@
+"""Tables that are written, replaced, rewritten, cleaned, archived and undone, with a model."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import TimelineError
+from tests.tables import trips
+
+Rows = dict[str, tuple[int, float]]
+RETAINED = 3
+"""Commits that a clean retains: queries that begin with the oldest of them get their answer."""
+
+WRITES = {
+    "upsert": 8,
+    "delete": 2,
+    "overwrite": 1,
+    "overwrite_partition": 1,
+    "delete_partitions": 1,
+}
+SERVICES = {"compact": 2, "cluster": 1, "clean": 2, "archive": 2, "savepoint": 1}
+UNDOING = {"rollback": 1, "restore": 1}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a table held when an instant was its newest commit.
+
+    `bound` is the time of the instant by which ranges count, and `number` the step it was made in.
+    """
+
+    time: str
+    bound: str
+    rows: Rows
+    number: int
+
+
+@dataclass
+class History:
+    """A table, the model of its rows, and what both were."""
+
+    table: HoodieTable
+    is_bloom: bool
+    chance: random.Random
+    rows: Rows = field(default_factory=dict)
+    moments: list[Moment] = field(default_factory=lambda: [Moment("000", "000", {}, 0)])
+    retained: str = "000"
+    """Time of the oldest commit that every clean and archive until now had to leave."""
+    done: Counter[str] = field(default_factory=Counter)
+
+    def step(self, number: int) -> None:
+        """Do something to the table, and the same to the model."""
+        kinds = {"upsert": 1} if number == 1 else {**WRITES, **SERVICES, **UNDOING}
+        (kind,) = self.chance.choices([*kinds], [*kinds.values()])
+        if number > 1 and not self.table.timeline.commits:  # all have been taken back
+            kind = "upsert"
+        self.do(kind, number)
+
+    def do(self, kind: str, number: int) -> None:
+        """Do something that is chosen."""
+        if kind in WRITES:
+            self.write(kind, number)
+        elif kind in UNDOING:
+            self.undo(kind)
+        else:
+            self.service(kind)
+        self.done[kind] += 1
+        known = {moment.time for moment in self.moments}
+        for new in self.table.timeline.commits:
+            if new.time not in known and new.time > self.moments[-1].time:
+                bound = new.time if self.table.properties.version == 6 else new.ended
+                self.moments.append(Moment(new.time, bound, dict(self.rows), number))
+
+    def write(self, kind: str, number: int) -> None:
+        keys = self.chance.sample("abcdefgh", 3)
+        rows = trips(*((key, "xy"[ord(key) % 2], number, float(number)) for key in keys))
+        new = {key: (number, float(number)) for key in keys}
+        if kind == "delete":
+            self.table.delete(rows.select(["id", "city"]))
+            self.drop(lambda key: key in keys)
+        elif kind == "delete_partitions":
+            self.table.delete_partitions("x")
+            self.drop(lambda key: ord(key) % 2 == 0)
+        elif kind == "overwrite":
+            self.table.overwrite(rows)
+            self.rows = new
+        elif kind == "overwrite_partition":
+            self.table.overwrite(rows, partitions_only=True)
+            touched = {ord(key) % 2 for key in keys}
+            self.drop(lambda key: ord(key) % 2 in touched)
+            self.rows |= new
+        else:
+            self.table.upsert(rows)
+            self.rows |= new
+
+    def drop(self, is_gone: Callable[[str], bool]) -> None:
+        self.rows = {key: row for key, row in self.rows.items() if not is_gone(key)}
+
+    def service(self, kind: str) -> None:
+        commits = [instant.time for instant in self.table.timeline.commits]
+        if kind == "compact" and self.table.properties.table_type.value == "MERGE_ON_READ":
+            self.table.compact()
+        elif kind == "cluster" and self.is_bloom:
+            self.table.cluster({"hoodie.clustering.plan.strategy.small.file.limit": "1MB"})
+        elif kind == "savepoint":
+            self.table.savepoint()
+        elif kind == "clean" and self.table.clean({"hoodie.clean.commits.retained": str(RETAINED)}):
+            self.retained = max(self.retained, commits[-RETAINED:][0])
+        elif kind == "archive":
+            keep = {"hoodie.keep.min.commits": str(RETAINED + 1), "hoodie.keep.max.commits": "5"}
+            if self.table.archive({**keep, "hoodie.clean.commits.retained": str(RETAINED)}):
+                self.retained = max(self.retained, self.table.timeline.commits[0].time)
+
+    def undo(self, kind: str) -> None:
+        """Take the newest write back, or all that came after some commit."""
+        try:
+            if kind == "rollback":
+                done = self.table.rollback()
+            else:
+                done = self.table.restore(self.chance.choice(self.moments[-4:]).time)
+        except TimelineError:
+            self.done[f"{kind} refused"] += 1
+            return
+        first, *moments = self.moments
+        self.moments = [first, *(moment for moment in moments if moment.time <= done.target)]
+        self.rows = dict(self.moments[-1].rows)
+
+
+def content(rows: Any) -> Rows:
+    found = rows.select(["id", "ts", "fare"]).to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: (row["ts"], row["fare"]) for row in found}
