@@ -1,10 +1,11 @@
-"""Reads without Spark: against `pyarrow.dataset`, peak memory of a stream, a look-up by key.
+"""Reads without Spark: against `pyarrow.dataset`, peak memory of a stream, a key, one commit.
 
     .venv/bin/python benchmarks/reading.py WORK [--megabytes 4000] [--groups 1000] [--rounds 5]
 
 Seconds of a whole read are those of the clock; beside them stand those of the processor, which
 tell more on a busy machine. The stream is read in a process of its own, whose peak is that of the
-interpreter and all libraries too. The look-up counts the data files that are opened.
+interpreter and all libraries too. The look-up counts the data files that are opened. The
+incremental query is that of the last commit, of ten and of as many as there are file groups.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ KEYED = {
     "hoodie.index.type": "BUCKET",
 }
 BATCH_ROWS = 200_000
-WIDE_BYTES = 160
+WIDE_BYTES = 125
 """Bytes that a row of `wide` takes in a file, about: its text does not shrink."""
 GOAL_RATIO = 1.2
 GOAL_MB = 600
@@ -91,16 +92,33 @@ def against_arrow(path: Path, megabytes: int, rounds: int) -> None:
         "two columns, filter of 1 %": (["id", "fare"], pc.field("fare") < 0.01),
     }
     for name, (columns, expression) in cases.items():
-        ours, arrows = [], []
-        for _ in range(rounds + 1):
-            arrows.append(
-                timed(lambda: ds.dataset(files).to_table(columns, filter=expression).num_rows)  # noqa: B023
+        ours, arrows, checks = [], [], []
+        checked = ds.ParquetFileFormat(
+            default_fragment_scan_options=ds.ParquetFragmentScanOptions(
+                page_checksum_verification=True
             )
+        )
+        for _ in range(rounds + 1):
+            for runs, kind in ((arrows, "parquet"), (checks, checked)):
+                runs.append(
+                    timed(
+                        lambda: (
+                            ds.dataset(files, format=kind)  # noqa: B023
+                            .to_table(columns, filter=expression)  # noqa: B023
+                            .num_rows
+                        )
+                    )
+                )
             ours.append(timed(lambda: table.read(columns, expression).num_rows))  # noqa: B023
             assert ours[-1][2] == arrows[-1][2]
         for label, at in (("clock", 0), ("processor", 1)):
             theirs = f"pyarrow.dataset, {name}, {label}"
             emit(theirs, statistics.median(run[at] for run in arrows[1:]))
+            emit(
+                f"pyarrow.dataset with checksums of pages, {name}, {label}",
+                statistics.median(run[at] for run in checks[1:]),
+                against=theirs,
+            )
             emit(
                 f"HoodieTable.read, {name}, {label}",
                 statistics.median(run[at] for run in ours[1:]),
@@ -146,6 +164,28 @@ def look_up(path: Path, groups: int, rounds: int) -> None:
     emit(f"look-up of a key of {groups} file groups", statistics.median(s[0] for s in seconds))
 
 
+def last_commit(path: Path, commits: int, rounds: int) -> None:
+    """Query what the last of some commits wrote; each of them makes a partition of 1,000 rows."""
+    few = min(10, commits)
+    shutil.rmtree(path, ignore_errors=True)
+    options = {**KEYED, "hoodie.datasource.write.partitionpath.field": "day"}
+    table = HoodieTable(path, {**options, "hoodie.bucket.index.num.buckets": "1"})
+    for number in range(1, commits + 1):
+        rows = wide(1_000, number * 1_000)
+        table.upsert(rows.append_column("day", pa.repeat(str(number), rows.num_rows)))
+        if number not in (few, commits):
+            continue
+        begin = table.timeline.completed[-2].ended
+        found = [timed(lambda: table.read_incremental(begin).num_rows) for _ in range(rounds + 1)]  # noqa: B023
+        assert {run[2] for run in found} == {1_000}
+        work = "incremental query of the last of {} commits"
+        seconds = statistics.median(run[0] for run in found[1:])
+        if number == few:
+            emit(work.format(number), seconds)
+        else:
+            emit(work.format(number), seconds, against=work.format(few), goal=GOAL_RATIO)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
@@ -160,6 +200,7 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     against_arrow(given.work / "whole", min(given.megabytes, 400), given.rounds)
     look_up(given.work / "keys", given.groups, given.rounds)
+    last_commit(given.work / "commits", given.groups, given.rounds)
     peak_of_stream(given.work / "stream", given.megabytes)
     shutil.rmtree(given.work)
 

@@ -12,6 +12,7 @@ from hoodie_ds.config.options.read import (
     BEGIN,
     END,
     END_SCHEMA,
+    FILTER_PUSHDOWN,
     FULL_SCAN,
     HOLLOW_COMMITS,
     INCREMENTAL_FORMAT,
@@ -107,6 +108,8 @@ class ReadOptions:
         What an incremental query returns.
     stream : StreamOptions
         What a stream returns.
+    filter_pushdown : bool
+        Whether a reader of Spark takes the filters of a query.
     """
 
     base_path: str
@@ -118,6 +121,7 @@ class ReadOptions:
     as_of: str | None = None
     incremental: IncrementalOptions | None = None
     stream: StreamOptions = field(default_factory=StreamOptions)
+    filter_pushdown: bool = False
 
     @classmethod
     def parse(cls, raw: Mapping[str, object], is_stream: bool | None = False) -> ReadOptions:
@@ -157,6 +161,7 @@ class ReadOptions:
             given.get(AS_OF),
             None if is_stream else _incremental(given, is_stream is None),
             _stream(given, is_stream),
+            given.get_or_default(FILTER_PUSHDOWN),
         )
         given.check()
         given.warn()

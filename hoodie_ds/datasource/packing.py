@@ -79,7 +79,8 @@ def packed(tasks: Sequence[ScanTask], at_least: int) -> list[tuple[ScanTask, ...
         None of them is empty; a task of Spark's costs as much as some thousands of rows.
     """
     total = sum(task.size for task in tasks)
-    number = min(len(tasks), max(at_least, -(-total // PACK_BYTES)))
+    # A multiple, so that the cores that are done first do not wait for the last packs.
+    number = min(len(tasks), max(1, -(-total // (PACK_BYTES * at_least))) * at_least)
     packs: list[list[ScanTask]] = [[] for _ in range(number)]
     loads = [(0, at) for at in range(number)]
     for task in sorted(tasks, key=lambda task: task.size, reverse=True):

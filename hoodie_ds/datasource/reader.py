@@ -45,12 +45,6 @@ class HoodieReader(DataSourceReader):
         self._columns = columns
         self._filter: pc.Expression | None = None
 
-    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
-        """Keep what rules rows out, and leave all filters to Spark as well."""
-        stored = pa.schema(map(self._query.schema.field, self._columns.names))
-        self._filter = row_filter(filters, stored)
-        return filters
-
     def partitions(self) -> list[InputPartition]:
         """Return the splits (driver)."""
         plan = self._plan()
@@ -72,3 +66,17 @@ class HoodieReader(DataSourceReader):
         if self._filter is None:
             return self._query.plan()
         return self._query.plan(understood(self._filter, self._query.schema).predicate)
+
+
+class FilteringReader(HoodieReader):
+    """Leaves out what the filters of a query rule out.
+
+    Spark 4.3 keeps a reader with the filters of one query, and uses it for other queries of the
+    same DataFrame, which then miss rows. So a user has to ask for it.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
+        """Keep what rules rows out, and leave all filters to Spark as well."""
+        stored = pa.schema(map(self._query.schema.field, self._columns.names))
+        self._filter = row_filter(filters, stored)
+        return filters

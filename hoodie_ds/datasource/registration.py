@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -15,7 +17,6 @@ from hoodie_ds.datasource.triggers import refuse_continuous
 
 _REGISTERED: Final = "spark.hoodie_ds.registered"
 _PUSHES: Final = "spark.sql.python.filterPushdown.enabled"
-"""Without it Spark refuses every read by a data source that can take filters."""
 
 
 def register(spark: SparkSession) -> None:
@@ -27,7 +28,8 @@ def register(spark: SparkSession) -> None:
     the error of this library that they tell of, which Spark itself buries; see
     `end_with_our_sentence`. A stream into the data source with ``trigger(continuous=...)``, of
     which Spark would write nothing, is refused when it starts. Unless the user has set it, Spark is
-    told to push the filters of queries down to Python data sources.
+    told that Python data sources may take the filters of queries, without which it refuses those
+    that can.
     """
     end_with_our_sentence()
     refuse_continuous(DataStreamWriter, HoodieDataSource.name())
@@ -36,8 +38,30 @@ def register(spark: SparkSession) -> None:
 
         refuse_continuous(readwriter.DataStreamWriter, HoodieDataSource.name())
     if spark.conf.get(_REGISTERED, "") != HoodieDataSource.name():
-        spark.dataSource.register(HoodieDataSource)
+        with _active(spark):
+            spark.dataSource.register(HoodieDataSource)
         spark.conf.set(_REGISTERED, HoodieDataSource.name())
     prefer_large_arrow_batches(spark)
     if spark.conf.get(_PUSHES, "true") == "true":  # else the user has set it
         spark.conf.set(_PUSHES, "true")
+
+
+@contextmanager
+def _active(spark: SparkSession) -> Iterator[None]:
+    """Make a session the active one, where Spark looks whether it has the data source already.
+
+    Without that a second session, as ``newSession`` makes it, is refused what the first one has.
+    """
+    if not hasattr(spark, "_jvm"):  # Connect, whose server looks into the right session
+        yield
+        return
+    sessions = SparkSession._get_j_spark_session_class(spark._jvm)
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()

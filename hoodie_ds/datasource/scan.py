@@ -1,21 +1,23 @@
 """``hoodie_ds.read``: a query as a DataFrame most of whose rows never leave the JVM.
 
 Base files are read by Spark's own Parquet reader, with its pruning of columns and its filters. Of a
-file slice with log files Python makes two things: the keys of the records in the log files, and the
-rows that the slice has under them. The base file's rows without those keys are the others; an
-anti-join leaves them. That is exact whatever the merge rule is, as no rule lets a record change a
-row of another key.
+file slice with log files Python makes two things: a bitmap of the rows of the base file whose keys
+are in the log files, and the rows that the slice has under those keys. Spark leaves out the rows of
+the bitmap, as it knows the position of each row that it reads. That is exact whatever the merge
+rule is, as no rule lets a record change a row of another key.
 """
 
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -40,7 +42,6 @@ from hoodie_ds.datasource.pushed import (
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -52,8 +53,13 @@ from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 
-_KEYS_BYTES: Final = 1 << 30
-"""Bytes of log files up to which the keys in them are sent to every executor."""
+_BASE_BYTES: Final = 64 << 30
+"""Bytes of base files up to which bitmaps of their rows are sent to every executor: a bit a row."""
+
+_STAYS: Final = """
+CASE WHEN {bits} IS NULL THEN raise_error(concat('no rows are known to be replaced in ', {file}))
+ELSE bit_get({bits}[CAST(shiftright({row}, 6) AS INT)], CAST({row} & 63 AS INT)) = 0 END
+"""
 
 _TASKS_OF_CONNECT: Final = 8
 """Tasks that keep a server busy of which nothing is known."""
@@ -227,18 +233,18 @@ class _Scan:
         ]
 
     def _merged_natively(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
-        """Those with log files to be merged by an anti-join.
+        """Those with log files whose base rows are left out by their positions.
 
-        The keys must be in the files, a file's name must tell it from the others, and there must
-        not be more keys than an executor may hold, nor so many that they replace most rows.
+        The keys must be in the files, a file's name must tell it from the others, and log files
+        must not be so large that they replace most rows.
         """
         if not self.pinned.table.properties.populate_meta_fields:
             return []
         chosen: dict[str, ScanTask] = {}
-        budget = _KEYS_BYTES
+        budget = _BASE_BYTES
         for task in sorted(tasks, key=_log_bytes):
             assert task.slice.base is not None
-            budget -= _log_bytes(task)
+            budget -= task.slice.base.size
             name = str(task.slice.base.name)
             if budget >= 0 and name not in chosen and _log_bytes(task) <= task.slice.base.size:
                 chosen[name] = task
@@ -250,25 +256,33 @@ class _Scan:
         return self.spark.read.schema(self.schema).options(**_READER).parquet(*paths)
 
     def _kept(self, tasks: Sequence[ScanTask]) -> DataFrame:
-        """The rows of base files whose keys are not in the log files beside them."""
-        file = _unused("_hoodie_base_file", self.pinned.schema.names)
-        rows = self._parquet(tasks).withColumn(file, sf.col("_metadata.file_name"))
-        logged = SliceKeys(LoggedRows(self.pinned.reader()))
-        keys = sf.broadcast(self._python(logged, tasks, "logged_key string, logged_file string"))
-        # Two comparisons in place of an equality: the key alone is looked up, the file's name is
-        # looked at where it is found.
-        same_file = (rows[file] <= keys["logged_file"]) & (rows[file] >= keys["logged_file"])
-        same = (rows[RECORD_KEY] == keys["logged_key"]) & same_file
-        return rows.join(keys, same, "left_anti").drop(file)
+        """The rows of base files that the log files beside them do not replace."""
+        wanted = ("file_name", "file_size", "row_index", "log_base", "log_base_size", "log_bits")
+        columns = [_unused(f"_hoodie_{name}", self.pinned.schema.names) for name in wanted]
+        file, size, row, base, base_size, bits = columns
+        metadata = zip(columns, wanted[:3], strict=False)
+        rows = self._parquet(tasks).withColumns(
+            {column: sf.col(f"_metadata.{name}") for column, name in metadata}
+        )
+        bitmaps = SliceBitmaps(LoggedRows(self.pinned.reader()))
+        replaced = self._python(
+            bitmaps, tasks, f"{base} string, {base_size} bigint, {bits} array<bigint>"
+        )
+        # A number is looked up for each row; the name, which is many times as dear to hash, is
+        # looked at where it is found. Two comparisons in place of an equality keep it so.
+        same_name = (sf.col(file) <= sf.col(base)) & (sf.col(file) >= sf.col(base))
+        same = (sf.col(size) == sf.col(base_size)) & same_name
+        stays = sf.expr(_STAYS.format(file=file, row=row, bits=bits))
+        return rows.join(sf.broadcast(replaced), same, "left").where(stays).drop(*columns)
 
     def _python(
         self,
-        rows: SliceRows | SliceKeys | TaskRows,
+        rows: SliceRows | SliceBitmaps | TaskRows,
         tasks: Sequence[ScanTask],
         schema: StructType | str,
     ) -> DataFrame:
         """What Python makes of tasks, packed."""
-        packs = packed(tasks, self._parallelism)
+        packs = [pickle.dumps(pack) for pack in packed(tasks, self._parallelism)]
         numbers = self.spark.range(0, len(packs), 1, max(1, len(packs)))
         return numbers.mapInArrow(PackedTasks(rows, tuple(packs)), schema)
 
@@ -306,32 +320,38 @@ class SliceRows:
 
 
 @dataclass(frozen=True)
-class SliceKeys:
-    """The keys in log files, beside the names of the base files that they belong to."""
+class SliceBitmaps:
+    """The rows of base files that log files replace: bit ``n % 64`` of number ``n // 64``."""
 
     logged: LoggedRows
 
     def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
-        """Yield them."""
-        keys = self.logged.keys(task.slice)
-        assert task.slice.base is not None
-        file = pa.repeat(str(task.slice.base.name), len(keys))
-        table = pa.table({"logged_key": keys, "logged_file": file})
-        yield from table.to_batches(max_chunksize=BATCH_ROWS)
+        """Yield a row: the base file's name, its size, and the numbers."""
+        base = task.slice.base
+        assert base is not None
+        mask = self.logged.replaced(task.slice)
+        words = np.packbits(np.pad(mask, (0, -len(mask) % 64)), bitorder="little").view("<i8")
+        bits = pa.array([words], pa.list_(pa.int64()))
+        columns = [pa.array([str(base.name)]), pa.array([base.size]), bits]
+        yield pa.record_batch(columns, ["base", "size", "bits"])
 
 
 @dataclass(frozen=True)
 class PackedTasks:
-    """A function for ``mapInArrow``: numbers of packs in, what is made of their tasks out."""
+    """A function for ``mapInArrow``: numbers of packs in, what is made of their tasks out.
 
-    rows: SliceRows | SliceKeys | TaskRows
-    packs: tuple[tuple[ScanTask, ...], ...]
+    Every task of Spark gets all packs, pickled, and unpickles its own alone.
+    """
+
+    rows: SliceRows | SliceBitmaps | TaskRows
+    packs: tuple[bytes, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what there is, batch by batch."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from chain.from_iterable(map(self.rows, self.packs[number]))
+                pack: Sequence[ScanTask] = pickle.loads(self.packs[number])  # noqa: S301  our own
+                yield from chain.from_iterable(map(self.rows, pack))
 
 
 def _log_bytes(task: ScanTask) -> int:

@@ -22,7 +22,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
 from hoodie_ds.datasource.compat import arrow_schema
-from hoodie_ds.datasource.reader import HoodieReader
+from hoodie_ds.datasource.reader import FilteringReader, HoodieReader
 from hoodie_ds.datasource.stream_reader import HoodieStreamReader
 from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
 from hoodie_ds.datasource.task import refuse_number
@@ -81,10 +81,12 @@ class HoodieDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a query, of the columns that the user declared."""
-        query = _query(ReadOptions.parse(self._given()))
+        options = ReadOptions.parse(self._given())
+        query = _query(options)
         declared = arrow_schema(schema)
         check_declared(arrow_schema(from_arrow_schema(query.schema)), declared)
-        return HoodieReader(query, declared)
+        kind = FilteringReader if options.filter_pushdown else HoodieReader
+        return kind(query, declared)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of ``df.write``; mode ``overwrite`` is ``insert_overwrite_table``.

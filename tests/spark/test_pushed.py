@@ -20,7 +20,7 @@ import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.datasource import packing
 from hoodie_ds.datasource.pushed import pushed_filters, row_filter
-from hoodie_ds.datasource.reader import HoodieReader, PackedSplit
+from hoodie_ds.datasource.reader import FilteringReader, HoodieReader, PackedSplit
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.snapshot import SnapshotQuery
@@ -82,21 +82,43 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.spark
 def test_filters_leave_the_rows_that_they_should(spark: Any, path: str) -> None:
     hoodie_ds.register(spark)
-    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
     for read in (spark.read.format("hoodie_py").load(path), hoodie_ds.read(spark, path)):
         counts = [sf.sum(sf.expr(f"if({text}, 1, 0)")) for text in CONDITIONS]
         assert list(read.agg(*counts).collect()[0]) == list(CONDITIONS.values())
     read = spark.read.format("hoodie_py").load(path)
+    assert [read.where("id = 3").count(), read.count()] == [1, 20]  # of one DataFrame
     parts = [read.where(text).select(sf.lit(text).alias("text")) for text in CONDITIONS]
     rows = reduce(DataFrame.unionAll, parts).groupBy("text").count().collect()
     assert {row["text"]: row["count"] for row in rows} == CONDITIONS
 
 
+@pytest.mark.spark
+def test_spark_hands_filters_over_where_it_is_asked_to(
+    spark: Any, path: str, tmp_path: Path
+) -> None:
+    hoodie_ds.register(spark)
+    table = damaged(path, tmp_path)
+    option = "hoodie.py.read.filter.pushdown"
+    read = spark.read.format("hoodie_py").option(option, "true").load(str(table))
+    assert read.where("city = 'oslo' and n > 5").count() == 7
+    with pytest.raises(Exception, match=CorruptFileError.__name__):
+        spark.read.format("hoodie_py").load(str(table)).where("city = 'oslo' and n > 5").count()
+
+
+def damaged(path: str, folder: Path) -> Path:
+    """A copy of the table without what the files of a partition hold."""
+    table = folder / "table"
+    shutil.copytree(path, table)
+    for file in table.glob("rome/*.parquet"):
+        file.write_bytes(b"x" * file.stat().st_size)
+    return table
+
+
 def handed_over(path: str, *filters: Any) -> int:
     """How many rows come through Python."""
     query = SnapshotQuery(PinnedTable.latest(open_storage(path)))
-    reader = HoodieReader(query, query.schema)
-    assert reader.pushFilters(list(filters)) == list(filters)
+    reader = FilteringReader(query, query.schema)
+    assert reader.pushFilters(list(filters)) == list(filters)  # Spark filters too
     splits = reader.partitions()
     return sum(batch.num_rows for split in splits for batch in reader.read(split))
 
@@ -120,10 +142,7 @@ def test_rows_that_filters_rule_out_stay_behind(path: str) -> None:
 def test_files_that_filters_rule_out_are_not_opened(path: str, tmp_path: Path) -> None:
     from pyspark.sql.datasource import EqualTo
 
-    table = tmp_path / "table"
-    shutil.copytree(path, table)
-    for file in table.glob("rome/*.parquet"):
-        file.write_bytes(b"x" * file.stat().st_size)
+    table = damaged(path, tmp_path)
     assert handed_over(str(table), EqualTo(("city",), "oslo")) == 10
     with pytest.raises(CorruptFileError):
         handed_over(str(table))

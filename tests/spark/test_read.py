@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hoodie_ds
@@ -66,12 +67,38 @@ def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> N
     table.delete(trips(("0004", "y", 9, None)).select(["id", "city"]))
     df = hoodie_ds.read(spark, str(tmp_path))
     assert read_trips(df) == found(table)
-    assert plan(df).count("LeftAnti") >= 1
+    assert plan(df).count("bit_get") >= 1
     assert df.where("city = 'x' and fare = 2").count() == 2
     assert df.columns == spark.read.format("hoodie_py").load(str(tmp_path)).columns
     before = read_trips(df)
     table.upsert(trips(("0005", "x", 9, 3.0)))
     assert read_trips(df) == before
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_rows_are_left_out_in_any_part_of_a_file(
+    spark: Any, vectorized: str, tmp_path: Path
+) -> None:
+    """Whatever row groups a task has, a filter rules out, and Spark reads row by row."""
+    options = {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "2", "hoodie.parquet.block.size": "8KB"}
+    table = HoodieTable(str(tmp_path), options)
+    table.insert(trips(*((f"{number:05}", "x", 5, float(number)) for number in range(9_000))))
+    footers = [pq.ParquetFile(file).metadata for file in (tmp_path / "x").glob("*.parquet")]
+    assert min(footer.num_row_groups for footer in footers) > 3
+    borders = [0, 1, 63, 64, 65, 4_095, 4_096, 8_998, 8_999, *range(6_000, 6_500)]
+    table.upsert(trips(*((f"{number:05}", "x", 6, -1.0) for number in borders)))
+    table.delete(trips(("00002", "x", 6, None)).select(["id", "city"]))
+    assert sum("log" in file.name for file in (tmp_path / "x").iterdir()) >= 2
+    session = spark.newSession()
+    session.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+    session.conf.set("spark.sql.files.maxPartitionBytes", "16384")
+    session.conf.set("spark.sql.files.openCostInBytes", "1")
+    df = hoodie_ds.read(session, str(tmp_path))
+    assert df.rdd.getNumPartitions() > 6
+    assert read_trips(df) == found(table)
+    late = df.where("fare > 7000 or fare < 0")
+    assert read_trips(late) == [row for row in found(table) if row[3] > 7_000 or row[3] < 0]
+    assert df.count() == 8_999
 
 
 def test_files_of_older_schemas(spark: Any, tmp_path: Path) -> None:
@@ -100,7 +127,7 @@ def test_a_hook_merges(spark: Any, tmp_path: Path) -> None:
     table.upsert(trips(*((f"{number}", "x", 1, 1.0) for number in range(300))))
     table.upsert(trips(("1", "x", 1, 2.0), ("2", "x", 1, -1.0), ("new", "x", 1, 4.0)))
     df = hoodie_ds.read(spark, str(tmp_path), {HOOK: hook[HOOK]})
-    assert "LeftAnti" in plan(df)
+    assert "bit_get" in plan(df)
     assert read_trips(df) == found(table)
 
 

@@ -114,6 +114,15 @@ MAX_FILES: Final = Option(
     "taken in any case.",
 )
 
+FILTER_PUSHDOWN: Final = Option(
+    "hoodie.py.read.filter.pushdown",
+    BOOLEAN,
+    'Whether Spark hands the filters of a query to format("hoodie_py"), which leaves partitions, '
+    "files, row groups and rows out by them. For a DataFrame of one query: Spark 4.3 keeps the "
+    "filters for later queries of the same DataFrame, which would miss rows.",
+    False,
+)
+
 READ_OPTIONS: Final[tuple[Option[object], ...]] = (
     PATH,
     QUERY_TYPE,
@@ -128,6 +137,7 @@ READ_OPTIONS: Final[tuple[Option[object], ...]] = (
     START_OFFSET,
     MAX_COMMITS,
     MAX_FILES,
+    FILTER_PUSHDOWN,
     MERGE_HOOK,
     VERIFY_CHECKSUMS,
     RETRY_DEADLINE_MS,
