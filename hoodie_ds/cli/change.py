@@ -58,9 +58,10 @@ def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
         Whether not to ask.
     """
     would = step(table, True, None)
-    click.echo(would)
     if not would:
+        click.echo(would if dry_run else str(would).removeprefix("dry "))
         return
+    click.echo(would)
     for line in _parts(would):
         click.echo(f"  {line}")
     if dry_run:
@@ -164,11 +165,18 @@ def rollback(instant: str | None) -> Step:
 @click.option("--delete", is_flag=True, help="Delete the savepoint instead.")
 def savepoint(instant: str | None, user: str, comments: str, delete: bool) -> Step:
     """Keep the files of the commit INSTANT, the newest by default, for a restore."""
-    if not delete:
-        return lambda table, dry, _: table.savepoint(instant, user=user, comments=comments, dry=dry)
-    if instant is None:
+    if delete and instant is None:
         raise Misused("--delete needs the INSTANT of the savepoint")
-    return lambda table, dry, _: table.delete_savepoint(instant, dry=dry)
+
+    def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
+        if delete and instant is not None:
+            found, done = table.delete_savepoint(instant, dry=dry), "deleted"
+        else:
+            found = table.savepoint(instant, user=user, comments=comments, dry=dry)
+            done = "made"
+        return f"savepoint {found}" if dry else f"{done} savepoint {found.time}"
+
+    return step
 
 
 @click.command()

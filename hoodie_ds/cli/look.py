@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hoodie_ds.cli.target import Ended, Target, as_json, on_table, with_limit
+from hoodie_ds.cli.target import Ended, Misused, Target, as_json, on_table, with_limit
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_NAMED: Final = 10
+"""Partitions that a message names."""
 
 
 @click.command()
@@ -91,19 +94,19 @@ def commits(target: Target, active: bool, limit: int | None, as_json: bool) -> N
 
     columns = (
         Show("time", whole=True),
-        Show("operation"),
-        number("inserted"),
-        number("updated"),
-        number("deleted"),
-        number("files"),
-        size("bytes"),
-        ratio("write_amplification", "amplification", 2),
-        number("rows_written", "", 3),
-        number("partitions", "", 4),
-        number("replaced", "replaced groups", 4),
-        Show("query", rank=5),
-        Show("batch", right=True, rank=1),
-        Show("archived", rank=6),
+        Show("operation", rank=1),
+        number("inserted", "", 2),
+        number("updated", "", 2),
+        number("deleted", "", 2),
+        number("files", "", 3),
+        size("bytes", "", 4),
+        ratio("write_amplification", "amplification", 5),
+        number("rows_written", "", 6),
+        number("partitions", "", 7),
+        number("replaced", "replaced groups", 7),
+        Show("query", rank=8),
+        Show("batch", right=True, rank=4),
+        Show("archived", rank=9),
     )
     print_rows(target.table().inspect.writes(not active), columns, as_json, limit)
 
@@ -135,6 +138,10 @@ def files(
         )
         print_rows(found.partitions, columns, as_json, limit)
         return
+    known = [row.partition for row in found.partitions]
+    if partition is not None and partition not in known:
+        there = ", ".join(map(repr, known[:_NAMED])) + (", ..." if len(known) > _NAMED else "")
+        raise Misused(f"there is no partition {partition!r}; there are {there or 'none'}")
     rows = [g for g in found.groups if partition in (None, g.partition)]
     columns = (
         Show("partition", rank=4 if partition is not None else 0),
@@ -184,11 +191,16 @@ def read(
     as_json: bool,
 ) -> None:
     """Rows of the table."""
+    from hoodie_ds.errors import OptionError
     from hoodie_ds.inspection.conditions import conditions
 
     inspect = target.table().inspect
     names = [name.strip() for name in columns.split(",")] if columns else None
     schema_ = inspect.schema(as_of)
+    for name in names or ():
+        if name not in schema_.names:
+            there = f"{name} is no column; there are {', '.join(schema_.names)}"
+            raise OptionError("--columns", columns, there)
     tables = inspect.rows(names, conditions(schema_, where), as_of, meta=meta or bool(names))
     print_tables(tables, as_json, limit)
 
@@ -213,7 +225,8 @@ def locate(target: Target, key: str, partition: str | None, as_json: bool) -> No
     found = target.table().inspect.locate(key, partition)
     print_rows(found, columns, as_json)
     if not found:
-        raise Ended(f"no row has the key {key!r}")
+        where = "" if partition is None else f" in the partition {partition!r}"
+        raise Ended(f"no row has the key {key!r}{where}")
 
 
 @click.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from hoodie_ds.cli.target import Misused, Target, on_table
+from hoodie_ds.cli.target import Ended, Misused, Target, on_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,12 +53,17 @@ def create(target: Target, columns: str | None, like: str | None, **table: objec
     """Create an empty table with the columns given, or with those of a Parquet file."""
     import pyarrow.parquet as pq
 
+    from hoodie_ds.services.results import counted
+
     if (columns is None) == (like is None):
         raise Misused("give either --columns or --like")
     schema = pq.read_schema(like) if columns is None else _schema(columns)
+    if _exists(target):
+        raise Ended(f"{target.path} holds a table already; `hoodie-py load` writes rows into it")
     made = _target(target, table).table()
     made.insert(schema.remove_metadata().empty_table())
-    click.echo(f"{target.path}: {len(schema)} columns, version {made.properties.version}")
+    told = counted(len(schema), "column")
+    click.echo(f"{target.path}: {told}, version {made.properties.version}")
 
 
 @click.command()

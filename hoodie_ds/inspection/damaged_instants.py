@@ -52,7 +52,8 @@ def damaged_instants(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
         if instant.state is State.COMPLETED:
             yield from _damage(storage, instant_path(instant), _COMPLETED[instant.action])
         requested = instant_path(instant.at(State.REQUESTED))
-        yield from _damage(storage, requested, _REQUESTED[instant.action])
+        # Hudi leaves some requested files empty.
+        yield from _damage(storage, requested, _REQUESTED[instant.action], may_be_empty=True)
 
 
 def damaged_savepoints(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
@@ -74,11 +75,15 @@ def _services(timeline: Timeline) -> Iterable[Instant]:
     return sorted({*completed, *pending}, key=lambda instant: (instant.time, instant.action))
 
 
-def _damage(storage: Storage, path: str, parse: _Parse) -> Iterator[Finding]:
+def _damage(
+    storage: Storage, path: str, parse: _Parse, *, may_be_empty: bool = False
+) -> Iterator[Finding]:
     try:
         with suppress(NotFoundError):  # archived since
             data = storage.read(path)
-            if data:  # Hudi leaves some requested files empty
+            if data:
                 parse(data, path)
+            elif not may_be_empty:
+                yield Finding(Kind.DAMAGED_INSTANT, path, "the file is empty")
     except CorruptFileError as error:
         yield Finding(Kind.DAMAGED_INSTANT, path, str(error))

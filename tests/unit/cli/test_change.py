@@ -77,12 +77,17 @@ def test_a_question_is_answered(table: HoodieTable, path: Path) -> None:
 
 def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: Path) -> None:
     first = times(table)[0]
-    assert first in done("savepoint", path, first, "--user", "me", "--yes").out
+    told = done("savepoint", path, first, "--user", "me", "--yes").lines
+    assert told[0].startswith(f"savepoint {first}: ")
+    assert told[1:] == [f"made savepoint {first}"]
     assert [one.time for one in table.timeline.savepoints] == [first]
     lost = done("restore", path, first, "--yes").lines
     assert lost[0].startswith(f"back to {first}, without ")
     assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
-    done("savepoint", path, first, "--delete", "--yes")
+    refused = run("rollback", path, first, "--yes").err
+    assert "`hoodie-py savepoint PATH INSTANT --delete`" in refused
+    told = done("savepoint", path, first, "--delete", "--yes").lines
+    assert told[-1] == f"deleted savepoint {first}"
     assert table.timeline.savepoints == ()
     assert run("savepoint", path, "--delete").code == 2
     assert run("restore", path, "20200101000000000", "--yes").code == 1
@@ -125,7 +130,8 @@ def test_versions_change(table: HoodieTable, path: Path) -> None:
 
 def test_services_with_nothing_to_do_say_so(table: HoodieTable, path: Path) -> None:
     for name in ("clean", "archive", "cleanup"):
-        assert "nothing to do" in done(name, path).out
+        assert "nothing to do" in done(name, path, "--yes").out
+        assert "dry" not in done(name, path).out
     refused = run("cluster", path)
     assert (refused.code, "Error: " in refused.err) == (1, True)
 

@@ -80,6 +80,21 @@ def test_tables_fit_the_terminal(command: list[str], width: int, path: Path) -> 
     assert "\N{HORIZONTAL ELLIPSIS}" not in "".join(lines) or width == 80
 
 
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
+def test_a_narrow_terminal_has_the_times_of_commits_whole(
+    width: int, path: Path, table: HoodieTable
+) -> None:
+    newest = table.overwrite(trips(("c", "oslo", 3, 1.0))).instant_time
+    head, first, *_ = done("--width", str(width), "commits", path).lines
+    assert first.split()[0] == newest
+    if width >= 60:  # what does not fit is left out, and nothing is cut
+        assert first.split()[1] == "INSERT_OVERWRITE_TABLE"
+        known = {"time", "operation", "inserted", "updated", "deleted", "files", "bytes",
+                 "amplification", "rows", "written", "partitions", "replaced", "groups", "query",
+                 "batch", "archived"}  # fmt: skip
+        assert known.issuperset(head.split())
+
+
 def test_the_timeline_and_the_commits(path: Path, table: HoodieTable) -> None:
     first, second = (instant.time for instant in table.timeline.commits)
     found = done("timeline", path, "--json").json
@@ -116,6 +131,9 @@ def test_files_of_partitions_and_of_groups(path: Path) -> None:
     assert len(groups) == sum(row["file_groups"] for row in found)
     one = done("files", path, "--partition", "rome", "--json").json
     assert {row["partition"] for row in one} == {"rome"}
+    none = run("files", path, "--partition", "rom")
+    there = "Error: there is no partition 'rom'; there are 'oslo', 'rome'\n"
+    assert (none.code, none.out, none.err) == (2, "", there)
     sizes = {p.name: p.stat().st_size for p in path.rglob("*.parquet") if ".hoodie" not in p.parts}
     assert sum(row["base_bytes"] for row in found) == sum(sizes.values())
 
@@ -161,7 +179,8 @@ def test_a_key_is_located_and_traced(path: Path, table: HoodieTable) -> None:
     assert (gone.code, gone.out, gone.err) == (1, "", "Error: no row has the key 'a'\n")
     assert run("trace", path, "zz").code == 1
     assert done("locate", path, "b", "--partition", "oslo", "--json").json
-    assert run("locate", path, "b", "--partition", "rome").code == 1
+    other = run("locate", path, "b", "--partition", "rome")
+    assert (other.code, other.err) == (1, "Error: no row has the key 'b' in the partition 'rome'\n")
 
 
 def test_rows_that_changed_between_two_instants(path: Path, table: HoodieTable) -> None:
@@ -199,7 +218,7 @@ def test_what_is_pending_is_told_with_its_remedy(tmp_path: Path) -> None:
         (["show"], 2, "Missing argument 'PATH'"),
         (["timeline", "{path}", "--action", "dance"], 2, "give one of commit"),
         (["read", "{path}", "--as-of", "20200101000000000"], 1, "is no completed write"),
-        (["read", "{path}", "--columns", "nope"], 1, "its columns are"),
+        (["read", "{path}", "--columns", "id,nope"], 2, "nope is no column; there are"),
         (["read", "{path}", "--where", "nope = 1"], 2, "is no column"),
         (["read", "{path}", "--where", "ts = x"], 2, "is no value of type int64"),
     ],

@@ -51,6 +51,14 @@ def test_the_shell_completes_commands_and_options(words: str, index: str, offere
     assert f"plain,{offered}" in ended.stdout.split()
 
 
+@pytest.mark.parametrize("module", ["hoodie_ds", "hoodie_ds.cli"])
+def test_the_package_runs_as_the_command(module: str) -> None:
+    command = [sys.executable, "-m", module, "show", "--help"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("Usage: hoodie-py show ")
+
+
 def test_what_nobody_has_foreseen_is_one_line_too() -> None:
     code = (
         "import hoodie_ds.cli.look as look\n"

@@ -62,6 +62,8 @@ def test_an_empty_table_is_created(tmp_path: Path) -> None:
     table = HoodieTable(path)
     assert table.read().num_rows == 0
     assert [c.name for c in table.inspect.columns()] == ["id", "city", "ts", "fare"]
+    again = run("create", path, "--columns", "id string")
+    assert (again.code, again.err.count("holds a table already")) == (1, 1)
     done("load", path, written(tmp_path, "csv", WHOLE))  # as numbers of the table's type
     assert len(found(table)) == 2
     done("create", tmp_path / "like", "--like", written(tmp_path, "parquet"), "--name", "x")
