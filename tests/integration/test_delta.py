@@ -370,13 +370,26 @@ def test_files_without_meta_columns(tmp_path: Path) -> None:
 def test_the_log_goes_on_when_the_table_changes_its_version(tmp_path: Path, kind: str) -> None:
     table = HoodieTable(tmp_path, {**TRIPS, **SYNC, TYPE: kind})
     table.upsert(A)
-    table.upgrade(9)
+    table.upsert(A)
+    table.upgrade(9)  # has compacted before
+    assert_same(tmp_path)
     table.upsert(B)
     assert_same(tmp_path)
     table.downgrade(8)
+    assert_same(tmp_path)
     table.upsert(trips(("c", "oslo", 1, 1.0)))
     assert_same(tmp_path)
     assert not table.sync_delta()
+
+
+def test_a_table_whose_only_commit_is_taken_back_is_empty(tmp_path: Path) -> None:
+    table = HoodieTable(tmp_path, {**TRIPS, **SYNC})
+    table.upsert(A)
+    table.rollback()
+    assert delta(tmp_path).to_pyarrow_table().num_rows == 0
+    assert not table.sync_delta()
+    table.upsert(B)
+    assert_same(tmp_path)
 
 
 def test_many_commits_without_the_option_are_made_up_for(

@@ -161,19 +161,21 @@ def _next(
 ) -> _Version | None:
     """Return the version that the log lacks; None if it lacks nothing."""
     columns = table_schema(table, timeline)
-    if columns is None:
-        return None
     storage, last = table.storage, head.synced or Synced()
+    if columns is None and not last.num_files:
+        return None
     found = None
     if head.synced is not None and not whole:
         found = changes_since(storage, timeline, head.synced)
     is_whole = found is None
     changes = found or whole_table(storage, timeline)
     removed, added = _difference(storage, head, changes)
-    schema = schema_string(columns, meta=table.properties.populate_meta_fields)
-    told = _told(table, columns)
+    told = frozenset() if columns is None else _told(table, columns)
     configuration = _configuration(told)
-    meta = xxhash.xxh64_hexdigest(f"{schema} {configuration}".encode())
+    schema, meta = "", last.meta  # of a table whose commits are all taken back
+    if columns is not None:
+        schema = schema_string(columns, meta=table.properties.populate_meta_fields)
+        meta = xxhash.xxh64_hexdigest(f"{schema} {configuration}".encode())
     if changes.removed is not None and not changes.commits and meta == last.meta:
         return None
     up_to, after, pending = remembered(timeline)
