@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +19,11 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
+COW, MOR = TYPES
 _OPTIONS: Final = {
     "hoodie.table.name": "archived",
     "hoodie.datasource.write.recordkey.field": "id",
@@ -51,7 +54,8 @@ def _archived(path: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "version"), [*((kind, "6") for kind in TYPES), ("MERGE_ON_READ", "9")]
+    ("kind", "version"),
+    by_day(product(TYPES, "689"), {(COW, "6"), (COW, "9"), (MOR, "8"), (MOR, "9")}),
 )
 def test_hudi_lists_our_archive_and_goes_on_with_it(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str

@@ -10,7 +10,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from tests.interop.hudi_rs import read_with_hudi_rs
-from tests.interop.jvm_hudi import JvmHudi
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE
 
@@ -42,13 +42,14 @@ def arrow(rows: list[Row]) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("kind", "index", "ours_first", "deletes", "moves"),
+    ("kind", "index", "ours_first", "deletes", "moves", "version"),
     [
-        ("COPY_ON_WRITE", "GLOBAL_BLOOM", True, 0.1, True),
-        ("MERGE_ON_READ", "GLOBAL_BLOOM", False, 0.0, True),
-        ("MERGE_ON_READ", "GLOBAL_SIMPLE", True, 0.1, True),
+        ("COPY_ON_WRITE", "GLOBAL_BLOOM", True, 0.1, True, "9"),
+        ("MERGE_ON_READ", "GLOBAL_BLOOM", False, 0.0, True, "8"),
+        ("MERGE_ON_READ", "GLOBAL_SIMPLE", True, 0.1, True, "6"),
+        ("MERGE_ON_READ", "GLOBAL_SIMPLE", True, 0.1, True, "9"),
         # Not merge-on-read: there Hudi 1.2 itself stores a key twice if records stay.
-        ("COPY_ON_WRITE", "GLOBAL_SIMPLE", False, 0.1, False),
+        ("COPY_ON_WRITE", "GLOBAL_SIMPLE", False, 0.1, False, "6"),
     ],
 )
 def test_records_move_back_and_forth(
@@ -59,9 +60,10 @@ def test_records_move_back_and_forth(
     ours_first: bool,
     deletes: float,
     moves: bool,
+    version: str,
 ) -> None:
     path = tmp_path / "t"
-    options = {**OPTIONS, TYPE: kind, "hoodie.index.type": index}
+    options = {**OPTIONS, TYPE: kind, "hoodie.index.type": index, TABLE_VERSION: version}
     options["hoodie.bloom.index.update.partition.path"] = str(moves).lower()
     options["hoodie.simple.index.update.partition.path"] = str(moves).lower()
     table = HoodieTable(str(path), options)

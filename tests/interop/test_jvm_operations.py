@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,11 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
+COW, MOR = TYPES
 OPTIONS = {
     "hoodie.table.name": "ops",
     "hoodie.datasource.write.recordkey.field": "id",
@@ -30,7 +33,10 @@ def rows(ids: str, city: str, ts: int) -> pa.Table:
     return pa.table({"id": list(ids), "city": [city] * len(ids), "ts": pa.array([ts] * len(ids))})
 
 
-@pytest.mark.parametrize(("kind", "version"), [*((kind, "6") for kind in TYPES), (TYPES[1], "9")])
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    by_day(product(TYPES, "689"), {(COW, "6"), (COW, "9"), (MOR, "8"), (MOR, "9")}),
+)
 def test_both_see_what_the_other_replaced(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
 ) -> None:

@@ -50,11 +50,11 @@ TABLES = {
     "mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO},
     "cow, change data": {**BASE, **PARTITIONED, **COW, "hoodie.table.cdc.enabled": "true"},
     "version 8, cow": {**BASE, **NONPARTITIONED, **COW, TABLE_VERSION: "8"},
+    "version 9, cow": {**BASE, **PARTITIONED, **COW, TABLE_VERSION: "9"},
     "version 9, mor-parquet": {**BASE, **PARTITIONED, **MOR, **PARQUET, TABLE_VERSION: "9"},
     "version 8, mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO, TABLE_VERSION: "8"},
 }
-OURS_BY_DAY = {"cow-partitioned", "mor-avro", "version 8, cow", "version 9, mor-parquet"}
-THEIRS_BY_DAY = {"cow", "mor-parquet-partitioned", "version 8, mor-avro", "version 9, mor-parquet"}
+NEWER = {name for name in TABLES if name.startswith("version")}
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Game:
         assert_same_rows(self.jvm.read(self.path), mine)
 
 
-@pytest.mark.parametrize("name", by_day(TABLES, OURS_BY_DAY))
+@pytest.mark.parametrize("name", by_day(TABLES, NEWER | {"cow-partitioned", "mor-avro"}))
 def test_a_table_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game = Game(tmp_path / "t", TABLES[name], jvm_hudi)
     for _ in range(3):
@@ -164,18 +164,24 @@ def test_a_table_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game.ours()
 
 
-@pytest.mark.parametrize("name", by_day(TABLES, THEIRS_BY_DAY))
+@pytest.mark.parametrize("name", by_day(TABLES, NEWER | {"cow", "mor-parquet-partitioned"}))
 def test_a_table_of_theirs(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game = Game(tmp_path / "t", TABLES[name], jvm_hudi)
     game.theirs()
     game.ours()
     game.we_delete()
     game.theirs()
+    game.they_delete()
+    game.ours()
+    game.theirs()
     game.ours()
 
 
-def test_they_compact_our_table(jvm_hudi: JvmHudi, tmp_path: Path) -> None:
-    game = Game(tmp_path / "t", TABLES["mor-parquet-partitioned"], jvm_hudi)
+@pytest.mark.parametrize(
+    "name", ["mor-parquet-partitioned", "version 8, mor-avro", "version 9, mor-parquet"]
+)
+def test_they_compact_our_table(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
+    game = Game(tmp_path / "t", TABLES[name], jvm_hudi)
     game.ours()
     game.ours()
     game.options = {
@@ -186,6 +192,6 @@ def test_they_compact_our_table(jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     game.theirs()
     completed = {instant.action.value for instant in HoodieTable(str(game.path)).timeline.completed}
     assert "commit" in completed
-    game.options = TABLES["mor-parquet-partitioned"]
+    game.options = TABLES[name]
     game.ours()
     game.theirs()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from hoodie_ds import HoodieTable
 from tests.interop.jvm_hudi import JvmHudi
 from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TYPE, TYPES, found, trips
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
+COW, MOR = TYPES
 KEYED = {"hoodie.table.name": "trips", KEY: "id", PARTITION: "city", ORDERING: "ts"}
 VIRTUAL = {**KEYED, "hoodie.populate.meta.fields": "false"}
 Row = tuple[str, str, int, float]
@@ -22,8 +25,13 @@ def answer(jvm_hudi: JvmHudi, path: Path) -> list[Row]:
     return sorted((row["id"], row["city"], row["ts"], row["fare"]) for row in rows)
 
 
-@pytest.mark.parametrize(("version", "index"), [("6", "SIMPLE"), ("9", "BUCKET")])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "version", "index"),
+    by_day(
+        product(TYPES, "689", ("SIMPLE", "BUCKET")),
+        {(COW, "6", "SIMPLE"), (COW, "9", "BUCKET"), (MOR, "8", "SIMPLE"), (MOR, "9", "BUCKET")},
+    ),
+)
 def test_both_write_in_turns(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str, index: str
 ) -> None:
