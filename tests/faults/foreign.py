@@ -1,4 +1,7 @@
-"""What other engines do to a table of ours, file by file: for tests of a neighbourhood."""
+"""What other engines do to a table of ours, file by file: for tests of a neighbourhood.
+
+The table may have either layout of the timeline.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,50 @@ from hoodie_ds.formats.avro.container import write_record
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.commit_body import avro_of_json
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import PROPERTIES
+from hoodie_ds.timeline.paths import PROPERTIES, instant_path
 from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA
 from hoodie_ds.timeline.timeline import load_timeline
 
 
 def savepoint(storage: Storage, time: str) -> None:
     """Keep a commit, as Hudi's savepoint does: two files of its time, and no request."""
-    for state in (".inflight", ""):
-        storage.put_if_absent(f".hoodie/{time}.savepoint{state}", b"")
+    for state in (State.INFLIGHT, State.COMPLETED):
+        storage.put_if_absent(step_path(storage, time, Action.SAVEPOINT, state), b"")
 
 
 def archive(storage: Storage, times: Iterable[str]) -> None:
     """Take instants off the active timeline."""
-    gone = set(times)
-    for status in storage.list(".hoodie"):
-        if status.path.rpartition("/")[2].partition(".")[0] in gone:
+    gone, layout = set(times), LAYOUTS[open_table(storage).layout]
+    for status in storage.list(layout.folder):
+        step = layout.parse(status.path.rpartition("/")[2])
+        if step is not None and step.time in gone:
             storage.delete(status.path)
+
+
+def step_path(storage: Storage, time: str, action: Action, state: State) -> str:
+    """Where the file of a step lies; it is completed later than all that is on the timeline."""
+    table = open_table(storage)
+    if action is Action.CLUSTERING and state is not State.COMPLETED:
+        action = LAYOUTS[table.layout].clustering
+    instant = Instant(time, action, state, layout=table.layout)
+    if state is State.COMPLETED and table.layout != V1.version:
+        latest = max(table.load_timeline().latest_time or time, time)
+        instant = instant.completed(following(latest))
+    return instant_path(instant)
+
+
+def complete(storage: Storage, time: str, action: Action, body: dict[str, Any]) -> None:
+    """Complete an instant with what it did."""
+    data = json.dumps(body).encode()
+    if open_table(storage).layout != V1.version:
+        data = avro_of_json(body, replaces=action is Action.REPLACE_COMMIT)
+    storage.put_if_absent(step_path(storage, time, action, State.COMPLETED), data)
 
 
 _TEXT: Final = {"type": "string", "avro.java.string": "String"}
@@ -80,7 +109,8 @@ def plan_compaction(
         for found in slices
     ]
     plan = {"operations": operations, "extraMetadata": None, "version": 2}
-    storage.put_if_absent(f".hoodie/{time}.{action}.requested", write_record(COMPACTION_PLAN, plan))
+    path = step_path(storage, time, Action(action), State.REQUESTED)
+    storage.put_if_absent(path, write_record(COMPACTION_PLAN, plan))
 
 
 def plan_clustering(storage: Storage, time: str, slices: Iterable[FileSlice]) -> None:
@@ -104,19 +134,19 @@ def plan_clustering(storage: Storage, time: str, slices: Iterable[FileSlice]) ->
         "preserveHoodieMetadata": True, "version": 1,
     }  # fmt: skip
     body = {"operationType": "CLUSTER", "clusteringPlan": plan, "extraMetadata": {}, "version": 1}
-    storage.put_if_absent(
-        f".hoodie/{time}.replacecommit.requested", write_record(PLAN_SCHEMA, body)
-    )
+    path = step_path(storage, time, Action.CLUSTERING, State.REQUESTED)
+    storage.put_if_absent(path, write_record(PLAN_SCHEMA, body))
 
 
 def slices(storage: Storage, partition_path: str) -> list[FileSlice]:
     """The latest slices of a partition, as they are now."""
-    return FileSystemView(storage, load_timeline(storage, 1)).latest_slices(partition_path)
+    timeline = open_table(storage).load_timeline()
+    return FileSystemView(storage, timeline).latest_slices(partition_path)
 
 
 def complete_compaction(storage: Storage, time: str, planned: Iterable[FileSlice]) -> None:
     """Carry a compaction out on what its plan names: of base files, copies."""
-    storage.put_if_absent(f".hoodie/{time}.compaction.inflight", b"")
+    storage.put_if_absent(step_path(storage, time, Action.COMPACTION, State.INFLIGHT), b"")
     stats: dict[str, list[dict[str, object]]] = {}
     for found in planned:
         name = f"{found.group.file_id}_9-9-9_{time}.parquet"
@@ -128,12 +158,12 @@ def complete_compaction(storage: Storage, time: str, planned: Iterable[FileSlice
         "partitionToWriteStats": stats, "compacted": True, "extraMetadata": {},
         "operationType": "COMPACT",
     }  # fmt: skip
-    storage.put_if_absent(f".hoodie/{time}.commit", json.dumps(body).encode())
+    complete(storage, time, Action.COMMIT, body)
 
 
 def complete_clustering(storage: Storage, time: str, planned: Iterable[FileSlice]) -> None:
     """Carry a clustering out: each file group is copied into a new one."""
-    storage.put_if_absent(f".hoodie/{time}.replacecommit.inflight", b"")
+    storage.put_if_absent(step_path(storage, time, Action.CLUSTERING, State.INFLIGHT), b"")
     stats: dict[str, list[dict[str, object]]] = {}
     replaced: dict[str, list[str]] = {}
     for number, found in enumerate(planned):
@@ -146,7 +176,7 @@ def complete_clustering(storage: Storage, time: str, planned: Iterable[FileSlice
         "partitionToWriteStats": stats, "partitionToReplaceFileIds": replaced,
         "extraMetadata": {}, "operationType": "CLUSTER",
     }  # fmt: skip
-    storage.put_if_absent(f".hoodie/{time}.replacecommit", json.dumps(body).encode())
+    complete(storage, time, Action.REPLACE_COMMIT, body)
 
 
 def _copied(storage: Storage, old: FileSlice, new: str, group: FileGroupId) -> dict[str, object]:
@@ -160,8 +190,8 @@ def _copied(storage: Storage, old: FileSlice, new: str, group: FileGroupId) -> d
 
 def begin_restore(storage: Storage, time: str) -> None:
     """Begin to take the table back to a savepoint."""
-    for state in ("requested", "inflight"):
-        storage.put_if_absent(f".hoodie/{time}.restore.{state}", b"")
+    for state in (State.REQUESTED, State.INFLIGHT):
+        storage.put_if_absent(step_path(storage, time, Action.RESTORE, state), b"")
 
 
 def upgrade(storage: Storage) -> None:

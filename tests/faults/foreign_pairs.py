@@ -6,7 +6,6 @@ carries out it has read when it planned it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,15 +18,16 @@ from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
+from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import FILE_LOCK
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults import foreign
 from tests.faults.pairs import DEAD_MS, MODE, WRITER, Impatient
 from tests.faults.scenarios import BLOOM, COW, MOR
 from tests.faults.stream import Step, assert_well, begin, found, plain, run
-from tests.tables import BUCKETS, TRIPS, trips
+from tests.tables import BUCKETS, TRIPS, VERSION, trips
 
 PROVIDER = "hoodie.write.lock.provider"
 BESIDE = {
@@ -56,9 +56,13 @@ def _locked(storage: FaultyStorage, wait: Wait):  # type: ignore[no-untyped-def]
 
 
 def _next(storage: FaultyStorage) -> str:
-    latest = load_timeline(storage, 1).latest_time
+    latest = open_table(storage).load_timeline().latest_time
     assert latest is not None
     return following(latest)
+
+
+def _put(storage: FaultyStorage, time: str, action: Action, state: State) -> None:
+    storage.put_if_absent(foreign.step_path(storage, time, action, state), b"")
 
 
 def _rows_of(storage: FaultyStorage, planned: FileSlice) -> bytes:
@@ -70,31 +74,31 @@ def _rows_of(storage: FaultyStorage, planned: FileSlice) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _service(action: str) -> Work:
+def _service(action: Action, done: Action) -> Work:
     def work(storage: FaultyStorage, wait: Wait) -> None:
         with _locked(storage, wait):
             time, slices = _next(storage), foreign.slices(storage, "x")
-            plan = foreign.plan_clustering if action == "replacecommit" else foreign.plan_compaction
+            clusters = action is Action.CLUSTERING
+            plan = foreign.plan_clustering if clusters else foreign.plan_compaction
             plan(storage, time, slices)
             bodies = [_rows_of(storage, found) for found in slices]
-        storage.put_if_absent(f".hoodie/{time}.{action}.inflight", b"")
+        _put(storage, time, action, State.INFLIGHT)
         with _locked(storage, wait):
             stats, replaced = [], []
-            for found_, body in zip(slices, bodies, strict=True):
+            for found_, rows in zip(slices, bodies, strict=True):
                 group = found_.group
-                if action == "replacecommit":
+                if clusters:
                     replaced.append(group.file_id)
                     group = FileGroupId("x", "11111111-1111-1111-1111-111111111111-0")
-                stats.append(_base_file(storage, group, time, body))
-            done = {
+                stats.append(_base_file(storage, group, time, rows))
+            body = {
                 "partitionToWriteStats": {"x": stats},
-                "compacted": action == "compaction",
+                "compacted": not clusters,
                 "partitionToReplaceFileIds": {"x": replaced} if replaced else {},
                 "extraMetadata": {},
                 "operationType": "CLUSTER" if replaced else "COMPACT",
             }
-            ending = "commit" if action == "compaction" else action
-            storage.put_if_absent(f".hoodie/{time}.{ending}", json.dumps(done).encode())
+            foreign.complete(storage, time, done, body)
 
     return work
 
@@ -116,8 +120,8 @@ def _add_column(storage: FaultyStorage, wait: Wait) -> None:
     with _locked(storage, wait):
         time, table = _next(storage), HoodieTable(storage.root, storage=storage)
         schema = without_meta_columns(table.schema).append(pa.field("extra", pa.string()))
-        for state in ("commit.requested", "inflight"):
-            storage.put_if_absent(f".hoodie/{time}.{state}", b"")
+        for state in (State.REQUESTED, State.INFLIGHT):
+            _put(storage, time, Action.COMMIT, state)
         group = FileGroupId("w", "00000000-1111-1111-1111-111111111111-0")
         rows = table.read().slice(0, 1).append_column("extra", [["dear"]])
         for name, value in {
@@ -133,17 +137,17 @@ def _add_column(storage: FaultyStorage, wait: Wait) -> None:
             "partitionToWriteStats": {"w": [stat]}, "operationType": "UPSERT", "compacted": False,
             "extraMetadata": {"schema": arrow_to_avro(schema, "trips")},
         }  # fmt: skip
-        storage.put_if_absent(f".hoodie/{time}.commit", json.dumps(done).encode())
+        foreign.complete(storage, time, Action.COMMIT, done)
 
 
 def _restore(storage: FaultyStorage, wait: Wait) -> None:
     """Take back all commits after the first, and whatever of them is pending."""
     with _locked(storage, wait):
         time = _next(storage)
-        kept = load_timeline(storage, 1).commits[0]
-        storage.put_if_absent(f".hoodie/{time}.restore.requested", b"")
-    storage.put_if_absent(f".hoodie/{time}.restore.inflight", b"")
-    timeline = load_timeline(storage, 1)
+        kept = open_table(storage).load_timeline().commits[0]
+        _put(storage, time, Action.RESTORE, State.REQUESTED)
+    _put(storage, time, Action.RESTORE, State.INFLIGHT)
+    timeline = open_table(storage).load_timeline()
     later = [i.time for i in (*timeline.commits, *timeline.pending) if i.time > kept.time]
     gone = [gone for gone in later if gone != time]
     for status in storage.list("", recursive=True):
@@ -152,7 +156,7 @@ def _restore(storage: FaultyStorage, wait: Wait) -> None:
     foreign.archive(storage, gone)
     for one in gone:
         storage.delete(f".hoodie/.temp/{one}")
-    storage.put_if_absent(f".hoodie/{time}.restore", b"")
+    _put(storage, time, Action.RESTORE, State.COMPLETED)
 
 
 def _upgrade(storage: FaultyStorage, wait: Wait) -> None:
@@ -178,10 +182,16 @@ def _done(*paths: str) -> tuple[Phase, ...]:
 ONE_GROUP = {BUCKETS: "1"}
 BESIDES = {
     "compaction": Beside(
-        Step(MINE), _service("compaction"), _done("*.compaction.inflight"), {**MOR, **ONE_GROUP}
+        Step(MINE),
+        _service(Action.COMPACTION, Action.COMMIT),
+        _done("*.compaction.inflight"),
+        {**MOR, **ONE_GROUP},
     ),
     "clustering": Beside(
-        Step(MINE), _service("replacecommit"), _done("*.replacecommit.inflight"), dict(BLOOM)
+        Step(MINE),
+        _service(Action.CLUSTERING, Action.REPLACE_COMMIT),
+        _done("*.replacecommit.inflight", "*.clustering.inflight"),
+        dict(BLOOM),
     ),
     "restore": Beside(
         Step(MINE),
@@ -198,9 +208,9 @@ BESIDES = {
 class BesidePlay:
     """A step beside another engine, ready to be explored."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, version: str) -> None:
         self.name, self.pair = name, BESIDES[name]
-        given = {**TRIPS, **COW, **self.pair.options, **BESIDE}
+        given = {**TRIPS, **COW, **self.pair.options, **BESIDE, VERSION: version}
         self.opts = {key: value for key, value in given.items() if value}
         self.clock = SimClock()
         self.start = MemoryStorage(f"memory://beside-{name.replace(' ', '-')}", clock=self.clock)

@@ -20,6 +20,7 @@ from hoodie_ds.testing import (
     forget_process,
     play,
 )
+from tests.faults.questions import QUESTIONS, Past
 from tests.faults.scenarios import BLOOM, COW, MOR
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
 from tests.tables import BUCKETS, KEY, TRIPS, trips
@@ -96,7 +97,7 @@ class Impatient:
 class Pair:
     """Two processes, each with the step it writes; the second may do without one.
 
-    It then recovers or, if it is a `reader`, reads.
+    It then recovers or, if it is a `reader`, asks one of `QUESTIONS`, in each schedule the next.
     """
 
     first: Step | None
@@ -135,12 +136,15 @@ class Play:
             run(self.start, self.opts, number, step, number, "s", clock=self.clock)
         if pair.dead is not None:
             run(self.start, self.opts, 0, pair.dead, 70, "dead", commit=False, clock=self.clock)
+        self.past = Past.of(self.start, pair.before) if pair.reader else None
+        self.turn = 0
 
     def fresh(self) -> MemoryStorage:
         """The table before, when the writers that were at work on it count as dead."""
         self.clock = SimClock()
         left = MemoryStorage(self.start.root, self.start.files, self.clock)
         self.clock.advance(DEAD_MS)
+        self.turn += 1
         return left
 
     @property
@@ -156,10 +160,8 @@ class Play:
         def work(storage: FaultyStorage, wait: Callable[[], None]) -> None:
             step = self.steps[at]
             pauses = Impatient(self.clock, wait)
-            if step is None and self.pair.reader:
-                seen = found(storage)
-                some = [step for step in self.steps if step is not None]
-                assert seen in [rows for s in _subsets(some) for rows in self._rows(s)]
+            if step is None and self.past is not None:
+                self._ask(storage, self.past)
             elif step is None:
                 self.clock.advance(DEAD_MS)  # it takes the other, who is alive, for dead
                 begin(storage, self.opts, ONE.schema, "b", clock=self.clock, pauses=pauses)
@@ -168,6 +170,15 @@ class Play:
                 run(storage, self.opts, 0, step, 10 + at, query, clock=self.clock, pauses=pauses)
 
         return work
+
+    def _ask(self, storage: FaultyStorage, past: Past) -> None:
+        question = QUESTIONS[self.turn % len(QUESTIONS)]
+        seen = question.found(storage, past)
+        some = [step for step in self.steps if step is not None]
+        allowed = [
+            question.answer(past, order) for s in _subsets(some) for order in permutations(s)
+        ]
+        assert seen in allowed, f"question {self.turn % len(QUESTIONS)} is answered by {seen}"
 
     def trace(self, order: str) -> list[str]:
         left = self.fresh()

@@ -15,9 +15,9 @@ from hoodie_ds.errors import ClusteringConflictError, HoodieError
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
-from tests.faults.pairs import DEAD_MS, SEVERAL, SINGLE, TURN, WRITER, Impatient
+from tests.faults.pairs import DEAD_MS, SEVERAL, SINGLE, TURN, WRITER, Impatient, Pair
 from tests.faults.scenarios import BLOOM, CHANGE_DATA, COW, MOR
-from tests.faults.services import Beside, KilledService, Make, Work, context
+from tests.faults.services import Beside, KilledService, Make, Work, WriterThatServes, context
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
 from tests.tables import BUCKETS, TRIPS, VERSION, trips
 
@@ -270,7 +270,11 @@ _MODES: Final = {
     "compaction": {"single": SINGLE, "several": SEVERAL},
     "clustering": {"single": SINGLE, "several": SEVERAL, "gives way": _GIVES_WAY},
 }
-BESIDE: Final[dict[str, Make[Beside]]] = {
+_ASKED: Final[tuple[tuple[str, Rewrite, Mapping[str, str]], ...]] = (
+    ("compaction", REWRITES["compaction"], {}),
+    ("clustering", REWRITES["clustering, copy-on-write"], {BUCKETS: ""}),
+)
+_PAIRED: Final = {
     f"{service}, {'writer' if beside_writer else service}, {mode}": partial(
         BesideRewrite,
         REWRITES[name],
@@ -280,4 +284,15 @@ BESIDE: Final[dict[str, Make[Beside]]] = {
     for service, name in (("compaction", "compaction"), ("clustering", "clustering, copy-on-write"))
     for mode, options in _MODES[service].items()
     for beside_writer in (True, False)
+}
+BESIDE: Final[dict[str, Make[Beside]]] = _PAIRED | {
+    f"{service}, reader": partial(
+        WriterThatServes,
+        "beside",
+        Pair(None, Step(_MINE), {**rewrite.options, **more}, rewrite.before, reader=True),
+        SINGLE,
+        rewrite.work,
+        rewrite.phases,
+    )
+    for service, rewrite, more in _ASKED
 }

@@ -33,6 +33,7 @@ BATCHES = (
     trips(("a", "x", 3, 3.0), ("d", "z", 3, 3.0)),
     trips(("b", "y", 4, 4.0), ("a", "x", 4, 4.0)),
 )
+MINE = trips(("e", "x", 9, 9.0))
 Row = tuple[str, str, int, float]
 Act = Callable[[HoodieTable, Sequence[str]], object]
 ACTS: dict[str, Act] = {
@@ -77,6 +78,10 @@ class KilledUndoing:
         if raised is None:
             assert found(self.table(left)) == self.states[last]
         assert_well(left, self.opts)
+        beside = left.copy()
+        self.table(beside, "mine").upsert(MINE)  # and meets no conflict with what it itself ended
+        mine = [("e", "x", 9, 9.0)]
+        assert found(self.table(beside)) in (self.states[last] + mine, self.states[-1] + mine)
         self.table(left, "next").upsert(BATCHES[0], numbered(0))
         assert found(self.table(left)) in (self.states[last], self.states[-1])
         assert timeline_of(left).pending == ()
@@ -104,7 +109,6 @@ ROLLING_BACK = (
     Phase("leave", Kind.DELETE, ("*.inflight",)),
 )
 ACTORS = {"restore": RESTORING, "rollback": ROLLING_BACK}
-MINE = trips(("e", "x", 9, 9.0))
 
 
 class _BesideUndoing:

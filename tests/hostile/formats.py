@@ -26,6 +26,10 @@ FORMATS = {
     "instant name": Format(
         lambda: s.ours("mor", "commit")[:1], table.forged_name, table.names, " ", is_refused=False
     ),
+    "instant name of layout 2": Format(
+        lambda: s.ours("mor9", "commit")[:1], table.forged_name, table.names, " ", is_refused=False
+    ),
+    "commit of layout 2": Format(table.commits_in_avro, either(), table.commit_in_avro),
     "commit": Format(table.commits, either(table.forged_commit, table.forged_commit), table.commit),
     "Avro container": Format(
         data.containers, either(data.forged_container, data.forged_container), data.read_container

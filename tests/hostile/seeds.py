@@ -22,7 +22,7 @@ from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.commit_metadata import DIGEST_KEY, CommitMetadata
 from tests.faults.stream import writer
 from tests.golden.golden_tables import unzip_table
-from tests.tables import TRIPS, TYPE, trips
+from tests.tables import TRIPS, TYPE, VERSION, trips
 
 ROOT = "memory://hostile"
 FORGED = "forged"
@@ -60,6 +60,8 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "avro": AVRO,
     "bloom": BLOOM,
     "rules": RULES,
+    "cow9": {VERSION: "9"},
+    "mor9": {**MOR, VERSION: "9"},
 }
 
 

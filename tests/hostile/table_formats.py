@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
@@ -13,6 +14,7 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.replace_plan import empty_plan
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from tests.hostile import seeds as s
@@ -22,6 +24,7 @@ from tests.hostile.mutations import (
     forged_json,
 )
 from tests.hostile.seeds import Seed
+from tests.tables import VERSION
 
 
 def properties(seed: Seed, data: bytes) -> None:
@@ -51,6 +54,16 @@ def commits() -> list[Seed]:
     return [seed for seed in found if seed.path.startswith(".hoodie/2")]
 
 
+def commits_in_avro() -> list[Seed]:
+    found = [seed for kind in ("cow9", "mor9") for seed in s.ours(kind, "/timeline/")]
+    return [seed for seed in found if seed.path.endswith("commit")]
+
+
+def commit_in_avro(seed: Seed, data: bytes) -> None:
+    write_on(seed, data)
+    (read_table if b"_hoodie_ds_digest" in data else read_any)(seed, data)
+
+
 # Names on the timeline: the input is the name, the content goes with it.
 
 
@@ -72,9 +85,12 @@ def forged_name(rng: Random, seed: Seed, _: Sequence[bytes]) -> bytes:
 
 def names(seed: Seed, data: bytes) -> None:
     name, _, content = data.partition(b"\0")
-    path = f".hoodie/{name.decode()}"
+    is_nine = seed.options.get(VERSION) == "9"
+    path = f"{LAYOUTS[2 if is_nine else 1].folder}/{name.decode()}"
     forged = Seed(content, path, seed.files, seed.rows, True, seed.options)
-    if path in seed.files:  # that is damage to an instant, which other formats are for
+    folder, time = path.rpartition("/")[0], re.split("[_.]", name.decode())[0]
+    again = is_nine and any(other.startswith(f"{folder}/{time}") for other in seed.files)
+    if path in seed.files or again:  # that is damage to an instant, which other formats are for
         return
     write_on(forged, content)
     try:

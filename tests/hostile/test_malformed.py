@@ -76,7 +76,7 @@ def test_what_is_damaged_was_whole(name: str) -> None:
     assert found
     with one_thread():
         for seed in found:
-            if name not in ("marker", "instant name"):
+            if name != "marker" and not name.startswith("instant name"):
                 FORMATS[name].read(seed, seed.data)
 
 

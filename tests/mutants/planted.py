@@ -250,13 +250,13 @@ NAMES_AND_DELETIONS = [
         "a late task does not see that its instant is complete",
         within("overtaken._ended", TimelineError=nothing),
         f"{STOPPED}::test_further_processes_are_stopped_and_go_on"
-        "[a driver left behind in an instant of several batches]",
+        "[a driver left behind in an instant of several batches-6]",
         "P16: readers that list folders see two base files of a slice",
     ),
     Mutant(
         "a late commit leaves the files that it merged",
         within("merge_all_staged", no_late_files=lambda *_: nullcontext()),
-        f"{STOPPED}::test_further_processes_are_stopped_and_go_on[a writer, cow]",
+        f"{STOPPED}::test_further_processes_are_stopped_and_go_on[a writer, cow-6]",
         "P16: readers that list folders see rows that were rolled back",
     ),
     Mutant(
@@ -837,6 +837,75 @@ READS = [
         "P13: an instant that completes late is not seen",
     ),
     Mutant(
+        "log files of before an upgrade are taken for nobody's",
+        Text("min(versions) >= _FIRST_WITH_OWN_LOGS", "max(versions) >= _FIRST_WITH_OWN_LOGS"),
+        "tests/unit/services/upgrade/test_preparation.py"
+        "::test_savepoints_of_log_files_can_be_read_in_the_later_version[9]",
+        "a cleanup takes what savepoints keep",
+    ),
+    Mutant(
+        "a process that wakes goes on with a change that others have ended and undone",
+        within("_carry_out", _check_not_overtaken=nothing),
+        "tests/faults/test_late_version_changes.py"
+        "::test_rows_are_there_wherever_it_was_stopped[COPY_ON_WRITE-6-9-ways1-False]",
+        "P2: commits since then are lost",
+    ),
+    Mutant(
+        "a process that wakes deletes the timeline that others have moved",
+        within("_carry_out", is_left_empty=lambda *_: False),
+        "tests/faults/test_late_version_changes.py"
+        "::test_rows_are_there_wherever_it_was_stopped[COPY_ON_WRITE-8-9-ways7-False]",
+        "P2: a table has lost its timeline",
+    ),
+    Mutant(
+        "properties that come late are believed",
+        always("is_left_empty", False),
+        "tests/faults/test_late_version_changes.py"
+        "::test_rows_are_there_wherever_it_was_stopped[COPY_ON_WRITE-9-6-ways0-True]",
+        "P2: a table reads as empty",
+    ),
+    Mutant(
+        "a table with savepoints of log files goes back to version 6",
+        Text(
+            "    if is_merged and layout == V1.version != table.layout and timeline.savepoints:",
+            "    if not is_merged:",
+        ),
+        "tests/unit/services/upgrade/test_preparation.py"
+        "::test_savepoints_of_log_files_can_be_read_in_the_later_version[9]",
+        "a savepoint reads as other rows than it keeps",
+    ),
+    Mutant(
+        "the column by which a database marks deletes is forgotten in version 9",
+        Text(
+            "        entries |= _OF_CHANGES.get(payload, {})",
+            "        entries |= {keys.MERGE_MODE: MergeMode.COMMIT_TIME_ORDERING.value}",
+        ),
+        "tests/unit/services/upgrade/test_preparation.py"
+        "::test_a_table_of_a_database_is_taken_along_without_its_payload[COPY_ON_WRITE]",
+        "deleted rows are back",
+    ),
+    Mutant(
+        "settled instants lose their completion times where they are packed",
+        Text(
+            '        ends = self.ends.tobytes() if self.layout != V1.version else b""',
+            '        ends = (0 * self.ends).tobytes() if self.layout != V1.version else b""',
+        ),
+        "tests/unit/timeline/test_settled.py"
+        "::test_a_new_process_takes_the_settled_instants_from_the_summary[2]",
+        "P14: a log file counts for a slice that it is not of",
+    ),
+    Mutant(
+        "timelines of layout 2 are not summed up",
+        Text(
+            "    if not _is_due(kept.saved, timeline):\n        return\n    kept.saved =",
+            "    if timeline.layout != 1 or not _is_due(kept.saved, timeline):\n"
+            "        return\n    kept.saved =",
+        ),
+        "tests/faults/regressions/test_growth.py"
+        "::test_a_log_file_was_looked_for_in_all_commits_since_its_slice_began[9]",
+        "every process reads all commits of an active timeline that is long",
+    ),
+    Mutant(
         "old names are not counted where all are listed",
         always("timeline._counted", (0, 0)),
         "tests/unit/timeline/test_settled.py::test_what_others_do_is_seen_wherever_it_is",
@@ -1253,7 +1322,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "the active timeline starts at a commit that a savepoint keeps",
-        instead("Timeline._start", lambda start, timeline: start(Changed(timeline, savepoints=()))),
+        instead("Timeline.start", lambda start, timeline: start(Changed(timeline, savepoints=()))),
         "tests/property/test_foreign_timelines.py::test_what_is_committed_on_a_foreign_timeline",
         "P13: rows that others committed vanish, and older ones become the newest",
     ),
@@ -1373,6 +1442,13 @@ LOCKS_AND_TURNS = [
 _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
+    Mutant(
+        "the next batch does not see that a commit is decided to go",
+        within("roll_back_by_hand", claim=nothing),
+        "tests/faults/test_services.py"
+        "::test_the_process_may_end_at_some_operations[rollback, cow-9]",
+        "a batch is refused by a rollback that was killed before it began",
+    ),
     Mutant(
         "a rollback by hand that was killed goes by markers, which are gone",
         always("_was_decided", False),
@@ -1556,6 +1632,12 @@ CLEANS = [
         instead("clean_planner._pending_times", lambda times, timeline: iter(())),
         f"{_PLANNER}::test_who_is_at_work_keeps_what_it_may_look_at",
         "P1: a writer that is at work loses the rows of the slices that it began with",
+    ),
+    Mutant(
+        "a clean goes by when log files were begun",
+        Text("return ended(self.storage, self.timeline, time) or _NEVER", "return time"),
+        f"{_PLANNER}::test_a_log_file_that_took_long_lies_on_the_base_file_before_its_end",
+        "P1: log files of a commit that took longer than a compaction are deleted",
     ),
     Mutant(
         "a clean takes the version before the oldest retained commit",
@@ -1887,9 +1969,22 @@ ARCHIVE_CHANGES = [
     ),
     Mutant(
         "archived instants are completed when they began",
-        Text('entry.transition if entry.transition > padded(start) else ""', '""'),
+        Text("later = entry.transition > padded(start)", "later = False"),
         f"{_ARCHIVE_CHANGE}::test_hudi_converts_an_archive_to_the_same",
         "incremental readers of Hudi's miss commits",
+    ),
+    Mutant(
+        "archived instants are completed when their files were copied",
+        within("_lsm_entries", ended_within=lambda start, written, limit: written),
+        f"{_ARCHIVE_CHANGE}::test_log_files_of_archived_commits_stay_below_what_has_taken_them_in",
+        "P1: rows come back that a downgrade has merged into base files",
+    ),
+    Mutant(
+        "files count as left over that only later commits name",
+        always("orphans._is_shared", False),
+        "tests/unit/services/test_orphans.py"
+        "::test_a_log_file_that_is_named_after_an_earlier_commit_stays",
+        "P1: log files beside a clustering of Hudi's consistent buckets are deleted",
     ),
 ]
 """Of archives in the other layout."""
@@ -1923,6 +2018,12 @@ VIRTUAL_KEYS = [
 """Of tables whose files do not hold record keys."""
 
 CLUSTERINGS = [
+    Mutant(
+        "a completed clustering that is taken back leaves its plan on the timeline",
+        Text("    Action.REPLACE_COMMIT: (Action.CLUSTERING,),\n", ""),
+        f"{_CLUSTERING}::test_a_clustering_that_is_taken_back_is_not_pending",
+        "no earlier write can be taken back, and a later clustering looks for files that are gone",
+    ),
     Mutant(
         "a batch is committed to what a clustering is to rewrite",
         skipped("conflicts._check_services"),
@@ -2084,6 +2185,12 @@ INSPECTION = [
         "a table whose commit is damaged is called in order",
     ),
     Mutant(
+        "verify takes an empty file of a completed instant for whole",
+        Text("elif not may_be_empty:", "elif False:"),
+        f"{_VERIFY}::test_a_damaged_commit",
+        "a commit whose bytes a power failure took is not missed",
+    ),
+    Mutant(
         "verify compares no rows with their commit",
         always("verify._base_findings", ()),
         f"{_VERIFY}::test_what_a_writer_with_a_bug_leaves",
@@ -2094,6 +2201,18 @@ INSPECTION = [
         within("change.carry_out", click=Changed(click, confirm=nothing)),
         "tests/unit/cli/test_change.py::test_a_dry_run_changes_nothing_and_an_answer_of_no_neither",
         "rows are lost that their owner wanted to keep",
+    ),
+    Mutant(
+        "`hoodie-py create` takes a table that is there for one that it makes",
+        Text("if _exists(target):", "if False:"),
+        "tests/unit/cli/test_make.py::test_an_empty_table_is_created",
+        "a user takes an old table with other columns for a new one",
+    ),
+    Mutant(
+        "`hoodie-py commits` leaves no column out",
+        within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
+        "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",
+        "a narrow terminal shows commits without their times",
     ),
 ]
 """Of what is found out about a table, and of the command."""
@@ -2160,6 +2279,20 @@ DELTA = [
         "readers of Delta miss the rows of a commit",
     ),
     Mutant(
+        "a table that changes its version tells its Delta log nothing",
+        within(
+            "TableServices._change_version", followed_by_sync=lambda context, work, *, dry: work()
+        ),
+        f"{_DELTA}::test_the_log_goes_on_when_the_table_changes_its_version",
+        "readers of Delta miss what an upgrade has compacted",
+    ),
+    Mutant(
+        "the Delta log of a table whose commits are all taken back stays",
+        Text("if columns is None and not last.num_files:", "if columns is None:"),
+        f"{_DELTA}::test_a_table_whose_only_commit_is_taken_back_is_empty",
+        "readers of Delta are sent to files that are gone",
+    ),
+    Mutant(
         "the Delta log tells bounds of some columns of a file alone",
         Text(
             'not (found["minValues"].keys() == found["maxValues"].keys() == set(columns))', "False"
@@ -2198,7 +2331,117 @@ BUCKET_RESCALES = [
     ),
 ]
 
+_HISTORY = "tests/property/test_query_histories.py::test_every_moment_and_every_range"
+_ARCHIVED = "tests/integration/test_archived_commits.py"
+_FAR = (
+    "tests/unit/reader/test_incremental.py"
+    "::test_a_range_that_reaches_into_the_archive_ends_where_it_ends"
+)
+_LONG = "tests/unit/reader/test_incremental.py::test_a_commit_that_took_long_is_archived"
+QUERIES = [
+    Mutant(
+        "an incremental query begins with the commit after which it is to begin",
+        Text("options.begin < time and", "options.begin <= time and"),
+        f"{_HISTORY}[1-9-COPY_ON_WRITE-false]",
+        "a reader that goes on gets the last commit twice",
+    ),
+    Mutant(
+        "an incremental query ends before its last commit",
+        Text("time <= options.end)", "time < options.end)"),
+        f"{_HISTORY}[1-6-COPY_ON_WRITE-true]",
+        "a reader that goes on misses a commit",
+    ),
+    Mutant(
+        "time travel ends before the commit of the moment",
+        Text("lambda instant: instant.time <= moment)", "lambda instant: instant.time < moment)"),
+        f"{_HISTORY}[1-9-COPY_ON_WRITE-false]",
+        "P3: a query as of a commit lacks its rows",
+    ),
+    Mutant(
+        "time travel goes back to what was cleaned",
+        skipped("time_travel._refuse_cleaned"),
+        "tests/golden/test_queries.py::test_every_query_answers_as_hudi_does"
+        "[v6_cow_archived_beyond_savepoint]",
+        "P3: a query of the past lacks the rows of files that were cleaned",
+    ),
+    Mutant(
+        "an incremental query passes over files that were cleaned",
+        always("incremental._missing", None),
+        "tests/integration/test_table_streams.py::test_the_cleaner_was_faster",
+        "P3: rows of a range are missing without a word",
+    ),
+    Mutant(
+        "a reader does not look whether a clean was faster",
+        Text("if self.verify or self.is_past:", "if False:"),
+        "tests/faults/test_services.py::test_a_sixth_of_all_schedules[reader, clean-9]",
+        "P3: rows of a moment are missing without a word",
+    ),
+    Mutant(
+        "an incremental query that reaches into the archive looks at the table of now",
+        Text("_full_scan(_at_the_end(pinned, found, options), ", "_full_scan(pinned, "),
+        f"{_FAR}[6-COPY_ON_WRITE]",
+        "P3: rows that later commits wrote again are missing without a word",
+    ),
+    Mutant(
+        "an incremental query looks for the commits of its range on the active timeline alone",
+        always("archived_writes.archived_writes_ended_after", []),
+        f"{_LONG}[True]",
+        "P3: rows of a commit that took long are missing without a word",
+    ),
+    Mutant(
+        "a compaction that took long and was archived is news",
+        Text("if not read_commit(table.storage, i).is_rewrite]", "if read_commit]"),
+        f"{_LONG}[False]",
+        "a stream of changes fails though it has missed nothing",
+    ),
+    Mutant(
+        "a look through the whole table merges what commits after the range logged",
+        Text("super().is_committed(time) and time in self.only", "super().is_committed(time)"),
+        f"{_FAR}[9-MERGE_ON_READ]",
+        "P3: rows that later commits wrote again are missing without a word",
+    ),
+    Mutant(
+        "changes of a file group are told for each of its log files",
+        Text("for group in logged:", "for group in [*logged, *logged]:"),
+        f"{_HISTORY}[1-6-MERGE_ON_READ-true]",
+        "changes are told twice",
+    ),
+    Mutant(
+        "a timeline of the past does not know what has been archived",
+        Text("return replace(kept, begins=min(self.start, padded(time)))", "return kept"),
+        f"{_ARCHIVED}::test_changes_of_the_first_commit_after_the_archive[None-6-MERGE_ON_READ]",
+        "changes of the first commit after the archive have no rows before them",
+    ),
+    Mutant(
+        "the first commit that is not archived is rolled back",
+        skipped("rollback._check_not_first"),
+        f"{_ARCHIVED}::test_the_first_commit_that_is_not_archived_cannot_be_rolled_back[None-9]",
+        "P1: the rows of all archived commits are gone",
+    ),
+    Mutant(
+        "an older slice is taken for one that was cleaned",
+        always("changes._last_written", {}),
+        f"{_ARCHIVED}::test_changes_of_a_slice_that_was_cleaned_beside_one_that_a_savepoint_keeps"
+        "[MERGE_ON_READ-6]",
+        "changes are told that never were",
+    ),
+    Mutant(
+        "the last row groups of a large base file are in no part",
+        Text("for n in range(count) if n * parts", "for n in range(count - 1) if n * parts"),
+        "tests/spark/test_pushed.py::test_a_large_base_file_is_several_splits",
+        "P3: rows of large files are not read",
+    ),
+    Mutant(
+        "positions of replaced rows are looked up in another bit",
+        Text("CAST({row} & 63 AS INT)", "CAST({row} & 31 AS INT)"),
+        "tests/spark/test_read.py::test_rows_are_left_out_in_any_part_of_a_file[true]",
+        "P3: rows that logs replace are read, and others are not",
+    ),
+]
+"""Of queries."""
+
 MUTANTS = [
+    *QUERIES,
     *BUCKET_RESCALES,
     *DELTA,
     *CATALOGS,

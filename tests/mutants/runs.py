@@ -74,7 +74,7 @@ def _pytest(folder: str, planted: str, changed: bool, tests: Sequence[str], outp
     if changed:  # the copy of the package is imported anew
         for module in [name for name in sys.modules if name.partition(".")[0] == PACKAGE.name]:
             del sys.modules[module]
-    options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options = ["-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
     # pytest sweeps the folders of other runs from the one that all share by default.
     options += ["--basetemp", f"{folder}/tests"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]

@@ -14,7 +14,7 @@ from hoodie_ds import HoodieTable
 from tests.golden.histories import TABLES
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.merge_model import KINDS, Model, Record, orders
-from tests.tables import BUCKETS, KEY, ORDERING
+from tests.tables import BUCKETS, KEY, ORDERING, VERSION
 
 _names = count()
 
@@ -52,12 +52,15 @@ def keyed(kind: str, number: int, batch: Batch) -> Keyed:
     ]
 
 
-def new_table(folder: Any, table: str, *, event_time: bool = True) -> tuple[str, HoodieTable]:
+def new_table(
+    folder: Any, table: str, version: str, *, event_time: bool = True
+) -> tuple[str, HoodieTable]:
     options = {
         "hoodie.table.name": "model",
         KEY: "id",
         # One bucket: whether a group began with a base file is then the same for all keys.
         BUCKETS: "1",
+        VERSION: version,
         **TABLES[table],
     }
     path = str(folder.mktemp("model") / str(next(_names)))
@@ -87,7 +90,9 @@ def test_table_equals_model(
 ) -> None:
     kind = data.draw(st.sampled_from(sorted(KINDS)))
     batches = data.draw(batches_of(kind))
-    path, ours = new_table(tmp_path_factory, table, event_time=event_time)
+    path, ours = new_table(
+        tmp_path_factory, table, data.draw(st.sampled_from("689")), event_time=event_time
+    )
     model = Model(table != "cow", event_time)
     for number, batch in enumerate(batches):
         if not (model.began or batch[0] == "upsert"):
@@ -116,10 +121,10 @@ def test_neither_table_type_nor_block_format_nor_cut_changes_which_row_wins(
     for key, record in records:
         if key not in winners or record.wins_over(winners[key]):
             winners[key] = record
-    for table in TABLES:
+    for table, version in zip(TABLES, data.draw(st.permutations("689")), strict=True):
         cuts = data.draw(st.sets(st.integers(1, len(records) - 1)) if events[1:] else st.just(()))
         edges = [0, *sorted(cuts), len(records)]
-        _, ours = new_table(tmp_path_factory, table)
+        _, ours = new_table(tmp_path_factory, table, version)
         for start, end in pairwise(edges):
             write(ours, kind, "upsert", records[start:end])
         found = values(ours.read(columns=["id", "v"]))

@@ -23,7 +23,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_plan import key_spec
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
 
 _names = count()
 _stages = count(1)
@@ -111,16 +111,18 @@ def write(path: Path, opts: dict[str, str], operation: str, way: str, rows: pa.T
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("index", INDEXES)
 @settings(max_examples=10)
-@given(steps=st.lists(STEP, min_size=1, max_size=6))
+@given(version=st.sampled_from("689"), steps=st.lists(STEP, min_size=1, max_size=6))
 def test_every_schedule_gives_the_model(
     tmp_path_factory: pytest.TempPathFactory,
     kind: str,
     index: str,
+    version: str,
     steps: list[tuple[str, str, list[tuple[int, int, int]]]],
 ) -> None:
     path = tmp_path_factory.mktemp("schedule") / str(next(_names))
     opts = {k: v for k, v in TRIPS.items() if index == "BUCKET" or k != BUCKETS} | {
         TYPE: kind,
+        VERSION: version,
         "hoodie.index.type": index,
         "index.global.enabled": "false",
         "hoodie.combine.before.insert": "true",

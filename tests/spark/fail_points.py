@@ -36,13 +36,14 @@ FOLDER = "HOODIE_TEST_FAIL_POINTS"
 DRIVER = "HOODIE_TEST_DRIVER"
 
 _DATA = r"^(?!\.hoodie/).*\.(parquet$|log\.)"
-_COMMIT = r"^\.hoodie/\d+\.(commit|deltacommit|replacecommit)"
+_INSTANT = r"^\.hoodie/(timeline/)?\d+(_\d+)?\."  # in either layout
+_COMMIT = _INSTANT + "(commit|deltacommit|replacecommit)"
 
 POINTS: dict[str, tuple[str, str, str]] = {
     "before begin": ("begin", "before", ""),
     "begun": ("begin", "after", ""),
     "instant requested": ("put_if_absent", "after", _COMMIT + r"\.requested$"),
-    "instant open": ("put_if_absent", "after", r"^\.hoodie/\d+\.(\w+\.)?inflight$"),
+    "instant open": ("put_if_absent", "after", _INSTANT + r"(\w+\.)?inflight$"),
     "data file begun": ("open_output", "before", _DATA),
     "data file in the middle": ("open_output", "within", _DATA),
     "data file whole": ("open_output", "after", _DATA),

@@ -102,6 +102,21 @@ def test_a_driver_killed_between_two_tables(job: Job, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("job", by_day(["cow", "mor", "mor bloom"], {"mor"}), indirect=True)
+def test_a_table_gets_other_versions_between_the_kills_of_its_stream(job: Job) -> None:
+    kills = ("manifest put", 9), ("completed file put", 8), ("data file whole", 6)
+    for done, (point, version) in enumerate(kills, 1):
+        job.run_until_killed(point, after=done)
+        change = job.table.upgrade if version == 9 else job.table.downgrade
+        change(version)
+        assert job.table.properties.version == version
+        assert job.actual() in (job.expected(done), job.expected(done + 1))
+    job.run()
+    job.check()
+    tally("Spark drivers killed", len(kills))
+
+
+@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", KILLS)
 @pytest.mark.parametrize("job", ["".join(kind) for kind in KINDS], indirect=True)

@@ -17,12 +17,11 @@ from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimClock, SimulatedCrash
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 from hoodie_ds.transaction.resolution import apply_pending
 from tests.faults import foreign
 from tests.faults.writers import MODE, SEVERAL, Place
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, timeline_of, trips
 
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
 MINE = trips(("0", "x", 1, 1.0))
@@ -37,10 +36,17 @@ PLANS: dict[str, Callable[..., None]] = {
     "log compaction": partial(foreign.plan_compaction, action="logcompaction"),
 }
 MODES = {"single": {}, "several": {MODE: SEVERAL}}
+VERSIONS: dict[str, str] = {}
+"""The version of new tables."""
+
+
+@pytest.fixture(params=["6", "9"], autouse=True)
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VERSIONS, VERSION, request.param)
 
 
 def _place(kind: str, mode: str = "single", **options: str) -> Place:
-    place = Place({**TRIPS, BUCKETS: "1", TYPE: kind, **MODES[mode], **options})
+    place = Place({**TRIPS, BUCKETS: "1", TYPE: kind, **VERSIONS, **MODES[mode], **options})
     place.table.upsert(FIRST)
     return place
 
@@ -55,7 +61,7 @@ def _later(place: Place) -> str:
 
 def _times(place: Place) -> list[str]:
     names = (path.rpartition("/")[2].partition(".")[0] for path in place.storage.files)
-    return [name for name in names if name.isdigit()]
+    return [time for name in names for time in name.split("_") if name.replace("_", "").isdigit()]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -81,7 +87,7 @@ def test_a_clustering_planned_while_a_batch_began_is_a_conflict_too(mode: str) -
     time = following(batch.batch.proposed_time)
     foreign.plan_clustering(place.storage, time, foreign.slices(place.storage, "x"))
     begun = batch.batch
-    plan = replace(begun.plan, timeline=load_timeline(place.storage, 1))
+    plan = replace(begun.plan, timeline=timeline_of(place.storage))
     batch.batch = replace(begun, plan=plan)
     message = batch.write()
     with pytest.raises(WriteConflictError, match="planned for file group x/"):
@@ -107,7 +113,8 @@ def test_partitions_that_are_deleted_or_replaced_are_not_to_be_rewritten_either(
         foreign.plan_clustering(place.storage, time, foreign.slices(place.storage, "x"))
         with pytest.raises(WriteConflictError, match=f"clustering {time} was planned"):
             batch.writer.commit([message])
-        place.storage.delete(f".hoodie/{time}.replacecommit.requested")
+        plan = foreign.step_path(place.storage, time, Action.CLUSTERING, State.REQUESTED)
+        place.storage.delete(plan)
 
 
 @pytest.mark.parametrize("body", [b"no plan", b"", None, "other record"])
@@ -119,11 +126,11 @@ def test_a_plan_that_cannot_be_read_may_be_for_any_file_group(
     batch = place.begin(MINE)
     message = batch.write()
     time = _later(place)
-    if body is None:
-        place.storage.put_if_absent(f".hoodie/{time}.{action}.inflight", b"")
-    else:
-        data = _other_record(action) if isinstance(body, str) else body
-        place.storage.put_if_absent(f".hoodie/{time}.{action}.requested", data)
+    kind = Action.CLUSTERING if action == "replacecommit" and body else Action(action)
+    state = State.INFLIGHT if body is None else State.REQUESTED
+    data = _other_record(action) if isinstance(body, str) else body
+    path = foreign.step_path(place.storage, time, kind, state)
+    place.storage.put_if_absent(path, data or b"")
     if action == "replacecommit" and not body:  # an overwrite that was begun, or is gone
         batch.writer.commit([message])
         return
@@ -150,7 +157,7 @@ def _other_record(action: str) -> bytes:
 def test_plans_without_anything_to_do_name_no_file_group() -> None:
     place = _place("MERGE_ON_READ")
     foreign.plan_compaction(place.storage, "20270101000000000", [])
-    compaction = Instant("20270101000000000", Action.COMPACTION, State.REQUESTED)
+    (compaction,) = timeline_of(place.storage).pending_compactions
     assert planned_groups(place.storage, compaction) == frozenset()
     clean = Instant("20270101000000001", Action.CLEAN, State.REQUESTED)
     assert planned_groups(place.storage, clean) == frozenset()
@@ -185,7 +192,7 @@ def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None
     foreign.plan_clustering(place.storage, time, slices)
     foreign.complete_clustering(place.storage, time, slices)
     recover(open_table(place.storage), place.clock)
-    timeline = load_timeline(place.storage, 1)
+    timeline = timeline_of(place.storage)
     assert not timeline.pending
     # Else it would count as committed, and its rows be in a file group that was replaced.
     assert timeline.commit_at(str(message.instant_time)) is None
@@ -227,7 +234,7 @@ def test_nothing_is_undone_under_a_pending_restore(
     foreign.begin_restore(place.storage, _later(place))
     with pytest.raises(TimelineError, match="restore"):
         recovery(open_table(place.storage), place.clock)
-    assert load_timeline(place.storage, 1).pending[0].action is Action.COMMIT
+    assert timeline_of(place.storage).pending[0].action is Action.COMMIT
 
 
 def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:
@@ -253,7 +260,8 @@ def test_a_batch_is_not_committed_on_top_of_what_was_taken_back(restored: bool) 
     foreign.archive(place.storage, [last])
     if restored:
         foreign.begin_restore(place.storage, time)
-        place.storage.put_if_absent(f".hoodie/{time}.restore", b"")
+        path = foreign.step_path(place.storage, time, Action.RESTORE, State.COMPLETED)
+        place.storage.put_if_absent(path, b"")
     match = f"restore {time} restored" if restored else f"commit {last} was taken back"
     with pytest.raises(WriteConflictError, match=match):
         batch.writer.commit([message])
