@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -13,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
 from hoodie_ds.inspection.damaged_instants import damaged_instants, damaged_savepoints
 from hoodie_ds.inspection.files import paths_of
 from hoodie_ds.inspection.guards import guard_findings
@@ -30,19 +30,12 @@ from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.checksums import (
     HELD_BYTES,
-    check_change_file,
     check_file,
     open_base_file,
 )
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.table.virtual_keys import virtual_keys
-from hoodie_ds.timeline.commit_metadata import WriteStat
-from hoodie_ds.timeline.instant import State
-from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 
 _THREADS: Final = 4
 _NAMED: Final = 10
@@ -122,12 +115,13 @@ def verify_table(
     files = view.data_files()
     findings += damaged_savepoints(storage, timeline)
     findings += guard_findings(storage, timeline)
-    findings += _file_findings(pinned, files)
+    committed = committed_files(pinned)
+    findings += committed.findings(pinned, files)
     bad = {one.where for one in findings if one.severity is Severity.DAMAGE}
     slices, more = _slices(view, files, bad)
     findings += more
     findings += _bucket_findings(slices, layout)
-    checked = _checked(pinned, slices, layout, progress)
+    checked = _checked(pinned, committed, slices, layout, progress)
     for one in checked.values():
         findings += one.findings
     findings += _duplicates(pinned, checked, keys_are_global)
@@ -138,55 +132,6 @@ def verify_table(
     size, rows = sum(s.size for s in slices), sum(one.rows for one in checked.values())
     count = sum(1 for s in slices for _ in paths_of(s))
     return Verification(storage.root, count, size, rows, tuple(ordered))
-
-
-def _file_findings(pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator[Finding]:
-    """Files that are missing, and such of another size than when they were written."""
-    storage, timeline = pinned.table.storage, pinned.timeline
-    sizes = {status.path: status.size for status in files}
-    named = dict.fromkeys(newest_files(storage, timeline), "a commit")
-    for instant in timeline.savepoints:
-        if instant.state is State.COMPLETED:
-            path = instant_path(instant)
-            with suppress(CorruptFileError):  # told before
-                kept = savepointed_files(storage.read(path), path)
-                named |= dict.fromkeys(kept, f"savepoint {instant.time}")
-    for path, whose in named.items():
-        if path not in sizes:
-            yield Finding(Kind.MISSING_FILE, path, f"{whose} names the file, and it is not there")
-    written: dict[str, WriteStat] = {}
-    for instant in timeline.commits:
-        written |= commit_files(storage, instant).stats
-    for path, stat in written.items():
-        size, known = sizes.get(path), stat.file_size_bytes
-        if size is not None and (size < known or (stat.log is None and 0 < known != size)):
-            text = f"it has {size:,} bytes, and {known:,} when it was written"
-            yield Finding(Kind.WRONG_SIZE, path, text)
-    yield from _change_findings(pinned, sizes, written, named)
-
-
-def _change_findings(
-    pinned: PinnedTable,
-    sizes: Container[str],
-    written: Mapping[str, WriteStat],
-    newest: Container[str],
-) -> Iterator[Finding]:
-    """Files of change data that are missing beside the base file that is, or damaged."""
-    storage, timeline = pinned.table.storage, pinned.timeline
-    known: dict[str, str] = {}
-    for instant in timeline.commits:
-        known.update(commit_files(storage, instant).checksums)
-    for base, stat in written.items():
-        for path, size in stat.change_files:
-            if path not in sizes:
-                if base in newest and base in sizes:  # a clean takes both
-                    text = f"the change data of {base} are not there"
-                    yield Finding(Kind.MISSING_FILE, path, text)
-                continue
-            try:
-                check_change_file(path, storage.read(path), size, known.get(path))
-            except CorruptFileError as error:
-                yield Finding(Kind.DAMAGED_FILE, path, str(error))
 
 
 def _slices(
@@ -233,6 +178,7 @@ def _bucket_findings(slices: Iterable[FileSlice], layout: BucketLayout | None) -
 
 def _checked(
     pinned: PinnedTable,
+    committed: CommittedFiles,
     slices: list[FileSlice],
     layout: BucketLayout | None,
     progress: Progress | None,
@@ -240,7 +186,7 @@ def _checked(
     total, done = sum(one.size for one in slices), 0
     found: dict[FileSlice, _Slice] = {}
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="hoodie-verify") as pool:
-        checks = pool.map(partial(_check, pinned, layout), slices)
+        checks = pool.map(partial(_check, pinned, committed, layout), slices)
         for slice_, one in zip(slices, checks, strict=True):
             found[slice_] = one
             done += slice_.size
@@ -249,20 +195,26 @@ def _checked(
     return found
 
 
-def _check(pinned: PinnedTable, layout: BucketLayout | None, slice_: FileSlice) -> _Slice:
+def _check(
+    pinned: PinnedTable,
+    committed: CommittedFiles,
+    layout: BucketLayout | None,
+    slice_: FileSlice,
+) -> _Slice:
     """Read all of a slice, and look at the keys that its rows have."""
     found = _Slice()
     where = slice_.base.path if slice_.base else slice_.logs[0].path
     hashes: list[Hashes] = []
     try:
-        found.findings += _base_findings(pinned, slice_)
+        committed.check(pinned.table.storage, slice_)
+        found.findings += _base_findings(pinned, committed, slice_)
         for rows in pinned.reader().read(slice_, pinned.schema.names):
             found.rows += rows.num_rows
             if rows.num_rows and _has_keys(pinned):
                 keys = _keys(pinned, rows)
                 hashes.append(row_hashes(pa.table({RECORD_KEY: keys})))
                 found.findings += _row_findings(rows, keys, slice_, layout, where)
-    except CorruptFileError as error:
+    except (CorruptFileError, UnsupportedTableError) as error:
         found.findings.append(Finding(Kind.DAMAGED_FILE, where, str(error)))
     if hashes:
         found.keys = np.concatenate(hashes)
@@ -306,7 +258,9 @@ def _row_findings(
             yield Finding(Kind.WRONG_BUCKET, where, text)
 
 
-def _base_findings(pinned: PinnedTable, slice_: FileSlice) -> Iterator[Finding]:
+def _base_findings(
+    pinned: PinnedTable, committed: CommittedFiles, slice_: FileSlice
+) -> Iterator[Finding]:
     """A base file whose rows do not add up, or whose bloom filter or key range denies a key."""
     base, storage = slice_.base, pinned.table.storage
     if base is None:
@@ -316,8 +270,7 @@ def _base_findings(pinned: PinnedTable, slice_: FileSlice) -> Iterator[Finding]:
         check_file(storage, base.path, base.checksum)  # whatever this process has seen of it
     with open_base_file(storage, base) as source:
         reader = BaseFileReader(source, keys_only, base.path, trusted=base.trusted)
-        instant = pinned.timeline.commit_at(base.name.instant_time)
-        stat = None if instant is None else commit_files(storage, instant).stats.get(base.path)
+        stat = committed.stats.get(base.path)
         if stat is not None and stat.num_writes != reader.num_rows:
             text = f"it has {reader.num_rows:,} rows, and its commit says {stat.num_writes:,}"
             yield Finding(Kind.ROW_COUNT, base.path, text)

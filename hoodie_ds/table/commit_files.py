@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Final
 
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import in_partition
@@ -157,7 +157,11 @@ os.register_at_fork(after_in_child=_of_table.cache_clear)
 
 
 def _read(storage: Storage, instant: Instant) -> CommitFiles:
-    commit = read_commit(storage, instant)
+    return files_of_commit(read_commit(storage, instant))
+
+
+def files_of_commit(commit: CommitMetadata) -> CommitFiles:
+    """Return what the metadata of a commit says of files."""
     named: set[str] = set()
     for stat in commit.stats:
         named.update(stat.paths)

@@ -73,12 +73,20 @@ class LiveFiles:
         if gone:
             self._let_go(start)
         for instant in timeline.commits_beyond(self.seen):
-            self._add(instant, commit_files(storage, instant))
+            self.add(instant, commit_files(storage, instant))
         self.seen = timeline
         return True
 
-    def _add(self, instant: Instant, commit: CommitFiles) -> None:
+    def add(self, instant: Instant, commit: CommitFiles) -> list[str]:
+        """Take in a commit, whatever was seen.
+
+        Returns
+        -------
+        list of str
+            Those of its files that are not of older slices, as far as is known.
+        """
         rule = SLICINGS[instant.layout]
+        newest: list[str] = []
         for partition, ids in commit.replaced.items():
             for file_id in ids:
                 self._replaced.setdefault(FileGroupId(partition, file_id), set()).add(instant)
@@ -93,6 +101,9 @@ class LiveFiles:
             )
             start = rule.start(log, instant) if log else padded(instant.time)
             group.add(stat.path, start, instant, base is not None)
+            if stat.path in group.files:
+                newest.append(stat.path)
+        return newest
 
     def _let_go(self, start: str) -> None:
         """Forget what only commits before a time say: they are archived."""
@@ -133,6 +144,19 @@ class LiveFiles:
                 continue
             for path, (_, instant) in named.files.items():
                 if padded(instant.time) >= first:
+                    yield path, instant
+
+    def all_named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
+        """Yield the files that any commit names which was taken in, archived or not, and by which.
+
+        Those of replaced file groups are none. An id that an archived replace commit has freed may
+        have come back: new file groups of a bucket are numbered.
+        """
+        hidden = set(self.replaced(timeline))
+        for group, named in self._groups.items():
+            end = max((padded(i.ended) for i in self._replaced.get(group, ())), default="")
+            for path, (start, instant) in named.files.items():
+                if start > end and group not in hidden:
                     yield path, instant
 
     def replaced(self, timeline: Timeline) -> Iterator[FileGroupId]:

@@ -2167,6 +2167,7 @@ LAYOUT_2 = [
 """Of completion times, and of the archive of layout 2."""
 
 _VERIFY = "tests/unit/inspection/test_verify.py"
+_COMMITTED = "tests/unit/inspection/test_committed_files.py"
 
 INSPECTION = [
     Mutant(
@@ -2183,6 +2184,18 @@ INSPECTION = [
         always("damaged_instants.damaged_instants", ()),
         f"{_VERIFY}::test_a_damaged_commit",
         "a table whose commit is damaged is called in order",
+    ),
+    Mutant(
+        "verify asks no archived commit for its files",
+        always("committed_files._take_archived", None),
+        f"{_COMMITTED}::test_damage_to_files_of_archived_commits",
+        "rows are lost with files that were last written long ago, and nobody is told",
+    ),
+    Mutant(
+        "a file group that was replaced long ago is never missed, though its name came back",
+        Text("if start > end and group", "if not end and group"),
+        f"{_COMMITTED}::test_files_that_were_replaced_long_ago_are_not_missed",
+        "rows are lost with a file group whose name an older one had, and nobody is told",
     ),
     Mutant(
         "verify takes an empty file of a completed instant for whole",

@@ -1,0 +1,165 @@
+"""Data files that commits, active and archived, and savepoints name, beside what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.inspection.promises import Finding, Kind
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.checksums import check_change_file, check_file, check_log_bytes
+from hoodie_ds.table.commit_files import commit_files, files_of_commit
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.gathered_files import LiveFiles
+from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY
+from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.paths import HOODIE, instant_path
+from hoodie_ds.timeline.savepoint_metadata import savepointed_files
+from hoodie_ds.timeline.timeline import Timeline
+
+
+@dataclass(slots=True)
+class CommittedFiles:
+    """What commits and savepoints say of a table's data files.
+
+    Parameters
+    ----------
+    named : dict of str to str
+        Files that are to be there, those of the newest slices and of savepoints, and who says so.
+    stats : dict of str to WriteStat
+        Files of active commits, and of the newest slices those of archived ones too.
+    checksums : dict of str to str
+        The xxh64 of files of the newest slices that archived commits have written.
+    unreadable : list of Finding
+        What of the archive cannot be read.
+    """
+
+    named: dict[str, str] = field(default_factory=dict)
+    stats: dict[str, WriteStat] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+    unreadable: list[Finding] = field(default_factory=list)
+
+    def findings(self, pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator[Finding]:
+        """Yield which files are missing, or of another size than when they were written.
+
+        Parameters
+        ----------
+        pinned : PinnedTable
+            The table.
+        files : iterable of FileStatus
+            Its data files.
+        """
+        yield from self.unreadable
+        sizes = {status.path: status.size for status in files}
+        for path, whose in self.named.items():
+            if path not in sizes:
+                text = f"{whose} names the file, and it is not there"
+                yield Finding(Kind.MISSING_FILE, path, text)
+        for path, stat in self.stats.items():
+            size, known = sizes.get(path), stat.file_size_bytes
+            if size is not None and (size < known or (stat.log is None and 0 < known != size)):
+                text = f"it has {size:,} bytes, and {known:,} when it was written"
+                yield Finding(Kind.WRONG_SIZE, path, text)
+        yield from _change_findings(pinned, sizes, self.stats, self.named)
+
+    def check(self, storage: Storage, slice_: FileSlice) -> None:
+        """Compare what archived commits have written of a slice with their checksums.
+
+        Readers do the same for active commits.
+
+        Raises
+        ------
+        CorruptFileError
+            A file is damaged; names it.
+        """
+        base = slice_.base
+        if base is not None and base.checksum is None and base.path in self.checksums:
+            check_file(storage, base.path, self.checksums[base.path])
+        for log in slice_.logs:
+            if (checksum := self.checksums.get(log.path)) is not None:
+                check_log_bytes(log, storage.read(log.path), self.stats[log.path], checksum)
+
+
+def committed_files(pinned: PinnedTable) -> CommittedFiles:
+    """Gather what a table's commits and savepoints say of its data files.
+
+    An archived commit is asked too: of a file group that was not written to since then no other
+    one tells.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table.
+
+    Raises
+    ------
+    CorruptFileError
+        An active commit cannot be read.
+    """
+    storage, timeline = pinned.table.storage, pinned.timeline
+    found, live = CommittedFiles(), LiveFiles(Timeline(layout=timeline.layout))
+    for instant in timeline.commits:
+        commit = commit_files(storage, instant)
+        live.add(instant, commit)
+        found.stats |= commit.stats
+    try:
+        _take_archived(pinned, found, live)
+    except CorruptFileError as error:
+        folder = f"{HOODIE}/{pinned.table.properties.archive_folder}"
+        folder = folder if timeline.layout == V1.version else HISTORY
+        found.unreadable.append(Finding(Kind.DAMAGED_INSTANT, folder, str(error)))
+    for path, instant in live.all_named(timeline):
+        is_active = timeline.commit_at(instant.time) is not None
+        found.named[path] = "a commit" if is_active else f"the archived commit {instant.time}"
+    for instant in timeline.savepoints:
+        if instant.state is State.COMPLETED:
+            path = instant_path(instant)
+            with suppress(CorruptFileError):  # told as a damaged instant
+                kept = savepointed_files(storage.read(path), path)
+                found.named |= dict.fromkeys(kept, f"savepoint {instant.time}")
+    return found
+
+
+def _take_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) -> None:
+    for archived in archived_backwards(pinned.table, bodies=True):
+        body, instant = archived.commit(), archived.instant
+        if body is None or pinned.timeline.commit_at(instant.time) is not None:
+            continue
+        commit = files_of_commit(body)
+        for path in live.add(instant, commit):
+            known, stat = found.stats.get(path), commit.stats[path]
+            # several commits may have written to one log file, which only grows
+            if known is None or known.file_size_bytes < stat.file_size_bytes:
+                found.stats[path] = stat
+                if path in commit.checksums:
+                    found.checksums[path] = commit.checksums[path]
+
+
+def _change_findings(
+    pinned: PinnedTable,
+    sizes: Container[str],
+    written: Mapping[str, WriteStat],
+    newest: Container[str],
+) -> Iterator[Finding]:
+    """Files of change data that are missing beside the base file that is, or damaged."""
+    storage, timeline = pinned.table.storage, pinned.timeline
+    known: dict[str, str] = {}
+    for instant in timeline.commits:
+        known.update(commit_files(storage, instant).checksums)
+    for base, stat in written.items():
+        for path, size in stat.change_files:
+            if path not in sizes:
+                if base in newest and base in sizes:  # a clean takes both
+                    text = f"the change data of {base} are not there"
+                    yield Finding(Kind.MISSING_FILE, path, text)
+                continue
+            try:
+                check_change_file(path, storage.read(path), size, known.get(path))
+            except CorruptFileError as error:
+                yield Finding(Kind.DAMAGED_FILE, path, str(error))
