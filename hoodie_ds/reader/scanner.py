@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from hoodie_ds.config.texts import texts
@@ -157,7 +158,12 @@ def _filtered(rows: pa.Table, row_filter: object) -> pa.Table:
         remedy = 'give an expression of Arrow, such as pyarrow.compute.field("id") == "a"'
         raise OptionError("filter", type(row_filter).__name__, remedy)
     try:
-        return rows.filter(row_filter)
+        # `Table.filter` takes threads for each piece; the pieces have some already.
+        steps = [
+            acero.Declaration("table_source", acero.TableSourceNodeOptions(rows)),
+            acero.Declaration("filter", acero.FilterNodeOptions(row_filter)),
+        ]
+        return acero.Declaration.from_sequence(steps).to_table(use_threads=False)
     except pa.ArrowException as error:
         raise SchemaError(
             f"the filter {str(row_filter)[:200]} does not fit the table's columns, "

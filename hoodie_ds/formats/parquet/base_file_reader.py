@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO, Final
@@ -310,7 +310,7 @@ def _open(
     buffer_bytes: int = 0,
 ) -> pq.ParquetFile:
     return pq.ParquetFile(
-        source,
+        _native(source),
         pre_buffer=not buffer_bytes,
         buffer_size=buffer_bytes,
         metadata=metadata,
@@ -318,6 +318,16 @@ def _open(
         page_checksum_verification=True,
         coerce_int96_timestamp_unit="us",
     )
+
+
+def _native(source: BinaryIO) -> BinaryIO | pa.NativeFile:
+    """What Arrow reads of a local file or of bytes without Python; any other source as it is."""
+    if type(source) is io.BytesIO:
+        return pa.BufferReader(source.getvalue())  # which copies nothing
+    if type(source) is io.BufferedReader and isinstance(source.name, str):
+        with suppress(OSError):  # deleted since, or a name that Arrow does not take
+            return pa.OSFile(source.name)
+    return source
 
 
 def _check_claims(metadata: pq.FileMetaData, source: BinaryIO, trusted: bool) -> None:
