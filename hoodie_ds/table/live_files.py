@@ -22,7 +22,7 @@ from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commi
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
 from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
-from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.layout.v2 import V2
@@ -59,14 +59,15 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
     Raises
     ------
     CorruptFileError, TimelineError
-        A file is missing; names it and the commit that wrote it, or the clean that took it.
+        A file is missing; names it and the commit that wrote it, or the clean or rollback that took
+        it since.
     """
     kept = _kept(storage, timeline.layout)
     with kept.lock:
         live = kept.grown(storage, timeline)
         for path, instant in live.named(timeline):
             if path not in found:
-                raise _cleaned(storage, timeline, path) or CorruptFileError(
+                raise _taken(storage, timeline, path, instant) or CorruptFileError(
                     f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
                     "restore it from a copy before going on, or roll back that commit and those "
                     "after it"
@@ -83,8 +84,14 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
         return [path for path, _ in kept.grown(storage, timeline).named(timeline)]
 
 
-def _cleaned(storage: Storage, timeline: Timeline, path: str) -> TimelineError | None:
-    for clean in later_cleans(timeline, load_timeline(storage, timeline.layout)):
+def _taken(
+    storage: Storage, timeline: Timeline, path: str, instant: Instant
+) -> TimelineError | None:
+    """What has taken a file since the timeline was loaded: a clean, or the commit's rollback."""
+    now = load_timeline(storage, timeline.layout)
+    if now.commit_at(instant.time) is None and not now.starts_after(instant.time):
+        return TimelineError(f"{storage.root}: {instant} was rolled back meanwhile; read again")
+    for clean in later_cleans(timeline, now):
         if path in read_plan(storage, clean).paths:
             return TimelineError(f"{storage.root}: clean {clean.time} took {path}; read again")
     return None

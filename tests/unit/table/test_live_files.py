@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import LogFile
@@ -132,6 +132,15 @@ def test_an_older_timeline_is_asked_for_its_own_files(table: Timeline) -> None:
     missing(table, base(2))
     with pytest.raises(CorruptFileError, match=base(1)):
         check_nothing_is_missing(table.storage, before, [base(2)])
+
+
+def test_a_commit_that_was_rolled_back_meanwhile_is_not_called_damaged(table: Timeline) -> None:
+    table.commit(1, base(1)).commit(2, base(2))
+    before = table.view().timeline
+    check_nothing_is_missing(table.storage, before, [base(2)])
+    table.storage.delete(instant_path(Instant(T[2], Action.COMMIT, State.COMPLETED)))
+    with pytest.raises(TimelineError, match=rf"{T[2]}.* was rolled back meanwhile; read again"):
+        check_nothing_is_missing(table.storage, before, [base(1)])
 
 
 def test_what_is_known_of_archived_commits_does_not_grow(table: Timeline) -> None:
