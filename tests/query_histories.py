@@ -52,6 +52,9 @@ class History:
     retained: str = "000"
     """Time of the oldest commit that every clean and archive until now had to leave."""
     done: Counter[str] = field(default_factory=Counter)
+    keys: str = "abcdefgh"
+    batch: int = 3
+    """Keys of a write."""
 
     def step(self, number: int) -> None:
         """Do something to the table, and the same to the model."""
@@ -77,7 +80,7 @@ class History:
                 self.moments.append(Moment(new.time, bound, dict(self.rows), number))
 
     def write(self, kind: str, number: int) -> None:
-        keys = self.chance.sample("abcdefgh", 3)
+        keys = self.chance.sample(self.keys, self.batch)
         rows = trips(*((key, "xy"[ord(key) % 2], number, float(number)) for key in keys))
         new = {key: (number, float(number)) for key in keys}
         if kind == "delete":
