@@ -132,8 +132,8 @@ class ReadOptions:
         raw : mapping of str to str
             As Spark or the user gave them; keys in any letter case. Options for writes pass.
         is_stream : bool or None
-            Whether a stream is to be read, and not a table. None where nobody knows yet: then an
-            incremental query without a beginning is one.
+            Whether a stream is to be read, and not a table. None where nobody knows yet: then
+            changes without a beginning, or an incremental query without one, are a stream's.
 
         Returns
         -------
@@ -189,7 +189,7 @@ def _stream(given: GivenOptions, is_stream: bool | None) -> StreamOptions:
 def _incremental(given: GivenOptions, may_be_stream: bool) -> IncrementalOptions | None:
     """What is said of an incremental query, which must be said of no other one."""
     if given.get_or_default(QUERY_TYPE) is not QueryType.INCREMENTAL:
-        for option in (BEGIN, END, INCREMENTAL_FORMAT):
+        for option in (BEGIN, END, *(() if may_be_stream else (INCREMENTAL_FORMAT,))):
             if given.get(option) not in (None, option.default):
                 key, text = given.written(option)[0]
                 remedy = f"set {QUERY_TYPE.key}={QueryType.INCREMENTAL.value}, or leave it out"

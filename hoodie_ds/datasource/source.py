@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from hoodie_ds.config.enums import Operation, QueryType
+from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
 from hoodie_ds.config.options.write import OPERATION
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
@@ -75,7 +75,11 @@ class HoodieDataSource(DataSource):
                 "CREATE TABLE", f"USING {self.name()}", f"{_NO_CATALOG}; {_WHAT_WORKS}"
             )
         options = ReadOptions.parse(self._given(), is_stream=None)
-        if options.query_type is QueryType.INCREMENTAL and options.incremental is None:
+        is_stream = (
+            options.query_type is QueryType.INCREMENTAL
+            or options.stream.format is not IncrementalFormat.LATEST_STATE
+        )
+        if is_stream and options.incremental is None:
             return from_arrow_schema(_stream(options).schema)
         return from_arrow_schema(_query(options).schema)
 

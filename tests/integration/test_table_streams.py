@@ -271,6 +271,9 @@ def test_options_of_other_queries_are_refused(tmp_path: Path) -> None:
         HoodieDataSource({"path": source.path, TYPE_OF_QUERY: "incremental"}).reader(
             HoodieDataSource({"path": source.path}).schema()
         )
+    change_data = {"path": source.path, "hoodie.datasource.query.incremental.format": "cdc"}
+    with pytest.raises(OptionError, match=r"set hoodie.datasource.query.type=incremental"):
+        HoodieDataSource(change_data).reader(HoodieDataSource(change_data).schema())
     data_source = HoodieDataSource({"path": source.path})
     schema = replace_name(data_source.schema(), "id", "missing")
     with pytest.raises(SchemaError, match="'missing'"):

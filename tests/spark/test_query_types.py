@@ -119,6 +119,32 @@ def test_changes_and_a_view_of_the_past(spark: Any, version: str, tmp_path: Path
     assert [tuple(row) for row in rows] == [("a", 1.0), ("b", 1.0)]
 
 
+def test_a_table_is_followed(spark: Any, tmp_path: Path) -> None:
+    """As documented: rows, or with one option what happened to them."""
+    written = Written.at(tmp_path / "t", "9")
+    hoodie_ds.register(spark)
+    wanted: dict[str, tuple[dict[str, str], str, list[tuple[Any, ...]]]] = {
+        "rows": ({}, "id, fare", [("a", 3.0), ("b", 2.0), ("d", 3.0)]),
+        "news": (
+            {"hoodie.datasource.streaming.startOffset": written.bounds[1]},
+            "id, fare",
+            [("a", 3.0), ("d", 3.0)],
+        ),
+        "changes": (
+            {"hoodie.datasource.query.incremental.format": "cdc", "read.commits.limit": "1"},
+            "op, get_json_object(coalesce(after, before), '$.id')",
+            [("d", "c"), *(("i", key) for key in "abcd"), ("u", "a"), ("u", "b")],
+        ),
+    }
+    for name, (options, columns, rows) in wanted.items():
+        source = spark.readStream.format("hoodie_py").options(**options).load(written.path)
+        query = source.writeStream.format("memory").queryName(name)
+        query = query.option("checkpointLocation", str(tmp_path / name))
+        query.trigger(availableNow=True).start().awaitTermination()
+        found = spark.sql(f"SELECT {columns} FROM {name}").collect()
+        assert sorted(map(tuple, found)) == rows
+
+
 SOME = "(changes and 9) or (filters_rule_out and MERGE)"
 ALL = "every_kind or changes or filters_rule_out or older_schemas"
 
