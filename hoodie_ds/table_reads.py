@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arguments import Moment, instant_time
 from hoodie_ds.config.enums import IncrementalFormat, QueryType
 from hoodie_ds.config.options.read import AS_OF, BEGIN, END, INCREMENTAL_FORMAT, QUERY_TYPE
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.timeline.timeline import Timeline
 
 
 class TableReads(ABC):
@@ -21,7 +23,7 @@ class TableReads(ABC):
         self,
         columns: str | Iterable[str] | None = None,
         filter: pc.Expression | None = None,
-        as_of: str | None = None,
+        as_of: Moment | None = None,
     ) -> pa.Table:
         """Return the latest rows, or those of an earlier moment.
 
@@ -31,7 +33,7 @@ class TableReads(ABC):
             Columns to return; all, the five ``_hoodie_*`` columns first, if None.
         filter : pyarrow.compute.Expression, optional
             Which rows to return.
-        as_of : str, optional
+        as_of : str, Instant, WriteResult or Savepoint, optional
             Instant time, or date, up to which commits count by the time at which they were begun
             (``as.of.instant``).
 
@@ -49,7 +51,7 @@ class TableReads(ABC):
         self,
         columns: str | Iterable[str] | None = None,
         filter: pc.Expression | None = None,
-        as_of: str | None = None,
+        as_of: Moment | None = None,
     ) -> Scanner:
         """Return the table as it is now, to be read batch by batch, or by another library.
 
@@ -68,12 +70,13 @@ class TableReads(ABC):
         TimelineError
             See `read`.
         """
-        return Scanner(self._query({AS_OF.key: as_of}), columns, filter)
+        time = None if as_of is None else instant_time("as_of", as_of)
+        return Scanner(self._query({AS_OF.key: time}), columns, filter)
 
     def read_incremental(
         self,
-        begin: str,
-        end: str | None = None,
+        begin: Moment,
+        end: Moment | None = None,
         columns: str | Iterable[str] | None = None,
         filter: pc.Expression | None = None,
     ) -> pa.Table:
@@ -83,11 +86,11 @@ class TableReads(ABC):
 
         Parameters
         ----------
-        begin : str
-            Instant time, or date, after which commits count; ``000`` for all of them. Of a table
-            of version 6 the times at which they were begun count, of later ones those at which
-            they were completed.
-        end : str, optional
+        begin : str, Instant, WriteResult or Savepoint
+            A commit, or as text an instant time or date, after which commits count; ``000`` for all
+            of them. Of a table of version 6 the times at which they were begun count, of later
+            ones those at which they were completed.
+        end : str, Instant, WriteResult or Savepoint, optional
             The same of the last ones that count; the newest commit if None.
         columns, filter
             As of `read`.
@@ -101,15 +104,14 @@ class TableReads(ABC):
             ``hoodie.datasource.read.incr.fallback.fulltablescan.enable`` does not let the whole
             table be looked through for what is left of its rows.
         """
-        asked = {QUERY_TYPE.key: QueryType.INCREMENTAL.value, BEGIN.key: begin, END.key: end}
-        return Scanner(self._query(asked), columns, filter).to_table()
+        return Scanner(self._query(self._range(begin, end)), columns, filter).to_table()
 
-    def read_changes(self, begin: str, end: str | None = None) -> pa.Table:
+    def read_changes(self, begin: Moment, end: Moment | None = None) -> pa.Table:
         """Return the changes that commits of a range made: a row for each row that they changed.
 
         Parameters
         ----------
-        begin, end : str
+        begin, end
             As of `read_incremental`.
 
         Returns
@@ -124,18 +126,32 @@ class TableReads(ABC):
         TimelineError
             Files have been cleaned, or commits archived, without which the changes cannot be told.
         """
-        asked = {
+        changes = {INCREMENTAL_FORMAT.key: IncrementalFormat.CDC.value}
+        return Scanner(self._query({**self._range(begin, end), **changes})).to_table()
+
+    def _range(self, begin: Moment, end: Moment | None) -> dict[str, str | None]:
+        return {
             QUERY_TYPE.key: QueryType.INCREMENTAL.value,
-            INCREMENTAL_FORMAT.key: IncrementalFormat.CDC.value,
-            BEGIN.key: begin,
-            END.key: end,
+            BEGIN.key: self._bound("begin", begin),
+            END.key: None if end is None else self._bound("end", end),
         }
-        return Scanner(self._query(asked)).to_table()
+
+    def _bound(self, name: str, given: Moment) -> str:
+        """Return the time by which the range of a query tells a commit from others."""
+        time = instant_time(name, given)
+        commit = None if isinstance(given, str) else self.timeline.commit_at(time)
+        return time if commit is None else commit.ended
 
     @property
     def schema(self) -> pa.Schema:
         """Columns of the table, the five ``_hoodie_*`` columns first."""
         return self._query().schema
+
+    @property
+    @abstractmethod
+    def timeline(self) -> Timeline:
+        """The active timeline of the table as it is now."""
+        ...
 
     @abstractmethod
     def _query(self, asked: Mapping[str, str | None] | None = None) -> Query:

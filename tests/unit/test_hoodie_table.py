@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.arguments import Moment
+from hoodie_ds.errors import OptionError
 from hoodie_ds.storage.connect import open_storage
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, tree, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, tree, trips
 
 ROWS = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
 
@@ -78,3 +80,25 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
     before = tree(tmp_path)
     assert table.read().num_rows == 2
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_queries_take_what_writes_and_the_timeline_return(tmp_path: Path, version: str) -> None:
+    table = HoodieTable(tmp_path, {**TRIPS, VERSION: version})
+    results = [table.upsert(trips((key, "x", 1, 1.0))) for key in "abc"]
+    kept = table.savepoint()
+    first, second, _ = table.timeline.commits
+    for moment, ids in ((results[0], "a"), (second, "ab"), (kept, "abc")):
+        assert sorted(table.read(as_of=moment).column("id").to_pylist()) == list(ids)
+    ranges: list[tuple[Moment, Moment | None, str]] = [
+        (first, None, "bc"),
+        (results[0], second, "b"),
+        ("000", results[1], "ab"),
+        (results[1], kept, "c"),
+    ]
+    for begin, end, ids in ranges:
+        news = table.read_incremental(begin, end)
+        assert sorted(news.column("id").to_pylist()) == list(ids)
+        assert table.read_changes(begin, end).num_rows == len(ids)
+    with pytest.raises(OptionError, match=r"'begin' .*give an instant time.*of type int"):
+        table.read_incremental(5)  # type: ignore[arg-type]
