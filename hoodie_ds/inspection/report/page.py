@@ -30,7 +30,15 @@ from hoodie_ds.timeline.timeline import Timeline
 _PARTITIONS: Final = 500
 _FINDINGS: Final = 1_000
 _PLACE: Final = "/*FACTS*/"
-_WRITES: Final = frozenset({Action.COMMIT.value, Action.DELTA_COMMIT.value})
+_WRITES: Final = frozenset(
+    {Action.COMMIT.value, Action.DELTA_COMMIT.value, Action.REPLACE_COMMIT.value}
+)
+_SERVICES: Final = {
+    "COMPACT": Action.COMPACTION.value,
+    "LOG_COMPACT": Action.LOG_COMPACTION.value,
+    "CLUSTER": Action.CLUSTERING.value,
+}
+"""Operations of commits that no writer made, and what they are called while they are pending."""
 
 
 def report_html(
@@ -72,6 +80,7 @@ def _facts(
         found, damage = TableFiles((), {}), (f"its files are not shown: {error}",)
     instants = [*instant_rows(table, timeline)][::-1]
     commits = [*commit_rows(table, timeline)][::-1]
+    done = _by_service(instants, commits)
     rows = sum(row.inserted - row.deleted for row in commits)
     if verification is not None:
         shown = verification.findings[:_FINDINGS]
@@ -84,12 +93,12 @@ def _facts(
         "made": made_ms,
         "overview": {name: overview[name] for name in overview if name != "properties"},
         "rows": rows,
-        "timeline": _timeline(instants),
+        "timeline": _timeline(done),
         "commits": _commits(commits, instants, rows),
         "groups": _groups(found),
         "partitions": [plain(row) for row in largest],
         "num_partitions": len(found.partitions),
-        "services": _services(instants),
+        "services": _services(done),
         "plans": [plain(row) for row in pending_rows(table, timeline)],
         "verification": plain(verification),
     }
@@ -143,6 +152,15 @@ def _groups(found: TableFiles) -> dict[str, list[int]]:
         "base": [group.base_bytes for group in found.groups],
         "log": [group.log_bytes for group in found.groups],
     }
+
+
+def _by_service(instants: Iterable[InstantRow], commits: Iterable[CommitRow]) -> list[InstantRow]:
+    """Instants, of which completed compactions and clusterings are called what they are."""
+    services = {row.time: _SERVICES.get(row.operation) for row in commits}
+    return [
+        replace(row, action=services.get(row.time) or row.action) if row.action in _WRITES else row
+        for row in instants
+    ]
 
 
 def _services(rows: Sequence[InstantRow]) -> list[dict[str, Any]]:

@@ -48,8 +48,23 @@ def test_the_facts_are_those_of_the_table(version: str, tmp_path: Path) -> None:
     assert set(found["groups"]["base"]) <= set(sizes)
     assert sorted(row["partition"] for row in found["partitions"]) == ["x", "y"]
     done_ = {row["action"]: row["done"] for row in found["services"]}
-    assert done_ == {"savepoint": 1}
+    assert done_ == {"compaction": 1, "savepoint": 1}
+    actions = sorted(timeline["actions"][at] for at in timeline["action"])
+    assert actions == ["compaction", *["deltacommit"] * 3, "savepoint"]
     assert facts(table.inspect.report(verify=False))["verification"] is None
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_clustering_is_a_service_and_an_overwrite_a_write(version: str, tmp_path: Path) -> None:
+    alone = {"hoodie.index.type": "BLOOM", "hoodie.parquet.small.file.limit": "0"}
+    given = {**TRIPS, VERSION: version, **alone}
+    del given[BUCKETS]
+    table = HoodieTable(tmp_path / "t", given)
+    table.overwrite(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 1, 1.0)))
+    assert table.cluster({"hoodie.clustering.plan.strategy.small.file.limit": "1MB"})
+    (service,) = facts(table.inspect.report())["services"]
+    assert (service["action"], service["done"], service["pending"]) == ("clustering", 1, 0)
 
 
 def test_damage_is_on_the_page(tmp_path: Path) -> None:
