@@ -1623,7 +1623,7 @@ CLEANS = [
     ),
     Mutant(
         "a reader is not told that a clean took its files",
-        always("live_files._cleaned", None),
+        always("live_files._taken", None),
         f"{_BESIDE_CLEANS}::test_a_reader_that_is_behind_the_retention_is_told_to_read_again",
         "whoever reads too late is told to restore a copy, and to roll back commits",
     ),
