@@ -28,6 +28,7 @@ from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.record.deletes import DeleteMarker, deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.storage.mapped import let_go
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.paths import TEMP, marked_file
@@ -64,7 +65,8 @@ class LogReader:
     virtual_keys : MadeColumn, optional
         Makes the record keys of rows, where log files are without them.
     held_bytes : int
-        Bytes of log files that may be held. Of more, one file at a time is, and is read twice.
+        Bytes of log files that may be held. Of more, one file at a time is opened, twice, and of a
+        large file what is looked at is held.
     """
 
     view: FileSystemView
@@ -109,6 +111,7 @@ class LogReader:
                 time = _instant(log, block)
                 if time not in rolled_back and self._counts(log, block):
                     yield BlockRecords(time, log, number, self._records(log, block))
+                    let_go(block.content)
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
         """Read a log file, also while it is being written, or as a killed writer left it.

@@ -15,6 +15,8 @@ from typing import BinaryIO, Final
 import xxhash
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.log.log_block import Bytes
+from hoodie_ds.storage.mapped import pieces
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile, LogFile
 from hoodie_ds.timeline.commit_metadata import WriteStat
@@ -109,12 +111,14 @@ def check_size(path: str, size: int, stat: WriteStat) -> None:
         )
 
 
-def check_log_bytes(log: LogFile, data: bytes, stat: WriteStat, checksum: str | None) -> None:
+def check_log_bytes(log: LogFile, data: Bytes, stat: WriteStat, checksum: str | None) -> None:
     """Compare the bytes of a log file, as far as its commit wrote them, with their checksum."""
     check_size(log.path, len(data), stat)
     if checksum is not None:
-        written = memoryview(data)[: stat.file_size_bytes]
-        _compare(log.path, checksum, xxhash.xxh64_hexdigest(written))
+        digest = xxhash.xxh64()
+        for piece in pieces(memoryview(data)[: stat.file_size_bytes]):
+            digest.update(piece)
+        _compare(log.path, checksum, digest.hexdigest())
 
 
 def check_change_file(path: str, data: bytes, size: int, checksum: str | None) -> None:

@@ -17,10 +17,11 @@ from itertools import chain
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.log.log_block import first_instant
+from hoodie_ds.formats.log.log_block import Bytes, first_instant
+from hoodie_ds.storage.mapped import mapped
 from hoodie_ds.storage.names import NamesFiles
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.checksums import check_log_bytes, check_size
+from hoodie_ds.table.checksums import HELD_BYTES, check_log_bytes, check_size
 from hoodie_ds.table.commit_files import (
     CommitFiles,
     commit_files,
@@ -141,15 +142,18 @@ class FileSystemView:
         instant = self.timeline.commit_at(instant_time)
         return instant is None or path in commit_files(self.storage, instant).named
 
-    def read_log(self, log: LogFile) -> bytes:
-        """Return the content of a log file.
+    def read_log(self, log: LogFile) -> Bytes:
+        """Return the content of a log file; of a large one a map, which memory does not hold.
 
         Raises
         ------
         CorruptFileError
             It is not what the newest commit that names it has written.
         """
-        data = self.storage.read(log.path)
+        if log.size > HELD_BYTES:
+            data: Bytes = mapped(self.storage, log.path)
+        else:
+            data = self.storage.read(log.path)
         commit = self._commit_of(log, data)
         if commit is not None and log.path in commit.stats:
             checksum = commit.checksums.get(log.path) if self.verify else None
@@ -165,7 +169,7 @@ class FileSystemView:
         known = instant is not None and path in commit_files(self.storage, instant).checksums
         return known or not self.verify
 
-    def _commit_of(self, log: LogFile, data: bytes) -> CommitFiles | None:
+    def _commit_of(self, log: LogFile, data: Bytes) -> CommitFiles | None:
         """The newest commit that wrote to a log file: its blocks name it, or all are looked at.
 
         A log file that one of our commits wrote is whole, and nobody appends to it; nor does

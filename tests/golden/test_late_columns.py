@@ -14,6 +14,8 @@ from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.file_slice_reader import MergeCounts
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.table import fs_view
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, golden_names, unzip_table
 from tests.golden.histories import OPTIONS, TABLES, names, steps
 from tests.golden.test_merge_histories import values, write
@@ -28,6 +30,12 @@ def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     schema = pa.schema(map(pinned.schema.field, columns))
     parts = [rows for found in pinned.slices() for rows in reader.read(found, columns)]
     return pa.concat_tables([schema.empty_table(), *parts])
+
+
+@pytest.fixture(autouse=True)
+def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let log files of few bytes count as large."""
+    monkeypatch.setattr(fs_view, "HELD_BYTES", 0)
 
 
 @pytest.mark.parametrize("name", WITH_LOGS)
@@ -58,3 +66,18 @@ def test_a_block_that_has_gone_in_between_is_missed(tmp_path: Path) -> None:
     assert logged is not None
     with pytest.raises(TimelineError, match="of the log files are gone"):
         list(places.rows(iter(()), logged[1].rows))
+
+
+def test_no_large_log_file_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole: list[str] = []
+    inner = LocalStorage.read
+
+    def noted(storage: LocalStorage, name: str) -> bytes:
+        whole.append(name)
+        return inner(storage, name)
+
+    path = unzip_table("v9_mor_bucket", tmp_path)
+    monkeypatch.setattr(LocalStorage, "read", noted)
+    assert HoodieTable(str(path)).read().num_rows
+    assert whole
+    assert not [name for name in whole if ".log." in name]

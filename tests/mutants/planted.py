@@ -393,6 +393,19 @@ TIMES_AND_NAMES = [
         "P4: a large slice reads as rows of other records",
     ),
     Mutant(
+        "large log files are read into memory",
+        within("FileSystemView.read_log", HELD_BYTES=1 << 60),
+        "tests/golden/test_late_columns.py::test_no_large_log_file_is_read_whole",
+        "a slice that is larger than memory cannot be read",
+    ),
+    Mutant(
+        "what was looked at of a large file stays in memory",
+        within("mapped.pieces", let_go=nothing),
+        "tests/unit/storage/test_mapped.py"
+        "::test_pieces_are_all_of_the_bytes_and_stay_in_memory_one_at_a_time",
+        "a slice that is larger than memory cannot be read",
+    ),
+    Mutant(
         "the number of buckets that a writer is told is believed",
         skipped("BucketRouter._check_some"),
         "tests/golden/test_read_golden.py"

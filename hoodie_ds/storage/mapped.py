@@ -1,0 +1,86 @@
+"""Large files as bytes that are read when they are looked at, and that memory need not hold."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Final
+
+from hoodie_ds.errors import StorageError
+from hoodie_ds.storage.protocol import Storage
+
+_CHUNK_BYTES: Final = 8 << 20
+
+
+def mapped(storage: Storage, path: str) -> memoryview:
+    """Return a file's bytes as a memory map; of a remote one, that of a copy on the local disk.
+
+    The copy has no name, and goes with the last view of it.
+
+    Parameters
+    ----------
+    storage : Storage
+        Where the file is.
+    path : str
+        The file, which nobody changes.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such file.
+    StorageError
+        It cannot be read, or the local disk has no room for the copy.
+    """
+    with storage.open_input(path) as source:
+        if isinstance(source, io.BufferedReader):
+            return _map(source)
+        with tempfile.TemporaryFile() as copy:
+            try:
+                shutil.copyfileobj(source, copy, _CHUNK_BYTES)
+                copy.flush()
+            except OSError as error:
+                raise StorageError(
+                    f"{path} cannot be copied to {tempfile.gettempdir()}, where it is read from: "
+                    f"{error}; make room there, or let TMPDIR name another folder"
+                ) from error
+            return _map(copy)
+
+
+def _map(file: IO[bytes]) -> memoryview:
+    descriptor = file.fileno()
+    if not os.fstat(descriptor).st_size:
+        return memoryview(b"")
+    return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+
+
+def pieces(data: bytes | memoryview) -> Iterator[memoryview]:
+    """Yield bytes in order, some megabytes at a time; of a map, no more than these stay in memory.
+
+    Parameters
+    ----------
+    data : bytes or memoryview
+        Any bytes.
+    """
+    view = memoryview(data)
+    for start in range(0, len(view), _CHUNK_BYTES):
+        yield view[start : start + _CHUNK_BYTES]
+        let_go(data)
+
+
+def let_go(data: bytes | memoryview) -> None:
+    """Give back the memory of what was looked at, if this is a part of a map.
+
+    It is read again when it is looked at again.
+
+    Parameters
+    ----------
+    data : bytes or memoryview
+        Any bytes.
+    """
+    source = data.obj if isinstance(data, memoryview) else None
+    if isinstance(source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        source.madvise(mmap.MADV_DONTNEED)

@@ -1,0 +1,78 @@
+"""Bytes of large files, which memory need not hold."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds.errors import NotFoundError, StorageError
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.mapped import let_go, mapped, pieces
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.testing import MemoryStorage
+
+CONTENT = os.urandom(1 << 20) * 40
+
+
+@pytest.fixture(params=["local", "remote"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    storage: Storage = LocalStorage(str(tmp_path))
+    if request.param == "remote":
+        storage = MemoryStorage()
+    storage.put_if_absent("large", CONTENT)
+    storage.put_if_absent("empty", b"")
+    return storage
+
+
+def _resident_kb() -> int:
+    """Memory of this process that lies in maps of files, in KiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("RssFile")]
+    return int(line.split()[1])
+
+
+def test_a_map_has_the_bytes_of_the_file_also_once_that_is_deleted(storage: Storage) -> None:
+    data = mapped(storage, "large")
+    storage.delete("large")
+    assert isinstance(data.obj, mmap.mmap)
+    assert data == CONTENT
+    let_go(data[5:9])
+    assert data[5:9] == CONTENT[5:9]
+
+
+def test_a_file_without_bytes_has_none_to_map(storage: Storage) -> None:
+    assert bytes(mapped(storage, "empty")) == b""
+
+
+def test_a_file_that_is_not_there_is_told(storage: Storage) -> None:
+    with pytest.raises(NotFoundError, match="none"):
+        mapped(storage, "none")
+
+
+def test_pieces_are_all_of_the_bytes_and_stay_in_memory_one_at_a_time(storage: Storage) -> None:
+    data, before = mapped(storage, "large"), _resident_kb()
+    found = []
+    for piece in pieces(data[1:]):
+        found.append(bytes(piece))
+        assert _resident_kb() - before < len(CONTENT) // 2 >> 10
+    assert b"".join(found) == CONTENT[1:]
+
+
+def test_bytes_that_are_no_map_pass_too() -> None:
+    assert b"".join(pieces(CONTENT)) == CONTENT
+    let_go(CONTENT)
+
+
+def test_a_local_disk_without_room_for_a_copy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    storage = MemoryStorage()
+    storage.put_if_absent("large", CONTENT)
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(StorageError, match=r"large cannot be copied to .* TMPDIR"):
+        mapped(storage, "large")
