@@ -140,6 +140,16 @@ def newest_decision(storage: Storage) -> Decision | None:
             return Decision.from_bytes(numbers[-1], storage.read(path), path)
 
 
+def logged_decisions(storage: Storage) -> list[Decision]:
+    """Return the decisions that the log still has, the oldest first."""
+    found = []
+    for number in _numbers(storage):
+        path = numbered_path(DECISIONS, number)
+        with suppress(NotFoundError):  # deleted after many others were appended
+            found.append(Decision.from_bytes(number, storage.read(path), path))
+    return found
+
+
 def was_scheduled(storage: Storage, instant: Instant) -> bool:
     """Whether an instant came on the timeline by a decision, one of the newest of the log."""
     for number in reversed(_numbers(storage)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +21,16 @@ from hoodie_ds.inspection import verify
 from hoodie_ds.sink.replay_guard import BATCH_KEY
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table import checksums
+from hoodie_ds.testing import (
+    CRASHES,
+    FaultyStorage,
+    MemoryStorage,
+    SimulatedCrash,
+    fault_points,
+    forget_process,
+)
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.paths import instant_path
 from tests.cli_runs import done, run
 from tests.golden.golden_tables import expected_rows, golden_names, unzip_table
 from tests.tables import TRIPS, TYPE, tree, trips
@@ -101,6 +111,45 @@ def test_a_damaged_commit(table: HoodieTable, tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:keep])
         (found,) = table.inspect.verify().findings
         assert (found.kind.value, found.where) == ("damaged-instant", f".hoodie/{file.name}")
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_completed_instant_that_is_lost(tmp_path: Path, number: int, version: str) -> None:
+    """Its rows are hidden, or those that it replaced are back, and no instant tells."""
+    table = HoodieTable(tmp_path, {**TRIPS, "hoodie.write.table.version": version})
+    table.upsert(trips(("a", "oslo", 1, 1.0)))
+    table.overwrite(trips(("b", "rome", 1, 1.0)))
+    table.upsert(trips(("c", "oslo", 1, 1.0)))
+    path = instant_path(table.timeline.commits[number])
+    (tmp_path / path).unlink()
+    found = HoodieTable(tmp_path).inspect.verify()
+    named = [one.where for one in found.damage if one.kind.value == "damaged-instant"]
+    assert named == [path]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_what_was_taken_back_or_waits_for_its_completion_is_not_lost(version: str) -> None:
+    """A process may end at any operation of a write, and of a rollback by hand."""
+    start = MemoryStorage()
+    options = {**TRIPS, "hoodie.write.table.version": version}
+    HoodieTable(start.root, options, storage=start).upsert(trips(("a", "oslo", 1, 1.0)))
+    for step in (
+        lambda table: table.upsert(trips(("b", "oslo", 1, 1.0))),
+        lambda table: table.rollback(),
+    ):
+        recorded = start.copy()
+        recorder = FaultyStorage(recorded)
+        step(HoodieTable(start.root, options, storage=recorder))
+        for point, fault in fault_points(recorder.recorder.operations, CRASHES):
+            left = start.copy()
+            forget_process()
+            with suppress(SimulatedCrash):
+                step(HoodieTable(left.root, options, storage=FaultyStorage(left, [fault])))
+            forget_process()
+            found = HoodieTable(left.root, storage=left).inspect.verify()
+            assert found.damage == (), point
+        start = recorded
 
 
 def test_an_orphan_is_a_remark(table: HoodieTable, tmp_path: Path) -> None:

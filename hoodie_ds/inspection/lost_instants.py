@@ -1,0 +1,66 @@
+"""Instants that were completed, by the decision log, and whose completed files are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection.promises import Finding, Kind
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.rollbacks import target_of
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.decision_log import Decision, Outcome, logged_decisions
+from hoodie_ds.transaction.manifest import newest_manifest
+
+
+def lost_instants(table: Table) -> Iterator[Finding]:
+    """Yield the instants that the timeline has as pending, though they were completed.
+
+    Their rows are hidden, and the next writer takes them for those of a write that failed. A
+    decision is applied before the next one is made, so of the newest alone the completed file may
+    not be there yet, and then whoever writes next puts it from the manifest.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    """
+    storage = table.storage
+    try:
+        decisions = logged_decisions(storage)
+    except CorruptFileError as error:
+        yield Finding(Kind.DAMAGED_INSTANT, storage.root, str(error))
+        return
+    last = {one.instant.time: one for one in decisions}
+    timeline = table.load_timeline()  # not before the decisions, which are applied by now
+    if not last or any(i.action is Action.RESTORE for i in timeline.pending):
+        return
+    undone = _undone(table, timeline)
+    for time, decision in last.items():
+        if decision.outcome is not Outcome.COMPLETE or not timeline.is_pending(time):
+            continue
+        if time in undone or (decision is decisions[-1] and _has_manifest(table, decision)):
+            continue
+        text = (
+            "the instant was completed, and the file that says so is gone, so its rows are hidden "
+            "and the next write rolls it back; restore the file from a copy first"
+        )
+        yield Finding(Kind.DAMAGED_INSTANT, instant_path(decision.completed), text)
+
+
+def _undone(table: Table, timeline: Timeline) -> set[str | None]:
+    """Times of the instants that pending rollbacks are about."""
+    try:
+        rollbacks = (i for i in timeline.pending if i.action is Action.ROLLBACK)
+        return {target_of(table.storage, one) for one in rollbacks}
+    except CorruptFileError:  # told as a damaged instant
+        return set()
+
+
+def _has_manifest(table: Table, decision: Decision) -> bool:
+    try:
+        return newest_manifest(table.storage, decision.instant) is not None
+    except CorruptFileError:
+        return False
