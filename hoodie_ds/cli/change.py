@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from hoodie_ds.cli.target import Misused, Target, on_table
+from hoodie_ds.cli.target import Ended, Misused, Target, on_table
 
 if TYPE_CHECKING:
     from hoodie_ds.hoodie_table import HoodieTable
@@ -68,9 +68,31 @@ def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
         return
     if not yes:
         click.confirm("Do it?", abort=True, err=True)
+        if _taken(would) is not None:
+            _check_as_told(would, step(table, True, None))
     with working() as advance:
         done = step(table, False, advance)
     click.echo(done)
+
+
+def _check_as_told(told: object, now: object) -> None:
+    """Refuse to take more, or something else, than was told before somebody said yes to it."""
+    if _taken(told) != _taken(now):
+        raise Ended(
+            f"the table has changed since the question, and it would be another answer now: {now}; "
+            "run the command again"
+        )
+
+
+def _taken(would: object) -> object:
+    """What a step takes off a table or keeps for good; None where that is for the step to find."""
+    from hoodie_ds.services.losses import Undoing
+
+    if isinstance(would, Undoing):
+        return [loss.time for loss in would.losses]
+    if isinstance(would, PartitionLoss):
+        return would.partitions
+    return str(would).partition(":")[0] if isinstance(would, str) else None
 
 
 @contextmanager
@@ -226,7 +248,15 @@ class PartitionLoss:
 
     @classmethod
     def of(cls, table: HoodieTable, given: tuple[str, ...], exact: bool) -> PartitionLoss:
-        """Return what a delete of given partitions takes off a table."""
+        """Return what a delete of given partitions takes off a table.
+
+        Raises
+        ------
+        Misused
+            The table has no partitions.
+        """
+        if not table.properties.partition_fields:
+            raise Misused(f"table {table.properties.name!r} has no partitions")
         forms = [re.escape(one) if exact else ".*".join(map(re.escape, one.split("*")))
                  for one in given]  # fmt: skip
         found = [

@@ -12,7 +12,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.storage.local import LocalStorage
 from tests.cli_runs import done, run
 from tests.fake_metastore import FakeMetastore, in_place_of_thrift
-from tests.tables import TRIPS, TYPE, found, tree, trips
+from tests.tables import PARTITION, TRIPS, TYPE, found, tree, trips
 
 
 @pytest.fixture
@@ -224,3 +224,28 @@ def test_a_key_is_traced_in_its_bucket_alone(
     assert not table.inspect.trace("nobody")
     table.rescale_buckets(3)  # where the key was in another bucket before
     assert HoodieTable(tmp_path).inspect.trace("k42")[0].what == "inserted"
+
+
+@pytest.mark.parametrize("name", ["rollback", "savepoint", "restore", "delete-partition"])
+def test_what_a_question_did_not_name_is_not_taken(
+    name: str, table: HoodieTable, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else commits while the question is read; yes is said to what was told."""
+    rest = {"restore": [times(table)[0]], "delete-partition": ["*"]}.get(name, [])
+
+    def confirm(*_: object, **__: object) -> None:
+        table.upsert(trips(("c", "pisa", 1, 3.0)))
+
+    monkeypatch.setattr("click.confirm", confirm)
+    refused = run(name, path, *rest)
+    assert (refused.code, "changed since the question" in refused.err) == (1, True)
+    assert len(found(table)) == 3
+    assert not table.timeline.savepoints
+
+
+def test_partitions_of_a_table_without_any_are_not_said_to_go(tmp_path: Path) -> None:
+    HoodieTable(tmp_path, {**TRIPS, PARTITION: ""}).upsert(trips(("a", "oslo", 1, 1.0)))
+    for flag in ("--dry-run", "--yes"):
+        refused = run("delete-partition", tmp_path, "*", flag)
+        assert (refused.code, refused.out) == (2, "")
+        assert "has no partitions" in refused.err
