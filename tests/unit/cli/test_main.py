@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.cli.main import SECTIONS, main
 from tests.cli_runs import done, run
+from tests.tables import TRIPS, trips
 
 START = "from hoodie_ds.commands import table; table()"
 
@@ -92,3 +94,16 @@ def test_the_reference_is_that_of_the_commands() -> None:
     text = (Path(__file__).parents[3] / "conf" / "README.md").read_text("utf-8")
     assert "<!-- commands -->" in text
     assert with_commands(text) == text, "python -m hoodie_ds.cli.reference conf/README.md"
+
+
+@pytest.mark.parametrize("columns", ["0", "7", "wide", ""])
+def test_a_width_that_the_environment_cannot_mean_is_passed_over(
+    columns: str, tmp_path: Path
+) -> None:
+    """Some shells and containers say 0."""
+    HoodieTable(tmp_path, TRIPS).upsert(trips(("a", "oslo", 1, 1.0)))
+    told = run("show", tmp_path, env={"COLUMNS": columns})
+    assert (told.code, told.out) == (0, done("show", tmp_path).out)
+    wide = run("schema", tmp_path, env={"COLUMNS": "20"})
+    assert wide.code == 0
+    assert max(map(len, wide.lines)) <= 20
