@@ -51,13 +51,11 @@ def new_table(function: FunctionT) -> FunctionT:
 @click.option("--like", type=click.Path(exists=True, dir_okay=False), help="A Parquet file.")
 def create(target: Target, columns: str | None, like: str | None, **table: object) -> None:
     """Create an empty table with the columns given, or with those of a Parquet file."""
-    import pyarrow.parquet as pq
-
     from hoodie_ds.services.results import counted
 
     if (columns is None) == (like is None):
         raise Misused("give either --columns or --like")
-    schema = pq.read_schema(like) if columns is None else _schema(columns)
+    schema = _schema_of(like) if columns is None else _schema(columns)
     if _exists(target):
         raise Ended(f"{target.path} holds a table already; `hoodie-py load` writes rows into it")
     made = _target(target, table).table()
@@ -121,6 +119,16 @@ def _exists(target: Target) -> bool:
         return False
 
 
+def _schema_of(file: str) -> pa.Schema:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(file)
+    except pa.ArrowException as error:
+        raise Misused(f"--like: {file} is no Parquet file ({error})") from error
+
+
 def _schema(text: str) -> pa.Schema:
     import pyarrow as pa
 
@@ -142,7 +150,7 @@ def _rows(
     import pyarrow as pa
     import pyarrow.dataset as pads
 
-    kinds = {kind or _format_of(file) for file in files}
+    kinds = {kind} if kind else {_format_of(one) for file in files for one in _files_in(file)}
     if len(kinds) > 1:
         raise Misused(f"the files are of several formats, {', '.join(sorted(kinds))}")
     try:
@@ -170,13 +178,23 @@ def _checked(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         raise Misused(f"the files are not of the columns' types: {error}") from error
 
 
+def _files_in(file: Path) -> list[Path]:
+    """The files of a folder, but for hidden ones, which are not read."""
+    if not file.is_dir():
+        return [file]
+    found = [one for one in sorted(file.rglob("*")) if one.is_file()]
+    return [one for one in found if not _is_hidden(one.relative_to(file))] or [file]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
 def _format_of(file: Path) -> str:
-    names = (file, *sorted(file.rglob("*"))) if file.is_dir() else (file,)
-    for name in names:
-        suffix = name.suffix.lstrip(".").lower().replace("jsonl", "json").replace("ndjson", "json")
-        if suffix in _FORMATS:
-            return suffix
-    raise Misused(f"{file}: its name does not say its format; give --format")
+    suffix = file.suffix.lstrip(".").lower().replace("jsonl", "json").replace("ndjson", "json")
+    if suffix not in _FORMATS:
+        raise Misused(f"{file}: its name does not say its format; give --format")
+    return suffix
 
 
 COMMANDS: Final = (create, load)

@@ -101,3 +101,25 @@ def test_a_line_of_another_type_is_one_line_and_leaves_nothing(tmp_path: Path) -
     assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
     assert len(table.timeline.commits) == 1
     assert list(table.inspect.plans()) == []
+
+
+def test_a_folder_of_several_formats_is_refused(tmp_path: Path) -> None:
+    """Else lines of JSON are read as CSV, and become rows of nulls."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    written(folder, "csv")
+    for hidden in ("_SUCCESS", ".rows.csv.crc"):
+        (folder / hidden).touch()
+    assert (
+        done("load", tmp_path / "t", folder).lines[-1].endswith("2 inserted, 0 updated, 0 deleted")
+    )
+    for name, said in (("b.json", "several formats, csv, json"), ("README", "give --format")):
+        (folder / name).write_text('{"id": "x"}\n')
+        refused = run("load", tmp_path / "t", folder)
+        assert (refused.code, said in refused.err) == (2, True)
+        (folder / name).unlink()
+
+
+def test_columns_like_those_of_no_parquet_file_are_refused(tmp_path: Path) -> None:
+    refused = run("create", tmp_path / "t", "--like", written(tmp_path, "csv"))
+    assert (refused.code, "is no Parquet file" in refused.err) == (2, True)
