@@ -55,7 +55,7 @@ def create(target: Target, columns: str | None, like: str | None, **table: objec
 
     if (columns is None) == (like is None):
         raise Misused("give either --columns or --like")
-    schema = _schema_of(like) if columns is None else _schema(columns)
+    schema = _schema(columns) if columns is not None else _schema_of(str(like))
     if _exists(target):
         raise Ended(f"{target.path} holds a table already; `hoodie-py load` writes rows into it")
     made = _target(target, table).table()

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.arguments import Moment, instant_time, text
 from hoodie_ds.environment import SystemClock
-from hoodie_ds.errors import SchemaError
+from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.inspection.changes import TableDiff, table_diff
 from hoodie_ds.inspection.comparison import Side, compare
 from hoodie_ds.inspection.files import TableFiles, table_files
@@ -21,6 +21,7 @@ from hoodie_ds.inspection.listing import Listing, listed
 from hoodie_ds.inspection.moments import Source
 from hoodie_ds.inspection.overview import Column, TableOverview, columns_of, table_overview
 from hoodie_ds.inspection.pending import PendingRow, pending_rows
+from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
 from hoodie_ds.inspection.verify import Verification, verify_table
@@ -30,6 +31,7 @@ from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.pruning.pruner import constant_layout
 from hoodie_ds.services.context import Progress
 from hoodie_ds.table.table import Table, open_table
+from hoodie_ds.timeline.paths import HASHING_CONFIGS
 from hoodie_ds.timeline.timeline import Timeline
 
 _ROWS: Final = 50
@@ -261,8 +263,13 @@ class Inspector:
             What was found; true if no promise was broken.
         """
         pinned = self.source.latest()
-        layout, is_global = self.source.buckets(pinned), self.source.keys_are_global(pinned)
-        return verify_table(pinned, layout, progress, keys_are_global=is_global)
+        layout, found = None, []
+        try:
+            layout = self.source.buckets(pinned)
+        except CorruptFileError as error:
+            found.append(Finding(Kind.DAMAGED_FILE, HASHING_CONFIGS, str(error)))
+        is_global = self.source.keys_are_global(pinned)
+        return verify_table(pinned, layout, progress, keys_are_global=is_global, known=found)
 
     def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:
         """Return a page of the table, in HTML that needs nothing beside it.

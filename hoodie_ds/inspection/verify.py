@@ -94,6 +94,7 @@ def verify_table(
     progress: Progress | None = None,
     *,
     keys_are_global: bool = False,
+    known: Iterable[Finding] = (),
 ) -> Verification:
     """Check a table: its commits, files, rows and keys.
 
@@ -107,11 +108,14 @@ def verify_table(
         Is called as the work goes on.
     keys_are_global : bool
         Whether a key is to be there once in the whole table, not only in its partition.
+    known : iterable of Finding
+        What was found before.
     """
     storage, timeline = pinned.table.storage, pinned.timeline
     findings = list(damaged_instants(storage, timeline))
     if findings:  # what they say of files is not known
-        return Verification(storage.root, 0, 0, 0, tuple(findings))
+        return Verification(storage.root, 0, 0, 0, (*findings, *known))
+    findings += known
     view = FileSystemView(storage, timeline, pinned.verify)
     files = view.data_files()
     findings += damaged_savepoints(storage, timeline)

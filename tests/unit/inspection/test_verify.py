@@ -244,6 +244,19 @@ def test_buckets_that_the_table_does_not_have(tmp_path: Path) -> None:
     assert kinds(HoodieTable(path, {"hoodie.bucket.index.num.buckets": "1"})) == {"wrong-bucket"}
 
 
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_numbers_of_buckets_that_cannot_be_read(tmp_path: Path, version: str) -> None:
+    """All else is checked."""
+    table = HoodieTable(tmp_path, {**TRIPS, **BUCKETS, "hoodie.write.table.version": version})
+    table.upsert(trips(("a", "oslo", 1, 1.0)))
+    table.rescale_buckets(3, "oslo,4")
+    damaged(tmp_path, "*.hashing_config", 9)
+    told = run("verify", tmp_path, "--json")
+    (one,) = told.json["findings"]
+    assert (told.code, one["kind"], told.json["rows"]) == (3, "damaged-file", 1)
+    assert ".hashing_config" in one["message"]
+
+
 def test_two_file_groups_of_a_bucket(tmp_path: Path) -> None:
     path, table = bucketed(tmp_path)
     commit = min(p for p in (path / ".hoodie").glob("*commit") if p.is_file())
