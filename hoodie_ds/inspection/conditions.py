@@ -28,6 +28,11 @@ _SIGNS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     ">=": operator.ge,
 }
 _REMEDY: Final = "write COLUMN = VALUE, with =, !=, <, <=, > or >=, or COLUMN is [not] null"
+_QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", re.DOTALL)
+_JOINED: Final = re.compile(
+    r"\s(?:and|or)\s+[^\s=<>!]+\s*(?:[=<>!]|is\s|in\s|like\s)", re.IGNORECASE | re.DOTALL
+)
+_ONE: Final = "is not one value; put it in quotes, and give --where once for each condition"
 
 
 def conditions(schema: pa.Schema, texts: Iterable[str]) -> pc.Expression | None:
@@ -38,7 +43,7 @@ def conditions(schema: pa.Schema, texts: Iterable[str]) -> pc.Expression | None:
     schema : pyarrow.Schema
         Columns of the rows; a value is read as its column's type.
     texts : iterable of str
-        Each a column, a sign and a value, which may stand in single quotes; or ``is null``.
+        Each a column, a sign and a value, which may stand in quotes; or ``is null``.
 
     Raises
     ------
@@ -61,8 +66,10 @@ def _condition(schema: pa.Schema, text: str) -> pc.Expression:
     if match["null"] is not None:
         return field.is_valid() if "not" in match["null"].lower() else field.is_null()
     value, kind = match["value"].strip(), schema.field(name).type
-    if len(value) > 1 and value[0] == value[-1] == "'":
-        value = value[1:-1].replace("''", "'")
+    if _QUOTED.fullmatch(value):
+        value = value[1:-1].replace(value[0] * 2, value[0])
+    elif value[:1] in ("'", '"') or _JOINED.search(value):
+        raise OptionError("--where", text, f"{value} {_ONE}")
     try:
         scalar = pa.array([value]).cast(kind)[0]
     except (pa.ArrowException, ValueError) as error:

@@ -26,6 +26,7 @@ ROWS = pa.table(
         ([], [0, 1, 2]),
         (["city = oslo"], [0]),
         (["city=='oslo'"], [0]),
+        (['city = "oslo"'], [0]),
         (["city != oslo"], [1]),
         (["fare > 1.5"], [1, 2]),
         (["fare>=1.5", "fare<10"], [0, 2]),
@@ -44,3 +45,25 @@ def test_rows_that_conditions_keep(texts: list[str], kept: list[int]) -> None:
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="--where"):
         conditions(ROWS.schema, [text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "city = 'oslo' and fare > 8",
+        "city = 'oslo' OR city = 'rome'",
+        "city = oslo and fare > 8",
+        "fare > 8 and city = oslo",
+        "city = 'oslo",
+        "city = 'it's'",
+    ],
+)
+def test_two_conditions_in_one_are_refused_rather_than_compared_as_a_text(text: str) -> None:
+    with pytest.raises(OptionError, match="once for each condition"):
+        conditions(ROWS.schema, [text])
+
+
+@pytest.mark.parametrize("value", ["rock and roll", "'rock and roll = 1'", "this or that"])
+def test_a_text_may_have_an_and_in_it(value: str) -> None:
+    rows = pa.table({"what": [value.strip("'"), "x"]})
+    assert rows.filter(conditions(rows.schema, [f"what = {value}"])).num_rows == 1
