@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -25,20 +26,29 @@ _KEYS: Final = {
     "buckets": "hoodie.bucket.index.num.buckets",
 }
 _FORMATS: Final = ("parquet", "csv", "json")
+_SQL_TYPES: Final = {
+    "bigint": "int64", "long": "int64", "int": "int32", "integer": "int32", "date": "date32",
+    "timestamp_ntz": "timestamp[us]",
+}  # fmt: skip
+_COLUMN: Final = (
+    "write a name and a type, such as string, int, bigint, double, boolean, date, timestamp or "
+    "decimal(10,2); --like takes lists, structs and all else"
+)
 _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 
 
 def new_table(function: FunctionT) -> FunctionT:
     """Give a command the options that say what a new table is like; ``--conf`` has the others."""
     for name, text in (
-        ("buckets", "Buckets of a partition; there is no bucket index without."),
-        ("type", "cow: copy-on-write, or mor: merge-on-read."),
+        ("buckets", "Buckets of a partition; 4 by default, where there is a record key."),
+        ("type", "cow: copy-on-write (the default), or mor: merge-on-read."),
         ("ordering", "Column by which the newer of two rows is known."),
         ("partition", "Columns of the partition path, with commas."),
         ("key", "Columns of the record key, with commas; none without."),
         ("name", "Name of the table; that of the folder by default."),
     ):
-        kind = {"buckets": click.IntRange(1), "type": click.Choice(list(_TYPES))}.get(name)
+        types = click.Choice(list(_TYPES), case_sensitive=False)
+        kind = {"buckets": click.IntRange(1), "type": types}.get(name)
         destination = "table_type" if name == "type" else name
         click.option(f"--{name}", destination, type=kind, help=text)(function)
     return function
@@ -47,7 +57,7 @@ def new_table(function: FunctionT) -> FunctionT:
 @click.command()
 @on_table
 @new_table
-@click.option("--columns", help='Names and Arrow types: "id string, ts int64".')
+@click.option("--columns", help='Names and types of SQL or Arrow: "id string, ts timestamp".')
 @click.option("--like", type=click.Path(exists=True, dir_okay=False), help="A Parquet file.")
 def create(target: Target, columns: str | None, like: str | None, **table: object) -> None:
     """Create an empty table with the columns given, or with those of a Parquet file."""
@@ -55,7 +65,7 @@ def create(target: Target, columns: str | None, like: str | None, **table: objec
 
     if (columns is None) == (like is None):
         raise Misused("give either --columns or --like")
-    schema = _schema(columns) if columns is not None else _schema_of(str(like))
+    schema = _schema_of(str(like)) if columns is None else _schema(columns)
     if _exists(target):
         raise Ended(f"{target.path} holds a table already; `hoodie-py load` writes rows into it")
     made = _target(target, table).table()
@@ -120,27 +130,42 @@ def _exists(target: Target) -> bool:
 
 
 def _schema_of(file: str) -> pa.Schema:
+    """The columns of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         return pq.read_schema(file)
-    except pa.ArrowException as error:
-        raise Misused(f"--like: {file} is no Parquet file ({error})") from error
+    except (pa.ArrowException, OSError) as error:
+        remedy = "name a Parquet file, or give --columns"
+        raise Misused(f"--like: {file}: {' '.join(str(error).split())}; {remedy}") from error
 
 
 def _schema(text: str) -> pa.Schema:
+    """Columns by name and type; a comma in brackets belongs to the type."""
     import pyarrow as pa
 
     fields = []
-    for part in text.split(","):
+    for part in re.split(r",(?![^(\[]*[)\]])", text):
         name, _, kind = part.strip().partition(" ")
         try:
-            fields.append(pa.field(name, pa.type_for_alias(kind.strip().lower())))
+            fields.append(pa.field(name, _type(kind.strip().lower())))
         except ValueError:
-            remedy = "write a name and an Arrow type, such as string, int64, double, date32"
-            raise Misused(f"--columns: {part.strip()!r}: {remedy}") from None
+            raise Misused(f"--columns: {part.strip()!r}: {_COLUMN}") from None
     return pa.schema(fields)
+
+
+def _type(name: str) -> pa.DataType:
+    """The type that Arrow or SQL calls so; `ValueError` if there is none."""
+    import pyarrow as pa
+
+    decimal = re.fullmatch(r"decimal(?:128)?\((\d+)\s*,\s*(\d+)\)", name)
+    if decimal is not None:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    stamp = re.fullmatch(r"timestamp(?:\[(ms|us),\s*tz=utc\])?", name)
+    if stamp is not None:
+        return pa.timestamp(stamp[1] or "us", "UTC")
+    return pa.type_for_alias(_SQL_TYPES.get(name, name))
 
 
 def _rows(

@@ -74,7 +74,7 @@ def test_an_empty_table_is_created(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["create", "{0}/t"], "either --columns or --like"),
-        (["create", "{0}/t", "--columns", "id strin"], "write a name and an Arrow type"),
+        (["create", "{0}/t", "--columns", "id strin"], "write a name and a type"),
         (["load", "{0}/t", "{0}/rows.csv", "{0}/rows.parquet"], "several formats"),
         (["load", "{0}/t", "{0}/rows.txt"], "give --format"),
         (["load", "{0}/t", "{0}/rows.txt", "--format", "parquet"], "rows.txt"),
@@ -120,6 +120,35 @@ def test_a_folder_of_several_formats_is_refused(tmp_path: Path) -> None:
         (folder / name).unlink()
 
 
-def test_columns_like_those_of_no_parquet_file_are_refused(tmp_path: Path) -> None:
-    refused = run("create", tmp_path / "t", "--like", written(tmp_path, "csv"))
-    assert (refused.code, "is no Parquet file" in refused.err) == (2, True)
+def test_columns_have_the_names_of_sql_and_those_that_schema_prints(tmp_path: Path) -> None:
+    types = {
+        "a": ("bigint", pa.int64()),
+        "b": ("int", pa.int32()),
+        "c": ("boolean", pa.bool_()),
+        "d": ("date", pa.date32()),
+        "e": ("timestamp", pa.timestamp("us", "UTC")),
+        "f": ("decimal(10, 2)", pa.decimal128(10, 2)),
+        "g": ("timestamp_ntz", pa.timestamp("us")),
+    }
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in types.items())
+    done("create", tmp_path / "t", "--columns", columns, "--type", "MOR")
+    made = HoodieTable(tmp_path / "t").schema
+    assert [made.field(name).type for name in types] == [kind for _, kind in types.values()]
+    printed = ", ".join(f"{name} {made.field(name).type}" for name in types)
+    done("create", tmp_path / "u", "--columns", printed)
+    assert HoodieTable(tmp_path / "u").schema == made
+
+
+def test_what_is_no_parquet_file_is_a_fault_of_the_command_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "csv")
+    answer = run("create", tmp_path / "t", "--like", file)
+    assert answer.code == 2
+    assert "name a Parquet file" in answer.err
+
+
+def test_help_and_tables_agree_on_the_index_without_buckets(tmp_path: Path) -> None:
+    done("create", tmp_path / "t", "--columns", "id string", "--key", "id")
+    assert HoodieTable(tmp_path / "t").properties.num_buckets == 4
+    assert "4 by default, where there is a record key" in " ".join(
+        done("load", "--help").out.split()
+    )
