@@ -1,7 +1,8 @@
 """Which log files lie on top of which base file: what the layouts of the timeline differ in.
 
 In layout 1 a log file's name has the instant of the base file that it belongs to, or of the pending
-compaction whose base file it will belong to. In layout 2 it has the instant that wrote it, which
+compaction whose base file it will belong to. Log files from before a downgrade keep their names,
+and are told by the commits that wrote them. In layout 2 it has the instant that wrote it, which
 belongs to the newest base file that was begun before that instant was completed: a compaction
 takes in what was complete when it was planned (Hudi's ``CompletionTimeQueryView``). Log files merge
 in the order in which their instants were requested, whichever was completed first.
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.timeline.archive.lsm_timeline import ended
@@ -127,7 +129,9 @@ class ByBaseInstant:
         if latest.base_instant in compacting and slices:
             # Logs named after a pending compaction still belong on top of the slice before it.
             before = slices.pop()
-            latest = FileSlice(group, before.base_instant, before.base, before.logs + latest.logs)
+            latest = _joined(before, latest)
+        while slices and latest.base is None and _begins_nothing(moment, latest):
+            latest = _joined(slices.pop(), latest)
         return latest
 
 
@@ -168,6 +172,25 @@ class ByCompletion:
 
 SLICINGS: Final[dict[int, Slicing]] = {1: ByBaseInstant(), 2: ByCompletion()}
 """The rules, by the version of the layout."""
+
+
+def _joined(before: FileSlice, logs: FileSlice) -> FileSlice:
+    """A slice with the log files that lie on top of it, after its own."""
+    return FileSlice(before.group, before.base_instant, before.base, before.logs + logs.logs)
+
+
+def _begins_nothing(moment: Moment, logs: FileSlice) -> bool:
+    """Whether log files were written under layout 2, which names them after who wrote them.
+
+    A downgrade leaves them as they are. In layout 1 a commit names no log file of its own after
+    itself where the file group is older. Of one that is archived only its files tell, and a
+    compaction leaves a base file.
+    """
+    commit = moment.timeline.commit_at(logs.base_instant)
+    if commit is None:
+        return True
+    written = commit_files(moment.storage, commit).stats
+    return any(log.path in written for log in logs.logs)
 
 
 def _age(log: LogFile) -> tuple[int, str]:

@@ -1,0 +1,78 @@
+"""A downgraded table as it was before that."""
+
+from __future__ import annotations
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
+from tests.tables import BUCKETS, TRIPS, TYPE, trips
+
+VERSION = "hoodie.write.table.version"
+CHANGES = "hoodie.table.cdc.enabled"
+
+
+def _table(**more: str) -> tuple[MemoryStorage, HoodieTable]:
+    storage = MemoryStorage(clock=SimClock())
+    opts = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ", **more}
+    return storage, HoodieTable("/t", opts, storage=storage, clock=SimClock(), ids=SimIds())
+
+
+def _history(table: HoodieTable) -> list[str]:
+    times = []
+    for number in range(6):
+        if number == 3:
+            table.compact()
+        rows = trips(("a", "x", number, 1.0), (f"k{number}", "x", number, 2.0))
+        times.append(table.upsert(rows).instant_time)
+        assert times[-1]
+        if number in {2, 5}:
+            table.delete(trips((f"k{number - 1}", "x", 9, 2.0)))
+    return [str(time) for time in times]
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_a_downgraded_table_is_what_it_was_at_earlier_moments(version: str) -> None:
+    storage, table = _table(**{VERSION: version, CHANGES: "true"})
+    times = _history(table)
+    ends = {i.time: i.completion_time for i in table.timeline.completed}
+    ranges = [(a, b) for n, a in enumerate(times) for b in times[n + 1 :]]
+    then = [table.read(as_of=time) for time in times]
+    rows = [table.read_incremental(ends[a], ends[b]) for a, b in ranges]
+    changes = [table.read_changes(ends[a], ends[b]) for a, b in ranges]
+
+    table.downgrade(6)
+
+    older = HoodieTable("/t", storage=storage)
+    assert [older.read(as_of=time) for time in times] == then
+    assert [older.read_incremental(a, b) for a, b in ranges] == rows
+    assert [older.read_changes(a, b) for a, b in ranges] == changes
+
+
+def test_log_files_of_archived_commits_count_in_a_downgraded_table() -> None:
+    few = {"hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "5"}
+    storage, table = _table(**{VERSION: "9", "hoodie.clean.commits.retained": "3"})
+    times = [str(table.upsert(trips((f"k{n}", "x", n, 1.0))).instant_time) for n in range(8)]
+    table.archive(few)
+    kept = times[-4:]
+    then = [table.read(as_of=time) for time in kept]
+    assert [len(rows) for rows in then] == [5, 6, 7, 8]
+
+    table.downgrade(6)
+
+    older = HoodieTable("/t", storage=storage)
+    assert [older.read(as_of=time) for time in kept] == then
+
+
+def test_a_base_file_that_is_missing_under_its_log_files_is_still_an_error() -> None:
+    storage, table = _table()
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    table.compact()
+    table.upsert(trips(("b", "x", 1, 1.0)))
+    table.compact()
+    table.upsert(trips(("c", "x", 1, 1.0)))
+    bases = [path for path in storage.files if path.endswith(".parquet")]
+    storage.delete(max(bases, key=lambda path: path.rpartition("_")[2]))
+    with pytest.raises(CorruptFileError, match="missing"):
+        HoodieTable("/t", storage=storage).read()
