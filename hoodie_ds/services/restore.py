@@ -21,6 +21,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
+from hoodie_ds.transaction.resolution import apply_pending
 from hoodie_ds.transaction.restore import finish_restore, request_of
 from hoodie_ds.transaction.rollback import finish_rollback
 
@@ -52,7 +53,8 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     """
     table = context.open_table()
     storage = table.storage
-    begun = table.load_timeline().pending_restores
+    # One that was killed once it was decided may not be on the timeline yet.
+    begun = apply_pending(table, context.clock)[1].pending_restores
     if dry and begun:
         return _pending(table, begun[0])
     for restore in begun:

@@ -1,4 +1,4 @@
-"""A downgraded table as it was before that."""
+"""A downgraded table as it was before that, and a restore that was killed as it began."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
-from tests.tables import BUCKETS, TRIPS, TYPE, trips
+from hoodie_ds.testing import (
+    Effect,
+    Fault,
+    FaultyStorage,
+    Kind,
+    MemoryStorage,
+    SimClock,
+    SimIds,
+    SimulatedCrash,
+    forget_process,
+)
+from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
 
 VERSION = "hoodie.write.table.version"
 CHANGES = "hoodie.table.cdc.enabled"
@@ -76,3 +86,20 @@ def test_a_base_file_that_is_missing_under_its_log_files_is_still_an_error() -> 
     storage.delete(max(bases, key=lambda path: path.rpartition("_")[2]))
     with pytest.raises(CorruptFileError, match="missing"):
         HoodieTable("/t", storage=storage).read()
+
+
+def test_a_restore_that_was_killed_once_decided_refused_to_be_called_again() -> None:
+    storage, table = _table()
+    first = table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 1, 1.0)))
+    assert first.instant_time
+    plan = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path="*.restore.requested")
+    dying = FaultyStorage(storage, [plan])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable("/t", storage=dying).restore(first.instant_time)
+    forget_process()
+
+    done = HoodieTable("/t", storage=storage).restore(first.instant_time)
+
+    assert done.target == first.instant_time
+    assert found(HoodieTable("/t", storage=storage)) == [("a", "x", 1, 1.0)]
