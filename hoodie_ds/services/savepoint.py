@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from itertools import chain
 
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.formats.log.log_block import first_instant
 from hoodie_ds.services.archiving import archive_left_behind
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import newest_commit_of
+from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.paths import in_partition, instant_path
 from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes, savepointed_files
@@ -189,5 +193,18 @@ def _files(storage: Storage, timeline: Timeline, time: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for slice_ in view.slices_among(view.data_files()):
         found |= {} if slice_.base is None else {slice_.base.path: slice_.base.size}
-        found |= {in_partition(log.partition_path, log.file_name): log.size for log in slice_.logs}
+        logs = (log for log in slice_.logs if not _is_begun(storage, timeline, log))
+        found |= {in_partition(log.partition_path, log.file_name): log.size for log in logs}
     return found
+
+
+def _is_begun(storage: Storage, timeline: Timeline, log: LogFile) -> bool:
+    """Whether a write has left a log file that is not complete: what undoes it takes the file.
+
+    In layout 1 the name of a log file does not say who wrote it.
+    """
+    if not SLICINGS[timeline.layout].shares_log_files or not timeline.pending:
+        return False
+    time = first_instant(storage.read(log.path), log.path)
+    begun = time is not None and timeline.is_pending(time)
+    return begun and newest_commit_of(storage, timeline, log) is None

@@ -103,3 +103,23 @@ def test_a_restore_that_was_killed_once_decided_refused_to_be_called_again() -> 
 
     assert done.target == first.instant_time
     assert found(HoodieTable("/t", storage=storage)) == [("a", "x", 1, 1.0)]
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_a_savepoint_named_log_files_of_a_dead_write_which_its_rollback_takes(version: str) -> None:
+    storage, table = _table(**{VERSION: version})
+    for number in range(2):
+        table.upsert(trips(("a", "x", number, 1.0)))
+    commit = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path="*/turns/*")
+    opts = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ"}
+    with pytest.raises(SimulatedCrash):
+        HoodieTable("/t", opts, storage=FaultyStorage(storage, [commit])).upsert(
+            trips(("a", "x", 5, 5.0))
+        )
+    forget_process()
+    kept = HoodieTable("/t", opts, storage=storage).savepoint()
+
+    HoodieTable("/t", opts, storage=storage).upsert(trips(("b", "x", 1, 1.0)))
+
+    assert set(kept.files) <= set(storage.files)
+    assert HoodieTable("/t", storage=storage).inspect.verify().damage == ()
