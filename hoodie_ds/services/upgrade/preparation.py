@@ -15,7 +15,7 @@ from hoodie_ds.services.cleaning import finish_cleans
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.upgrade.properties import translated
+from hoodie_ds.services.upgrade.properties import VERSIONS
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table, drop_metadata_table
 from hoodie_ds.timeline.instant import State
@@ -92,7 +92,7 @@ def check_ready(table: Table, timeline: Timeline, to: int) -> None:
     UnsupportedTableError
         The other version would read the table otherwise.
     """
-    root, name = table.storage.root, table.properties.name
+    root = table.storage.root
     begun = [i for i in timeline.savepoints if i.state is not State.COMPLETED]
     unfinished = [*timeline.pending, *begun]
     if unfinished:
@@ -101,18 +101,34 @@ def check_ready(table: Table, timeline: Timeline, to: int) -> None:
             "(clean, compact, cluster, rollback, delete_savepoint; what this release does not know "
             "with the engine that began it), then change the table's version"
         )
-    layout = translated(table.properties, to).layout_version
     if _has_logs(table, timeline):
         raise TimelineError(
             f"{root}: log files are left that no compaction has taken in; stop the writers "
             "and set no compaction strategy that leaves file groups out, then run it again"
         )
+    check_savepoints(table, timeline, to)
+
+
+def check_savepoints(table: Table, timeline: Timeline, to: int) -> None:
+    """Refuse a table whose savepoints another version would read otherwise.
+
+    Parameters
+    ----------
+    table, timeline, to
+        See `check_ready`.
+
+    Raises
+    ------
+    UnsupportedTableError
+        It would.
+    """
     is_merged = table.properties.table_type is TableType.MERGE_ON_READ
-    if is_merged and layout == V1.version != table.layout and timeline.savepoints:
+    renamed = to == VERSIONS[0] and table.layout != V1.version
+    if is_merged and renamed and timeline.savepoints:
         raise UnsupportedTableError(
-            f"table {name!r} is merge-on-read and has savepoints, whose log files version {to} "
-            "takes for slices of their own, so that their rows would be others; delete the "
-            "savepoints first (delete_savepoint)"
+            f"table {table.properties.name!r} is merge-on-read and has savepoints, whose log files "
+            f"version {to} takes for slices of their own, so that their rows would be others; "
+            "delete the savepoints first (delete_savepoint)"
         )
 
 

@@ -20,7 +20,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.upgrade.archive import put_archive
-from hoodie_ds.services.upgrade.preparation import check_ready, prepare
+from hoodie_ds.services.upgrade.preparation import check_ready, check_savepoints, prepare
 from hoodie_ds.services.upgrade.properties import VERSIONS, translated
 from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
 from hoodie_ds.table.table import (
@@ -99,6 +99,8 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         The table has what this release does not take along.
     """
     table = context.open_table(to_be_dropped=True)
+    if _begun(table) is None:
+        check_savepoints(table, table.load_timeline(), to)  # before anything is compacted
     if dry:
         return _planned(table, to)
     table = _put_back(context, table, to)

@@ -182,3 +182,15 @@ def test_log_files_of_a_writer_that_did_not_stop_are_not_taken_along() -> None:
     table = _table(storage, "MERGE_ON_READ", 9)
     with pytest.raises(TimelineError, match="stop the writers"):
         check_ready(open_table(storage), table.timeline, 6)
+
+
+def test_a_table_whose_savepoints_refuse_the_version_stays_as_it_is() -> None:
+    """A dry run says so too, and nothing is compacted before."""
+    storage = MemoryStorage("memory://t")
+    table = _table(storage, "MERGE_ON_READ", 9)
+    table.savepoint()
+    before = dict(storage.files)
+    for dry in (True, False):
+        with pytest.raises(UnsupportedTableError, match="delete the savepoints first"):
+            table.downgrade(6, dry=dry)
+        assert storage.files == before
