@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from hoodie_ds.inspection.listing import html_table, plain
+from hoodie_ds.services.results import counted
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline
 
+_SHOWN: Final = 200
 SMALL_BYTES: Final = 100 << 20
 """Base files below this are small: ``hoodie.parquet.small.file.limit`` of Hudi."""
 
@@ -106,7 +109,7 @@ class PartitionRow:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TableFiles:
     """The files of a table.
 
@@ -138,6 +141,14 @@ class TableFiles:
         counts = sum(count for count, _ in self.older.values())
         older = counts, sum(size for _, size in self.older.values())
         return PartitionRow.of("", self.groups, older)
+
+    def __repr__(self) -> str:
+        partitions = counted(len(self.partitions), "partition")
+        return f"<TableFiles: {partitions}, {counted(len(self.groups), 'file group')}>"
+
+    def _repr_html_(self) -> str:
+        partitions = self.partitions
+        return html_table(repr(self), map(plain, partitions[:_SHOWN]), len(partitions))
 
 
 def table_files(table: Table, timeline: Timeline) -> TableFiles:

@@ -301,3 +301,13 @@ def test_null_false_and_empty_text_of_rows_differ(tmp_path: Path) -> None:
     assert shown == [
         ["id", "ok", "note"], ["a", "true"], ["b", "false", "null"], ["c", "null", "x"],
     ]  # fmt: skip
+
+
+def test_a_notebook_shows_the_files_by_partition(tmp_path: Path) -> None:
+    rows = trips(("a", "<b>", 1, 1.0), ("b", "oslo", 1, 2.0))
+    HoodieTable(tmp_path, TRIPS).upsert(rows)
+    files = HoodieTable(tmp_path).inspect.files()
+    shown = files._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in shown
+    assert shown.count("<tr>") == 3
+    assert repr(files) == "<TableFiles: 2 partitions, 2 file groups>"
