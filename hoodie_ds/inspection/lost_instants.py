@@ -33,7 +33,7 @@ def lost_instants(table: Table) -> Iterator[Finding]:
     except CorruptFileError as error:
         yield Finding(Kind.DAMAGED_INSTANT, storage.root, str(error))
         return
-    last = {one.instant.time: one for one in decisions}
+    last = {one.instant.time: one for one in decisions if _is_about_it(one)}
     timeline = table.load_timeline()  # not before the decisions, which are applied by now
     if not last or any(i.action is Action.RESTORE for i in timeline.pending):
         return
@@ -48,6 +48,12 @@ def lost_instants(table: Table) -> Iterator[Finding]:
             "and the next write rolls it back; restore the file from a copy first"
         )
         yield Finding(Kind.DAMAGED_INSTANT, instant_path(decision.completed), text)
+
+
+def _is_about_it(decision: Decision) -> bool:
+    """Whether a decision is about the instant of its time, and not about what stands on it."""
+    of_table = decision.outcome is Outcome.CHANGE_VERSION
+    return not of_table and decision.instant.action is not Action.SAVEPOINT
 
 
 def _undone(table: Table, timeline: Timeline) -> set[str | None]:

@@ -128,6 +128,19 @@ def test_a_completed_instant_that_is_lost(tmp_path: Path, number: int, version: 
     assert named == [path]
 
 
+def test_a_lost_instant_that_later_decisions_stand_on(tmp_path: Path) -> None:
+    """A savepoint and a change of the version have the time of the newest commit."""
+    table = HoodieTable(tmp_path, TRIPS)
+    table.upsert(trips(("a", "oslo", 1, 1.0)))
+    table.savepoint()
+    table.delete_savepoint(table.timeline.commits[0])
+    table.upgrade(9)
+    path = instant_path(table.timeline.commits[0])
+    (tmp_path / path).unlink()
+    (one,) = HoodieTable(tmp_path).inspect.verify().damage
+    assert (one.kind.value, Path(one.where).name[:17]) == ("damaged-instant", Path(path).name[:17])
+
+
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_what_was_taken_back_or_waits_for_its_completion_is_not_lost(version: str) -> None:
     """A process may end at any operation of a write, and of a rollback by hand."""
