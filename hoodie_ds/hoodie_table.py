@@ -231,7 +231,7 @@ class HoodieTable(TableServices, TableSyncs, TableReads):
         HoodieError
             The clean was refused or failed; what was begun the next one finishes.
         """
-        return clean(self._services(options), dry=dry)
+        return clean(self._services(options, dry), dry=dry)
 
     def rescale_buckets(
         self,
@@ -341,10 +341,12 @@ class HoodieTable(TableServices, TableSyncs, TableReads):
         options = ReadOptions.parse(overridden(self._options, said))
         return open_query(self._open_to_read(), options, self._merge_hook)
 
-    def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:
+    def _services(
+        self, options: Mapping[str, str] | None = None, dry: bool = False
+    ) -> ServiceContext:
         parsed = self._parsed(options)
         storage = self._storage or storage_to_write(parsed)
-        return ServiceContext(parsed, storage, self._clock, self._ids)
+        return ServiceContext(parsed, storage, self._clock, self._ids, is_dry=dry)
 
     def _parsed(self, options: Mapping[str, str] | None) -> WriteOptions:
         """Return the table's options with those of a call, which win."""

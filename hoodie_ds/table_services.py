@@ -64,7 +64,7 @@ class TableServices(ABC):
         """
         time = None if instant is None else instant_time("instant", instant)
         who, why = text("user", user), text("comments", comments)
-        return make_savepoint(self._services(), time, who, why, dry=dry)
+        return make_savepoint(self._services(dry=dry), time, who, why, dry=dry)
 
     def compact(
         self,
@@ -103,7 +103,7 @@ class TableServices(ABC):
         HoodieError
             The compaction failed; the rows are as before, and what is planned stays planned.
         """
-        context = replace(self._services(options), progress=progress)
+        context = replace(self._services(options, dry), progress=progress)
         compact = partial(Compactor(context).compact, dry, only_if_due)
         return followed_by_sync(context, compact, dry=dry)
 
@@ -142,7 +142,7 @@ class TableServices(ABC):
         HoodieError
             The clustering failed; the rows are as before, and what is planned stays planned.
         """
-        context = replace(self._services(options), progress=progress)
+        context = replace(self._services(options, dry), progress=progress)
         return followed_by_sync(context, partial(Clusterer(context).cluster, dry), dry=dry)
 
     def delete_savepoint(self, instant: Moment, *, dry: bool = False) -> Savepoint:
@@ -167,7 +167,7 @@ class TableServices(ABC):
         TimelineError
             There is no such savepoint, or a restore is pending.
         """
-        return delete_savepoint(self._services(), instant_time("instant", instant), dry=dry)
+        return delete_savepoint(self._services(dry=dry), instant_time("instant", instant), dry=dry)
 
     def archive(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
@@ -194,7 +194,7 @@ class TableServices(ABC):
         HoodieError
             The archive was refused or failed; what was begun the next one finishes.
         """
-        return archive(self._services(options), dry=dry)
+        return archive(self._services(options, dry), dry=dry)
 
     def cleanup(self, *, dry: bool = False) -> Orphans:
         """Delete data files that no commit names, nor ever will: leftovers of late or dead writers.
@@ -216,7 +216,7 @@ class TableServices(ABC):
         TimelineError
             A restore is pending.
         """
-        return delete_orphans(self._services(), dry=dry)
+        return delete_orphans(self._services(dry=dry), dry=dry)
 
     def rollback(self, instant: Moment | None = None, *, dry: bool = False) -> Undoing:
         """Take a write off the table: what it inserted, updated and deleted is lost.
@@ -248,7 +248,7 @@ class TableServices(ABC):
             will; a compaction has log files named after it; or a restore is pending.
         """
         time = None if instant is None else instant_time("instant", instant)
-        context = self._services()
+        context = self._services(dry=dry)
         work = partial(roll_back_by_hand, context, time, dry=dry)
         return followed_by_sync(context, work, dry=dry)
 
@@ -284,7 +284,7 @@ class TableServices(ABC):
             There is no such write; one after it has a savepoint, or was archived; or a clean took
             files that the table had then, or will.
         """
-        context = self._services()
+        context = self._services(dry=dry)
         work = partial(restore_by_hand, context, instant_time("to", to), dry=dry)
         return followed_by_sync(context, work, dry=dry)
 
@@ -353,7 +353,7 @@ class TableServices(ABC):
         known = VERSIONS[1:] if method == "upgrade" else VERSIONS[:-1]
         if type(to) is not int or to not in known:  # 8.0 is equal, and written otherwise
             raise OptionError("to", to, f"give {' or '.join(map(str, known))}, as a number")
-        context = self._services()
+        context = self._services(dry=dry)
         # The version that the table's options name is the one that it has, or is to have.
         context = replace(context, options=replace(context.options, table_version=None))
         found = context.open_table(to_be_dropped=True).properties.version
@@ -362,5 +362,7 @@ class TableServices(ABC):
         return followed_by_sync(context, partial(change_version, context, to, dry=dry), dry=dry)
 
     @abstractmethod
-    def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:
+    def _services(
+        self, options: Mapping[str, str] | None = None, dry: bool = False
+    ) -> ServiceContext:
         """Return where and how the services of the table run, with further options of a call."""

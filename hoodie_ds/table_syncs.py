@@ -75,5 +75,7 @@ class TableSyncs(ABC):
         return sync_delta(self._services(options), whole=True, dry=dry)
 
     @abstractmethod
-    def _services(self, options: Mapping[str, str] | None = None) -> ServiceContext:
+    def _services(
+        self, options: Mapping[str, str] | None = None, dry: bool = False
+    ) -> ServiceContext:
         """Return where and how the services of the table run, with further options of a call."""

@@ -155,7 +155,7 @@ def _remarks(table: Table, timeline: Timeline, total: PartitionRow) -> Iterator[
         else:
             yield f"{instant} is a write at work, or one that failed: `rollback` undoes it"
     if table.properties.metadata_partitions:
-        yield "it has a metadata table, which this release does not write"
+        yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"
     is_mor = table.properties.table_type is TableType.MERGE_ON_READ
     if is_mor and (total.log_ratio or 0) > _LOG_RATIO:
         yield "its log files are larger than its base files: `compact` merges them"

@@ -12,7 +12,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.table import Table, check_unchanged, open_table
+from hoodie_ds.table.table import Table, check_unchanged, drop_metadata_table, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
 from hoodie_ds.timeline.paths import temp_folder
@@ -116,6 +116,8 @@ class ServiceContext:
         Waits for the lock, where there are several writers.
     progress : callable, optional
         Is told of a plan that is carried out how many of its parts are done, and of how many.
+    is_dry : bool
+        Whether nothing is done, but what would be is said.
     """
 
     options: WriteOptions
@@ -124,6 +126,7 @@ class ServiceContext:
     ids: IdSource
     pauses: Pauses = field(default_factory=RandomPauses)
     progress: Progress | None = None
+    is_dry: bool = False
 
     def following(self, parts: Sequence[T]) -> Iterator[T]:
         """Yield parts of a plan, and tell of each that is done."""
@@ -133,12 +136,12 @@ class ServiceContext:
                 self.progress(number, len(parts))
 
     def open_table(self, *, to_be_dropped: bool = False) -> Table:
-        """Return the table, fit to be changed.
+        """Return the table, fit to be changed: without its metadata table, if the options agree.
 
         Parameters
         ----------
         to_be_dropped : bool
-            Whether the caller drops the metadata table, where the options agree to that.
+            Whether the caller drops the metadata table itself, later.
 
         Raises
         ------
@@ -152,15 +155,15 @@ class ServiceContext:
         table = open_table(self.storage)
         table.properties.check_writable()
         check_same(self.options, table.properties)
-        agreed = to_be_dropped and self.options.metadata_enable is False
-        if table.properties.metadata_partitions and not agreed:
-            first = "do so" if to_be_dropped else "write to the table"
+        if table.properties.metadata_partitions and self.options.metadata_enable is not False:
             partitions = ", ".join(table.properties.metadata_partitions)
             raise UnsupportedTableError(
                 f"table {table.properties.name!r} has a metadata table ({partitions}), which this "
-                f"release cannot keep up to date; {first} with hoodie.metadata.enable = false"
-                f"{'' if to_be_dropped else ' first'}, which drops it as Hudi does"
+                "release cannot keep up to date; do so with hoodie.metadata.enable = false, which "
+                "drops it as Hudi does"
             )
+        if table.properties.metadata_partitions and not (to_be_dropped or self.is_dry):
+            table = drop_metadata_table(table, self.clock.now_ms())
         return table
 
     def action(self, table: Table, action: Action, operation_type: str) -> PendingAction:

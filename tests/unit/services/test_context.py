@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
 from hoodie_ds.errors import CorruptFileError, TimelineError, UnsupportedTableError
@@ -157,6 +158,19 @@ def test_a_metadata_table_is_not_left_behind(tmp_path: Path) -> None:
         UnsupportedTableError, match=r"metadata table \(.*files\).*hoodie\.metadata\.enable"
     ):
         context.open_table()
+
+
+def test_a_service_by_hand_drops_the_metadata_table_where_the_option_agrees(tmp_path: Path) -> None:
+    path = unzip_table("v6_cow_metadata", tmp_path)
+    table = HoodieTable(path, {"hoodie.metadata.enable": "false"})
+    before = table.read()
+    table.savepoint(dry=True)
+    assert table.properties.metadata_partitions
+    assert (path / ".hoodie/metadata").is_dir()
+    table.savepoint()
+    assert not table.properties.metadata_partitions
+    assert not (path / ".hoodie/metadata").exists()
+    assert HoodieTable(path).read() == before
 
 
 @pytest.mark.parametrize("changes", [0, 1, 99])
