@@ -73,6 +73,10 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Key to the values, in lower case, that ask for what a write does anyway."""
 
+_MOMENTS: Final = ("snapshot-id", "as-of-timestamp")
+_RANGES: Final = ("readChangeFeed", "readChangeData", "start-snapshot-id", "end-snapshot-id")
+_STARTS: Final = ("startingVersion", "startingTimestamp", "stream-from-timestamp")
+
 READ_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.datasource.read.paths": _NEVER,
     "hoodie.datasource.merge.type": ("payload_combine",),
@@ -81,8 +85,10 @@ READ_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "read.start-commit": _NEVER,
     "read.end-commit": _NEVER,
     "read.utc-timezone": ("true",),
+    **dict.fromkeys((*_MOMENTS, *_RANGES, *_STARTS), _NEVER),
 }
-"""Key to the values, in lower case, that ask for what a read does anyway."""
+"""Key to the values, in lower case, that ask for what a read does anyway; also names of Delta and
+Iceberg, which would be passed over as if they were Spark's own."""
 
 BOTH_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.schema.on.read.enable": _FALSE,
@@ -98,6 +104,18 @@ _CLEAN_TRIGGER: Final = (
 )
 
 INSTEAD: Final[Mapping[str, str]] = {
+    **dict.fromkeys(_MOMENTS, "as.of.instant says the moment of a time travel query"),
+    **dict.fromkeys(
+        _RANGES,
+        "hoodie.datasource.query.type=incremental asks for what commits wrote since "
+        "hoodie.datasource.read.begin.instanttime, and with "
+        "hoodie.datasource.query.incremental.format=cdc for their changes",
+    ),
+    **dict.fromkeys(
+        _STARTS,
+        "hoodie.datasource.streaming.startOffset says where a stream begins, and "
+        "hoodie.datasource.read.begin.instanttime where an incremental query does",
+    ),
     "hoodie.clean.trigger.strategy": _CLEAN_TRIGGER,
     "hoodie.cleaner.trigger.strategy": _CLEAN_TRIGGER,
     "hoodie.datasource.write.drop.partition.columns": "the columns stay in the files; use 'false'",

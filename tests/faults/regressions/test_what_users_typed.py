@@ -15,6 +15,7 @@ from hoodie_ds import (
     ReplayMismatchError,
     SchemaError,
 )
+from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 
 KEYED = {
@@ -181,3 +182,19 @@ def test_the_path_of_a_table_takes_the_place_of_the_option(tmp_path: Path) -> No
     HoodieTable(tmp_path / "t", options).upsert(ROWS)
     assert HoodieTable(tmp_path / "t").read().num_rows == 2
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"),
+    [
+        ("startingVersion", "hoodie.datasource.streaming.startOffset"),
+        ("readChangeFeed", "hoodie.datasource.query.incremental.format=cdc"),
+        ("snapshot-id", "as.of.instant"),
+        ("as-of-timestamp", "as.of.instant"),
+    ],
+)
+def test_an_option_of_delta_or_iceberg_gave_the_latest_rows(key: str, remedy: str) -> None:
+    for is_stream in (True, False, None):
+        with pytest.raises(OptionError, match=remedy) as refused:
+            ReadOptions.parse({"path": "/tmp/t", key.lower(): "1"}, is_stream=is_stream)
+        assert key.lower() in str(refused.value)
