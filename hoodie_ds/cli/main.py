@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 import click
 
 import hoodie_ds
 from hoodie_ds.cli import change, check, look, make
-from hoodie_ds.cli.target import Commands
+from hoodie_ds.cli.target import NARROWEST, Commands
 
 SECTIONS: Final = {
     "Look": look.COMMANDS,
@@ -18,7 +17,6 @@ SECTIONS: Final = {
     "Make": make.COMMANDS,
 }
 
-_NARROWEST: Final = 20
 _HELP: Final = """Look into a Hudi table, check it and mend it, without Spark or a JVM.
 
     PATH is the table's folder, or a URL such as s3://bucket/table. Exit codes: 0 done, 1 refused
@@ -30,23 +28,16 @@ _HELP: Final = """Look into a Hudi table, check it and mend it, without Spark or
 @click.version_option(hoodie_ds.__version__, prog_name="hoodie-py")
 @click.option(
     "--width",
-    type=click.IntRange(min=_NARROWEST),
+    type=click.IntRange(min=NARROWEST),
     envvar="HOODIE_PY_WIDTH",
     help="Columns of the output; those of the terminal by default.",
 )
-def main(width: int | None) -> None:
+@click.option("--columns-of-shell", envvar="COLUMNS", hidden=True)
+def main(width: int | None, columns_of_shell: str | None) -> None:
     """Hold the options of all commands; `console` takes the width from the context."""
-    if width is None:
-        click.get_current_context().params["width"] = _columns()
-
-
-def _columns() -> int | None:
-    """Return what the environment says, which may be nonsense: 0 is what some shells say."""
-    found = os.environ.get("COLUMNS", "")
-    if found.isdecimal() and int(found) >= _NARROWEST:
-        return int(found)
-    os.environ.pop("COLUMNS", None)  # rich would believe it
-    return None
+    told = columns_of_shell or ""  # may be nonsense: 0 is what some shells say
+    if width is None and told.isdecimal() and int(told) >= NARROWEST:
+        click.get_current_context().params["width"] = int(told)
 
 
 main.sections = {title: tuple(c.name or "" for c in found) for title, found in SECTIONS.items()}

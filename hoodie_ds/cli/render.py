@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hoodie_ds.cli.target import NARROWEST
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.services.results import size_text
 
@@ -20,6 +21,8 @@ _PAGE: Final = 500
 """Rows whose widths are found out together; more are shown page by page."""
 _PIPED: Final = 200
 """Columns of what is no terminal."""
+_USUAL: Final = 80
+"""Columns of a terminal that does not tell."""
 _SHORT: Final = 24
 """Columns up to this width are never cut for the sake of wider ones."""
 _SECOND: Final = 1000
@@ -170,8 +173,10 @@ def console() -> Console:
     context = click.get_current_context(silent=True)
     given = None if context is None else context.find_root().params.get("width")
     found = Console(highlight=False, width=given)
-    wide = given is None and not found.is_terminal
-    return Console(highlight=False, width=_PIPED) if wide else found
+    if given is None and not found.is_terminal:
+        return Console(highlight=False, width=_PIPED)
+    # Rich believes the shell's COLUMNS, also 0.
+    return found if found.width >= NARROWEST else Console(highlight=False, width=_USUAL)
 
 
 def _print_json(rows: Iterator[Any]) -> int:

@@ -25,6 +25,8 @@ FOUND: Final = 3
 """Exit code of a check that found something."""
 STOPPED: Final = 130
 """Exit code of a command that Ctrl-C ends."""
+NARROWEST: Final = 20
+"""Columns of the output at least."""
 
 _PAIR: Final = "KEY=VALUE"
 _STORAGE: Final = "hoodie.py.storage.option."
