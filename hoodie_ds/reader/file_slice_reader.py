@@ -94,8 +94,8 @@ class FileSliceReader:
         Makes the record keys of rows, where files are without them; see
         `hoodie_ds.table.virtual_keys`.
     only_commits : tuple of str, optional
-        Commits whose rows count, where not all do. Rows of others in a base file do not even
-        compete with those of log files, as in Hudi's incremental queries.
+        Commits whose rows count, where not all do. Rows of others in a base file, or in Parquet
+        blocks, do not even compete with those that count, as in Hudi's incremental queries.
     held_bytes : int
         Bytes of a slice's log files whose records are held in memory. Of more, what is compared is
         held, unless merging needs complete rows.
@@ -222,6 +222,7 @@ class FileSliceReader:
             self.delete_marker,
             self.virtual_keys,
             self.held_bytes,
+            self.only_commits,
         )
         return reader.by_block(slice_.logs)
 

@@ -20,6 +20,7 @@ from hoodie_ds.config.read_options import IncrementalOptions
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.meta_columns import COMMIT_TIME
 from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
+from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
@@ -75,8 +76,11 @@ class IncrementalQuery:
             Which rows are wanted; others come too.
         """
         pinned, times = self.pinned, frozenset(self.times)
-        view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
-        return ScanPlan(self.schema, _Executor(self.pinned, view, self.times), self._tasks())
+        view = pinned.view
+        if not self.full_scan:
+            view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
+        reader = replace(pinned.reader(view), only_commits=self.times)
+        return ScanPlan(self.schema, _Executor(reader, self.times), self._tasks())
 
     def _tasks(self) -> Iterator[ScanTask]:
         if not self.times:
@@ -183,16 +187,14 @@ class _SomeInstants(FileSystemView):
 class _Executor:
     """Reads the rows of some commits in file slices."""
 
-    pinned: PinnedTable
-    view: FileSystemView
+    reader: FileSliceReader
     times: tuple[str, ...]
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a slice that the commits wrote."""
         times = pa.array(self.times, pa.string())
         fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
-        reader = replace(self.pinned.reader(self.view), only_commits=self.times)
-        for rows in reader.read(task.slice, fetched):
+        for rows in self.reader.read(task.slice, fetched):
             kept = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
             yield rows.filter(kept).select(list(columns))
 

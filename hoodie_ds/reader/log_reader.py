@@ -67,6 +67,9 @@ class LogReader:
     held_bytes : int
         Bytes of log files that may be held. Of more, one file at a time is opened, twice, and of a
         large file what is looked at is held.
+    only_commits : tuple of str, optional
+        Commits whose rows count in blocks of Parquet, where not all do. Hudi filters those as it
+        reads them, and neither rows of Avro blocks nor deletes.
     """
 
     view: FileSystemView
@@ -75,6 +78,7 @@ class LogReader:
     delete_marker: DeleteMarker | None
     virtual_keys: MadeColumn | None = None
     held_bytes: int = HELD_BYTES
+    only_commits: tuple[str, ...] | None = None
 
     def read(self, logs: tuple[LogFile, ...]) -> Iterator[RecordSet]:
         """Yield the records of all blocks that count, one set per block.
@@ -144,6 +148,9 @@ class LogReader:
 
     def _counts(self, log: LogFile, block: LogBlock) -> bool:
         instant = _instant(log, block)
+        counts = self.only_commits is None or instant in self.only_commits
+        if block.block_type is BlockType.PARQUET_DATA and not counts:
+            return False
         return self.view.is_committed(instant) and self.view.names(instant, log.path)
 
     def _records(self, log: LogFile, block: LogBlock) -> RecordSet:

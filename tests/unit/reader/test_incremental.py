@@ -133,6 +133,25 @@ def test_files_that_are_gone(version: str, scans: bool, tmp_path: Path) -> None:
         table.read(as_of=first.time)
 
 
+@pytest.mark.parametrize(("blocks", "is_hidden"), [("avro", True), ("parquet", False)])
+def test_a_scan_of_the_whole_table_merges_what_came_later_as_hudi_does(
+    blocks: str, is_hidden: bool, tmp_path: Path
+) -> None:
+    """Hudi leaves out later rows as it reads blocks of Parquet, and neither others nor deletes."""
+    path, block_format = str(tmp_path), {"hoodie.logfile.data.block.format": blocks}
+    table = written(tmp_path)
+    first, second, _ = table.timeline.completed
+    table.compact()
+    table.upsert(trips(("b", "x", 4, 4.0)), block_format)
+    (old,) = tmp_path.glob(f"x/*_{first.time}.parquet")
+    old.unlink()
+    found = [("a", 1.0)] if is_hidden else [("a", 1.0), ("b", 2.0)]
+    assert keys(HoodieTable(path).read_incremental("000", second.ended)) == found
+    assert keys(table.read_incremental("000")) == [("a", 1.0), ("b", 4.0), ("c", 3.0)]
+    table.delete(trips(("a", "x", 5, 5.0)))
+    assert keys(table.read_incremental("000", second.ended)) == found[1:]
+
+
 def test_many_files_are_looked_up_at_once(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "64"})
     rows = trips(*((str(n), "x", 1, 1.0) for n in range(200)))
