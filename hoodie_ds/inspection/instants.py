@@ -181,35 +181,49 @@ def _instant_rows(table: Table, timeline: Timeline, archived: bool) -> Iterator[
     written = {} if table.layout != 1 else _written(table)
     for instant in sorted(timeline.instants, key=lambda i: padded(i.time), reverse=True):
         end = instant.completion_time
-        spent = _between(instant.time, end) if end else _spent(written, instant)
+        spent = _spent(written, instant) if not end else _taken(instant, instant.time, end)
         kind, state = instant.action.value, instant.state.value
         yield InstantRow(instant.time, kind, state, end, spent, False)
     if not archived:
         return
     for found in archived_backwards(table):
         one = found.instant
-        spent = _between(found.begun, found.ended)
+        spent = _taken(one, found.begun, found.ended)
         kind, state = one.action.value, one.state.value
         yield InstantRow(one.time, kind, state, one.completion_time, spent, True)
 
 
-def _written(table: Table) -> dict[tuple[str, State], int]:
-    """When the files of the instants of layout 1 were written, by the storage's clock."""
+_Written = dict[tuple[str, bool, State], int]
+
+
+def _written(table: Table) -> _Written:
+    """When the files of the instants of layout 1 were written, by the storage's clock.
+
+    A savepoint has the time of its commit, so files are told apart by whether they are one's.
+    """
     layout = LAYOUTS[table.layout]
     found = {}
     for status in table.storage.list(layout.folder):
         instant = layout.parse(status.path.rpartition("/")[2])
         if instant is not None and status.modified_ms:
-            found[instant.time, instant.state] = status.modified_ms
+            key = instant.time, instant.action is Action.SAVEPOINT, instant.state
+            found[key] = status.modified_ms
     return found
 
 
-def _spent(written: dict[tuple[str, State], int], instant: Instant) -> int | None:
-    ended = written.get((instant.time, State.COMPLETED))
-    begun = written.get((instant.time, State.REQUESTED))
+def _spent(written: _Written, instant: Instant) -> int | None:
+    saves = instant.action is Action.SAVEPOINT
+    ended = written.get((instant.time, saves, State.COMPLETED))
+    first = State.INFLIGHT if saves else State.REQUESTED  # a savepoint is not requested
+    begun = written.get((instant.time, saves, first))
     if instant.state is not State.COMPLETED or ended is None or begun is None:
         return None
     return max(ended - begun, 0) or None  # of the same time are those of a copy
+
+
+def _taken(instant: Instant, begun: str, ended: str) -> int | None:
+    """Milliseconds that an instant took by its times; a savepoint begins at no time that it has."""
+    return None if instant.action is Action.SAVEPOINT else _between(begun, ended)
 
 
 def _between(begun: str, ended: str) -> int | None:

@@ -311,3 +311,18 @@ def test_a_notebook_shows_the_files_by_partition(tmp_path: Path) -> None:
     assert "<td>&lt;b&gt;</td>" in shown
     assert shown.count("<tr>") == 3
     assert repr(files) == "<TableFiles: 2 partitions, 2 file groups>"
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_savepoint_does_not_lengthen_its_commit(version: str, tmp_path: Path) -> None:
+    """It has the time of the commit, and may be made days later."""
+    table = HoodieTable(tmp_path, {**TRIPS, "hoodie.write.table.version": version})
+    table.upsert(trips(("a", "oslo", 1, 1.0)))
+    (before,) = (row.duration_ms for row in table.inspect.timeline())
+    table.savepoint()
+    for file in (tmp_path / ".hoodie").rglob("*.savepoint"):
+        late = file.stat().st_mtime + 86_400
+        os.utime(file, (late, late))
+    took = {row.action: row.duration_ms for row in table.inspect.timeline()}
+    assert took["commit"] == before
+    assert version == "6" or took["savepoint"] is None
