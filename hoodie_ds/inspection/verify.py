@@ -28,7 +28,7 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.context import Progress
 from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import (
     HELD_BYTES,
     check_file,
@@ -37,6 +37,7 @@ from hoodie_ds.table.checksums import (
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
 
 _THREADS: Final = 4
 _NAMED: Final = 10
@@ -127,6 +128,7 @@ def verify_table(
     slices, more = _slices(view, files, bad)
     findings += more
     findings += _bucket_findings(slices, layout)
+    findings += _metafile_findings(storage, slices)
     checked = _checked(pinned, committed, slices, layout, progress)
     for one in checked.values():
         findings += one.findings
@@ -180,6 +182,15 @@ def _bucket_findings(slices: Iterable[FileSlice], layout: BucketLayout | None) -
         elif owners.setdefault((path, bucket), file_id) != file_id:
             text = f"bucket {bucket} has another file group too, {owners[path, bucket]}"
             yield Finding(Kind.TWO_GROUPS_OF_A_BUCKET, str(slice_.group), text)
+
+
+def _metafile_findings(storage: Storage, slices: Iterable[FileSlice]) -> Iterator[Finding]:
+    """Partitions without the file by which Hudi finds them, which may end as base files do."""
+    for path in sorted({one.group.partition_path for one in slices} - {""}):
+        names = (status.path.rpartition("/")[2] for status in storage.list(path))
+        if not any(name.startswith(PARTITION_METAFILE) for name in names):
+            text = "Hudi on the JVM finds no partition without it; copy that of another partition"
+            yield Finding(Kind.MISSING_FILE, in_partition(path, PARTITION_METAFILE), text)
 
 
 def _checked(

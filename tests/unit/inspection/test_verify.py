@@ -88,6 +88,16 @@ def test_a_lost_file(table: HoodieTable, tmp_path: Path) -> None:
     assert kinds(table) == {"missing-file"}
 
 
+def test_a_partition_that_hudi_does_not_find(table: HoodieTable, tmp_path: Path) -> None:
+    metafile = tmp_path / "oslo" / ".hoodie_partition_metadata"
+    told = metafile.read_bytes()
+    metafile.unlink()
+    (one,) = table.inspect.verify().damage
+    assert (one.kind.value, one.where) == ("missing-file", "oslo/.hoodie_partition_metadata")
+    metafile.write_bytes(told)
+    assert table.inspect.verify()
+
+
 def test_a_file_that_was_cut_off(table: HoodieTable, tmp_path: Path) -> None:
     file = newest(tmp_path, table)
     file.write_bytes(file.read_bytes()[:-1])
