@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from hoodie_ds.config.enums import PartitionExtractor, SyncedTables, SyncMode
 from hoodie_ds.config.given_options import GivenOptions
 from hoodie_ds.config.options import catalog as keys
+from hoodie_ds.errors import OptionError
+
+_TOOL: Final = "hoodie.meta.sync.client.tool.class"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +91,14 @@ class CatalogOptions:
     @classmethod
     def of(cls, given: GivenOptions) -> CatalogOptions:
         """Take the options out of those given, which note what is wrong."""
+        mode = given.get_or_default(keys.SYNC_MODE)
+        tool = given.text(_TOOL) or ""
+        if tool.endswith("AwsGlueCatalogSyncTool") and mode is not SyncMode.GLUE:
+            remedy = f"a class is not needed here; set {keys.SYNC_MODE.key}={SyncMode.GLUE.value}"
+            given.refuse(OptionError(_TOOL, tool, remedy))
         return cls(
             enabled=given.get_or_default(keys.SYNC_ENABLED),
-            mode=given.get_or_default(keys.SYNC_MODE),
+            mode=mode,
             uris=given.get_or_default(keys.METASTORE_URIS),
             database=given.get_or_default(keys.SYNC_DATABASE),
             table=given.get(keys.SYNC_TABLE),

@@ -198,3 +198,11 @@ def test_an_option_of_delta_or_iceberg_gave_the_latest_rows(key: str, remedy: st
         with pytest.raises(OptionError, match=remedy) as refused:
             ReadOptions.parse({"path": "/tmp/t", key.lower(): "1"}, is_stream=is_stream)
         assert key.lower() in str(refused.value)
+
+
+def test_the_class_of_hudis_glue_sync_was_passed_over_and_a_metastore_asked() -> None:
+    glue = "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"
+    given = {**KEYED, "path": "/tmp/t", "hoodie.meta.sync.client.tool.class": glue}
+    with pytest.raises(OptionError, match=r"hive_sync\.mode=glue"):
+        WriteOptions.parse(given)
+    WriteOptions.parse({**given, "hoodie.datasource.hive_sync.mode": "glue"})
