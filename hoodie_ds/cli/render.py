@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -190,12 +191,15 @@ def _print_json(rows: Iterator[Any]) -> int:
 
 def _print_table(rows: Iterator[Any], columns: Sequence[Show], heads: bool = True) -> int:
     out, count, widths = console(), 0, dict.fromkeys(columns, 0)
+    left_out: dict[str, None] = {}
     while page := list(islice(rows, _PAGE)):
         texts = [[column.cell(row) for column in columns] for row in page]
         for number_, column in enumerate(columns):
             longest = max(len(line[number_]) for line in texts)
             widths[column] = max(widths[column], longest, len(column.head) if heads else 0)
         kept = _fitting(columns, widths, out.width)
+        gone = (n for n in range(len(columns)) if n not in kept and any(line[n] for line in texts))
+        left_out.update(dict.fromkeys(columns[n].head for n in gone))
         table = Table(box=None, show_header=heads and not count, pad_edge=False)
         for at in kept:
             column = columns[at]
@@ -210,6 +214,9 @@ def _print_table(rows: Iterator[Any], columns: Sequence[Show], heads: bool = Tru
             table.add_row(*(Text(line[at]) for at in kept))
         out.print(table)
         count += len(page)
+    if left_out:
+        told = f"no room for: {', '.join(left_out)} (--json has all; hoodie-py --width N)"
+        click.echo(textwrap.fill(told, out.width), err=True)
     return count
 
 

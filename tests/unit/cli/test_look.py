@@ -326,3 +326,11 @@ def test_a_savepoint_does_not_lengthen_its_commit(version: str, tmp_path: Path) 
     took = {row.action: row.duration_ms for row in table.inspect.timeline()}
     assert took["commit"] == before
     assert version == "6" or took["savepoint"] is None
+
+
+def test_columns_that_a_narrow_terminal_has_no_room_for_are_named(path: Path) -> None:
+    narrow = done("--width", "60", "commits", path)
+    assert "bytes" not in narrow.lines[0]
+    assert re.search(r"no room for: .*bytes", narrow.err.replace("\n", " "))
+    assert max(map(len, narrow.err.splitlines())) <= 60
+    assert not done("--width", "300", "commits", path).err
