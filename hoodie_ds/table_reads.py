@@ -104,15 +104,24 @@ class TableReads(ABC):
             ``hoodie.datasource.read.incr.fallback.fulltablescan.enable`` does not let the whole
             table be looked through for what is left of its rows.
         """
-        return Scanner(self._query(self._range(begin, end)), columns, filter).to_table()
+        asked = {
+            QUERY_TYPE.key: QueryType.INCREMENTAL.value,
+            BEGIN.key: self._completed("begin", begin),
+            END.key: None if end is None else self._completed("end", end),
+        }
+        return Scanner(self._query(asked), columns, filter).to_table()
 
     def read_changes(self, begin: Moment, end: Moment | None = None) -> pa.Table:
         """Return the changes that commits of a range made: a row for each row that they changed.
 
         Parameters
         ----------
-        begin, end
-            As of `read_incremental`.
+        begin : str, Instant, WriteResult or Savepoint
+            A commit, or as text an instant time or date, after which commits count; ``000`` for all
+            of them. In all versions, as in Hudi, the times at which they were begun count, which
+            ``ts_ms`` has.
+        end : str, Instant, WriteResult or Savepoint, optional
+            The same of the last ones that count; the newest commit if None.
 
         Returns
         -------
@@ -126,18 +135,16 @@ class TableReads(ABC):
         TimelineError
             Files have been cleaned, or commits archived, without which the changes cannot be told.
         """
-        changes = {INCREMENTAL_FORMAT.key: IncrementalFormat.CDC.value}
-        return Scanner(self._query({**self._range(begin, end), **changes})).to_table()
-
-    def _range(self, begin: Moment, end: Moment | None) -> dict[str, str | None]:
-        return {
+        asked = {
             QUERY_TYPE.key: QueryType.INCREMENTAL.value,
-            BEGIN.key: self._bound("begin", begin),
-            END.key: None if end is None else self._bound("end", end),
+            INCREMENTAL_FORMAT.key: IncrementalFormat.CDC.value,
+            BEGIN.key: instant_time("begin", begin),
+            END.key: None if end is None else instant_time("end", end),
         }
+        return Scanner(self._query(asked)).to_table()
 
-    def _bound(self, name: str, given: Moment) -> str:
-        """Return the time by which the range of a query tells a commit from others."""
+    def _completed(self, name: str, given: Moment) -> str:
+        """Return the time by which the range of an incremental query tells a commit from others."""
         time = instant_time(name, given)
         commit = None if isinstance(given, str) else self.timeline.commit_at(time)
         return time if commit is None else commit.ended

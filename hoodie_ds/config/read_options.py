@@ -50,6 +50,9 @@ class IncrementalOptions:
         Whether the columns are those at the end of the range.
     hollow_commits : HollowCommits
         What to do about an incomplete commit in a range of requested times.
+    by_completion : bool
+        Whether the range counts commits of later versions than 6 by when they were completed. Not
+        in Hudi's CDC queries.
     """
 
     begin: str
@@ -59,6 +62,7 @@ class IncrementalOptions:
     path_glob: str | None = None
     end_schema: bool = False
     hollow_commits: HollowCommits = HollowCommits.FAIL
+    by_completion: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +207,14 @@ def _incremental(given: GivenOptions, may_be_stream: bool) -> IncrementalOptions
         if may_be_stream:
             return None
         given.refuse(OptionError(BEGIN.key, None, "say where the incremental query begins"))
+    kind = given.get_or_default(INCREMENTAL_FORMAT)
     return IncrementalOptions(
         begin or "",
         given.get(END),
-        given.get_or_default(INCREMENTAL_FORMAT),
+        kind,
         given.get(FULL_SCAN),
         given.get(PATH_GLOB),
         given.get_or_default(END_SCHEMA),
         given.get_or_default(HOLLOW_COMMITS),
+        by_completion=kind is not IncrementalFormat.CDC,
     )

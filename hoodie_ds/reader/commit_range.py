@@ -1,12 +1,14 @@
 """Which commits an incremental query is about: begin exclusive, end inclusive.
 
-In tables of version 6 the times count at which commits were begun, in later ones those at which
-they were completed. All are compared as text, as in Hudi.
+In tables of version 6, and in CDC queries of all versions (Hudi's ``HoodieCDCExtractor``), the
+times count at which commits were begun, else those at which they were completed. All are compared
+as text, as in Hudi.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from hoodie_ds.config.enums import HollowCommits
 from hoodie_ds.config.options.read import HOLLOW_COMMITS
@@ -36,9 +38,10 @@ class CommitRange:
     archived: tuple[Instant, ...] = ()
 
 
-def moment(instant: Instant) -> str:
+def moment(instant: Instant, by_completion: bool = True) -> str:
     """Return the time by which a completed commit is in a range or not."""
-    return instant.time if instant.layout == V1.version else instant.ended
+    is_told = by_completion and instant.layout != V1.version
+    return instant.ended if is_told else instant.time
 
 
 def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> CommitRange:
@@ -67,7 +70,7 @@ def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> Commit
     active = tuple(i for i in timeline.commits if _is_within(i, options))
     if timeline.layout == V1.version:
         active = _without_hollow(pinned, active, options.hollow_commits)
-    active = tuple(sorted(active, key=moment))
+    active = tuple(sorted(active, key=partial(moment, by_completion=options.by_completion)))
     archived = _archived(pinned, options)
     return CommitRange(active, tuple(i for i in archived if _is_within(i, options)))
 
@@ -81,18 +84,18 @@ def _archived(pinned: PinnedTable, options: IncrementalOptions) -> list[Instant]
     table, timeline = pinned.table, pinned.timeline
     first = timeline.first_commit
     reaches_back = first is not None and (
-        timeline.starts_after(options.begin) or options.begin < moment(first)
+        timeline.starts_after(options.begin) or options.begin < moment(first, options.by_completion)
     )
     if reaches_back:
         return archived_writes(table.storage, timeline, table.properties.archive_folder)
-    if timeline.layout == V1.version:
+    if timeline.layout == V1.version or not options.by_completion:
         return []
     late = archived_writes_ended_after(table.storage, timeline, options.begin)
     return [i for i in late if not read_commit(table.storage, i).is_rewrite]
 
 
 def _is_within(instant: Instant, options: IncrementalOptions) -> bool:
-    time = moment(instant)
+    time = moment(instant, options.by_completion)
     return options.begin < time and (options.end is None or time <= options.end)
 
 

@@ -393,6 +393,16 @@ TIMES_AND_NAMES = [
         "P4: a large slice reads as rows of other records",
     ),
     Mutant(
+        "a CDC query goes by when commits were completed",
+        instead(
+            "commit_range.moment",
+            lambda moment, instant, by_completion=True: moment(instant),
+        ),
+        "tests/unit/reader/test_changes.py"
+        "::test_who_goes_on_after_the_last_change_gets_none_twice[9]",
+        "a reader of changes who goes on from the last one gets it twice",
+    ),
+    Mutant(
         "large log files are read into memory",
         within("FileSystemView.read_log", HELD_BYTES=1 << 60),
         "tests/golden/test_late_columns.py::test_no_large_log_file_is_read_whole",

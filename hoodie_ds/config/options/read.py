@@ -52,7 +52,8 @@ BEGIN: Final = Option(
     "hoodie.datasource.read.begin.instanttime",
     Kind(f"{ALLOWED}, or 000 for the first commit on", query_begin),
     "Where an incremental query begins; what was committed at that moment is left out. Of table "
-    "version 6 the times at which commits were begun count, of later ones those of completion.",
+    "version 6, and where changes are asked for (cdc), the times at which commits were begun "
+    "count, which ts_ms has; else those of completion.",
 )
 
 END: Final = Option(

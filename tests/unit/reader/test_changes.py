@@ -58,6 +58,21 @@ def test_changes_of_every_kind(
     assert table.read_changes(table.timeline.completed[-1].ended).num_rows == 0
 
 
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_who_goes_on_after_the_last_change_gets_none_twice(version: str, tmp_path: Path) -> None:
+    """What a change tells of its commit is the requested time, by which Hudi's range goes."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, VERSION: version})
+    seen, after = [], "000"
+    for key in "abc":
+        table.upsert(trips((key, "x", 1, 1.0)))
+        found = table.read_changes(after)
+        seen += told(found)
+        (after,) = found.column("ts_ms").to_pylist()
+        assert after == table.timeline.completed[-1].time
+        assert told(table.read_changes("000", after)) == seen
+    assert seen == [("i", key, None, 1.0) for key in "abc"]
+
+
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_several_log_files_of_a_commit_are_told_once(version: str, tmp_path: Path) -> None:
     many = [(f"k{number:03}", "x", 1, 1.0) for number in range(300)]
