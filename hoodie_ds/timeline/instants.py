@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from itertools import chain
 from typing import Final
 
@@ -13,6 +14,8 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.settled import Settled, instants_digest
 
 _NOTHING_SETTLED: Final = Settled()
+_SHOWN: Final = 20
+"""Instants that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,17 @@ class Timeline:
     def __repr__(self) -> str:
         numbers = f"{self.num_completed} completed, {len(self.pending)} pending"
         return f"<Timeline: {numbers}, latest {self.latest_time}>"
+
+    def _repr_html_(self) -> str:
+        """Return the newest instants as a table, as notebooks show it."""
+        newest = (*self.completed[-_SHOWN:], *self.pending)
+        ordered = sorted(newest, key=lambda instant: padded(instant.time))[: -_SHOWN - 1 : -1]
+        cells = ((i.time, i.action.value, i.state.value, i.completion_time) for i in ordered)
+        lines = ("".join(f"<td>{escape(text)}</td>" for text in line) for line in cells)
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        heads = "<th>time</th><th>action</th><th>state</th><th>completed</th>"
+        caption = f"<caption>{escape(repr(self)[1:-1])}</caption>"
+        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Timeline) and self.instants == other.instants

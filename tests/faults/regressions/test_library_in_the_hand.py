@@ -184,6 +184,7 @@ def test_representations_say_what_a_thing_is(table: HoodieTable, tmp_path: Path)
     table.upsert(ROWS)
     time = table.timeline.commits[-1].time
     assert repr(table.timeline) == f"<Timeline: 1 completed, 0 pending, latest {time}>"
+    assert f"<td>{time}</td><td>commit</td>" in table.timeline._repr_html_()
 
 
 def test_all_errors_are_at_hand() -> None:
