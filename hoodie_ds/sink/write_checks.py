@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -83,10 +83,11 @@ def stored_schema(
         if options.partitions_to_delete is None:
             check_fields(user, properties.partition_fields)
         return pa.schema([]) if stored is None else stored
-    needed = properties.record_key_fields + properties.partition_fields
+    needed = {"record key": properties.record_key_fields, "partition": properties.partition_fields}
     if operation is not Operation.DELETE:
-        needed += properties.ordering_fields
-    check_fields(user, needed)
+        needed["ordering"] = properties.ordering_fields
+    for role, paths in needed.items():
+        _check_role(user, role, paths, is_new=stored is None)
     _check_delete_mark(user)
     # Through Avro and back: what small integers become in the table, they become here.
     arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
@@ -123,6 +124,15 @@ def check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:
     empty = schema.empty_table()
     for path in needed:
         resolve(empty, path)
+
+
+def _check_role(schema: pa.Schema, role: str, paths: Sequence[str], *, is_new: bool) -> None:
+    """The same, of fields that have a role; the remedy is another one where the table has them."""
+    try:
+        check_fields(schema, paths)
+    except SchemaError as error:
+        more = "" if is_new else f"; every write has to have those of the table, {', '.join(paths)}"
+        raise SchemaError(f"{role} {error}{more}") from None
 
 
 def _check_delete_mark(schema: pa.Schema) -> None:

@@ -206,3 +206,12 @@ def test_the_class_of_hudis_glue_sync_was_passed_over_and_a_metastore_asked() ->
     with pytest.raises(OptionError, match=r"hive_sync\.mode=glue"):
         WriteOptions.parse(given)
     WriteOptions.parse({**given, "hoodie.datasource.hive_sync.mode": "glue"})
+
+
+def test_rows_without_a_field_of_the_table_are_told_which_role_it_has(tmp_path: Path) -> None:
+    other = {**KEYED, "hoodie.datasource.write.recordkey.field": "nr"}
+    with pytest.raises(SchemaError, match=r"^record key field 'nr' does not exist"):
+        HoodieTable(tmp_path / "new", other).upsert(ROWS)
+    HoodieTable(tmp_path / "t", KEYED).upsert(ROWS)
+    with pytest.raises(SchemaError, match=r"^ordering field 'ts' .*every write has to have .* ts$"):
+        HoodieTable(tmp_path / "t").upsert(ROWS.select(["id"]))
