@@ -105,6 +105,10 @@ def load(
     operation = operation or ("upsert" if keyed else "insert")
     with working():
         done = getattr(made, operation)(rows)
+    if known is None and done.instant_time:
+        new = made.properties
+        keys = ", ".join(new.record_key_fields) or "none"
+        click.echo(f"new table {new.name}, version {new.version}, record key {keys}")
     click.echo(
         f"{done.instant_time or 'no commit'}: {done.inserted:,} inserted, "
         f"{done.updated:,} updated, {done.deleted:,} deleted"

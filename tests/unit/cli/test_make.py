@@ -33,12 +33,14 @@ def written(folder: Path, kind: str, rows: pa.Table = ROWS) -> Path:
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_files_are_loaded_into_a_new_table(kind: str, tmp_path: Path) -> None:
     file, path = written(tmp_path, kind), tmp_path / "trips"
-    first = done("load", path, file, *NEW).lines[-1]
+    told = done("load", path, file, *NEW).lines
+    assert told[0] == "new table trips, version 6, record key id"
+    first = told[-1]
     assert first.endswith(": 2 inserted, 0 updated, 0 deleted")
     table = HoodieTable(path)
     assert found(table) == [("a", "oslo", 1, 1.5), ("b", "rome", 1, 2.5)]
     assert (table.properties.name, table.properties.num_buckets) == ("trips", 2)
-    again = done("load", path, file).lines[-1]  # the table knows the rest
+    (again,) = done("load", path, file).lines  # the table knows the rest
     assert again.endswith(": 0 inserted, 2 updated, 0 deleted")
     assert done("verify", path).lines[-1].endswith("2 rows: 0 damages")
     done("load", path, file, "--operation", "overwrite")
