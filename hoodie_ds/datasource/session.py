@@ -205,9 +205,16 @@ def _one_line() -> Iterator[None]:
         raise HoodieError(summary(str(error))) from error
 
 
+_PACKAGE: Final = (
+    "; a source that is a package of its own is given by --spark-conf spark.jars.packages=..., as "
+    "in conf/kafka.properties"
+)
+
+
 def summary(text: str) -> str:
     """Return the one line of an error of Spark that a user needs: ours, if it wraps one of ours."""
     found = our_sentence(text)
     if found is None:
         found = (_JAVA.findall(text) or text.strip().splitlines()[:1] or [""])[-1]
-    return str(found).strip()
+    missing = any(name in found for name in ("DATA_SOURCE_NOT_ENABLED", "DATA_SOURCE_NOT_FOUND"))
+    return str(found).strip() + (_PACKAGE if missing else "")

@@ -298,3 +298,9 @@ def test_help_says_what_each_option_is() -> None:
 )
 def test_an_error_of_spark_becomes_one_line(text: str, line: str | None) -> None:
     assert summary(text) == (line or text.partition("\n")[0])
+
+
+def test_a_source_whose_package_is_missing_is_told_how_to_be_had() -> None:
+    text = "[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed to find data source: kafka. SQLSTATE: 42K02"
+    assert "spark.jars.packages" in summary(text)
+    assert "conf/kafka.properties" in summary(text)
