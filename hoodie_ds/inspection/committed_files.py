@@ -12,14 +12,15 @@ from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import check_change_file, check_file, check_log_bytes
-from hoodie_ds.table.commit_files import commit_files, files_of_commit
+from hoodie_ds.table.commit_files import CommitFiles, commit_files, files_of_commit
+from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY
 from hoodie_ds.timeline.commit_metadata import WriteStat
-from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import HOODIE, instant_path
+from hoodie_ds.timeline.paths import HOODIE, commit_path, instant_path
 from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -37,7 +38,7 @@ class CommittedFiles:
     checksums : dict of str to str
         The xxh64 of files of the newest slices that archived commits have written.
     unreadable : list of Finding
-        What of the archive cannot be read.
+        What of the archive cannot be read, and which commits have the content of others.
     """
 
     named: dict[str, str] = field(default_factory=dict)
@@ -108,6 +109,7 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         commit = commit_files(storage, instant)
         live.add(instant, commit)
         found.stats |= commit.stats
+        found.unreadable += _foreign_files(instant, commit)
     try:
         _take_archived(pinned, found, live)
     except CorruptFileError as error:
@@ -124,6 +126,15 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
                 kept = savepointed_files(storage.read(path), path)
                 found.named |= dict.fromkeys(kept, f"savepoint {instant.time}")
     return found
+
+
+def _foreign_files(instant: Instant, commit: CommitFiles) -> Iterator[Finding]:
+    """A commit that names base files of another one, whose content it then has."""
+    names = (BaseFileName.parse(path.rpartition("/")[2]) for path in commit.stats)
+    strays = [name for name in names if name and name.instant_time != instant.time]
+    if strays:
+        text = f"it names files of other commits: {strays[0]}; restore it from a copy"
+        yield Finding(Kind.DAMAGED_INSTANT, commit_path(instant), text)
 
 
 def _take_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) -> None:

@@ -24,7 +24,7 @@ from hoodie_ds.inspection.pending import PendingRow, pending_rows
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
-from hoodie_ds.inspection.verify import Verification, verify_table
+from hoodie_ds.inspection.verify import Verification, broken_instants, verify_table
 from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.expression import understood
@@ -262,7 +262,12 @@ class Inspector:
         Verification
             What was found; true if no promise was broken.
         """
-        pinned = self.source.latest()
+        try:
+            pinned = self.source.latest()
+        except CorruptFileError:  # the newest commit tells of the columns too
+            if (broken := broken_instants(*self._opened())) is None:
+                raise
+            return broken
         layout, found = None, []
         try:
             layout = self.source.buckets(pinned)

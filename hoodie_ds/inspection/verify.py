@@ -36,8 +36,10 @@ from hoodie_ds.table.checksums import (
 )
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table
 from hoodie_ds.table.virtual_keys import virtual_keys
 from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
+from hoodie_ds.timeline.timeline import Timeline
 
 _THREADS: Final = 4
 _NAMED: Final = 10
@@ -89,6 +91,26 @@ class _Slice:
     findings: list[Finding] = field(default_factory=list)
 
 
+def broken_instants(
+    table: Table, timeline: Timeline, known: Iterable[Finding] = ()
+) -> Verification | None:
+    """Return what is wrong with a table whose instants cannot all be read; None if they can.
+
+    What they say of files is not known then, and nothing else is looked at.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline.
+    known : iterable of Finding
+        What was found before.
+    """
+    findings = tuple(damaged_instants(table.storage, timeline))
+    return Verification(table.storage.root, 0, 0, 0, (*findings, *known)) if findings else None
+
+
 def verify_table(
     pinned: PinnedTable,
     layout: BucketLayout | None,
@@ -113,10 +135,10 @@ def verify_table(
         What was found before.
     """
     storage, timeline = pinned.table.storage, pinned.timeline
-    findings = list(damaged_instants(storage, timeline))
-    if findings:  # what they say of files is not known
-        return Verification(storage.root, 0, 0, 0, (*findings, *known))
-    findings += known
+    broken = broken_instants(pinned.table, timeline, known)
+    if broken is not None:
+        return broken
+    findings = list(known)
     view = FileSystemView(storage, timeline, pinned.verify)
     files = view.data_files()
     findings += damaged_savepoints(storage, timeline)

@@ -138,6 +138,41 @@ def test_a_completed_instant_that_is_lost(tmp_path: Path, number: int, version: 
     assert named == [path]
 
 
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_the_newest_commit_is_damaged_and_nothing_is_remembered(
+    tmp_path: Path, version: str
+) -> None:
+    """It tells of the columns too, which a new process does not know then."""
+    made, copy = tmp_path / "made", tmp_path / "copy"
+    table = HoodieTable(made, {**TRIPS, "hoodie.write.table.version": version})
+    table.upsert(trips(("a", "oslo", 1, 1.0)))
+    shutil.copytree(made, copy)
+    where = damaged(copy, "*.commit")
+    for command in ("verify", "report"):
+        output = ["--json"] if command == "verify" else ["-o", tmp_path / "page.html"]
+        told = run(command, copy, *output)
+        if command == "verify":
+            (one,) = told.json["findings"]
+            assert (told.code, one["kind"], one["where"]) == (3, "damaged-instant", where)
+        else:  # there is nothing to draw
+            assert (told.code, where in told.err) == (1, True)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_commit_with_the_content_of_another(tmp_path: Path, version: str) -> None:
+    made, copy = tmp_path / "made", tmp_path / "copy"
+    table = HoodieTable(made, {**TRIPS, "hoodie.write.table.version": version})
+    for number in range(3):
+        table.upsert(trips((f"k{number}", "oslo", 1, 1.0)))
+    paths = [instant_path(instant) for instant in table.timeline.commits]
+    bodies = [(made / path).read_bytes() for path in paths]
+    shutil.copytree(made, copy)  # of this one the process remembers nothing
+    for path, body in zip(paths[1:], bodies[:0:-1], strict=True):
+        (copy / path).write_bytes(body)
+    found = HoodieTable(copy).inspect.verify().damage
+    assert {one.where for one in found if one.kind.value == "damaged-instant"} == set(paths[1:])
+
+
 def test_a_lost_instant_that_later_decisions_stand_on(tmp_path: Path) -> None:
     """A savepoint and a change of the version have the time of the newest commit."""
     table = HoodieTable(tmp_path, TRIPS)
