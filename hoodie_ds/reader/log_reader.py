@@ -24,7 +24,11 @@ from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
-from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
+from hoodie_ds.reader.uncommitted import (
+    is_uncommitted,
+    refuse_rolled_back,
+    was_never_committed,
+)
 from hoodie_ds.record.deletes import DeleteMarker, deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merger import RecordSet
@@ -89,6 +93,8 @@ class LogReader:
             A log file is damaged; names it.
         UnsupportedTableError
             A block has a kind that this release does not read.
+        TimelineError
+            A commit that counts was rolled back meanwhile.
         """
         return (block.records for block in self.by_block(logs))
 
@@ -97,7 +103,7 @@ class LogReader:
 
         Raises
         ------
-        CorruptFileError, UnsupportedTableError
+        CorruptFileError, UnsupportedTableError, TimelineError
             As in `read`.
         """
         held = sum(log.size for log in logs) <= self.held_bytes
@@ -108,6 +114,7 @@ class LogReader:
             for block in (files[log] if held else self._blocks(log))
             if block.block_type is BlockType.COMMAND
         }
+        refuse_rolled_back(self.view, rolled_back)
         for log in logs:
             for number, block in enumerate(files[log] if held else self._blocks(log)):
                 if block.block_type in (BlockType.COMMAND, BlockType.CORRUPT):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from hoodie_ds.errors import TimelineError
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import newest_commit_of
@@ -36,6 +39,36 @@ def was_never_committed(view: FileSystemView, log: LogFile) -> bool:
     now = load_timeline(view.storage, view.timeline.layout)
     since = set(now.deletions).difference(view.timeline.deletions)
     return not any(since)
+
+
+def refuse_rolled_back(view: FileSystemView, times: Iterable[str | None]) -> None:
+    """Raise if rollback blocks take back a commit that a view shows.
+
+    The rollback came after the view, and may be at work: where it has not been yet, the commit's
+    rows would still count.
+
+    Parameters
+    ----------
+    view : FileSystemView
+        What is read.
+    times : iterable of str
+        Instants that the rollback blocks of log files name.
+
+    Raises
+    ------
+    TimelineError
+        The commit has gone off the timeline.
+    """
+    found = [view.timeline.commit_at(time) for time in times if time is not None]
+    shown = [instant for instant in found if instant is not None]
+    if not shown:
+        return
+    now = load_timeline(view.storage, view.timeline.layout)
+    for instant in shown:
+        if now.commit_at(instant.time) is None and not now.starts_after(instant.time):
+            raise TimelineError(
+                f"{view.storage.root}: {instant} was rolled back meanwhile; read again"
+            )
 
 
 def _may_be_archived(view: FileSystemView, log: LogFile) -> bool:
