@@ -68,7 +68,7 @@ def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> Commit
             "say which commit wrote them; read a snapshot, as of an earlier moment if need be"
         )
     active = tuple(i for i in timeline.commits if _is_within(i, options))
-    if timeline.layout == V1.version:
+    if timeline.layout == V1.version or not options.by_completion:
         active = _without_hollow(pinned, active, options.hollow_commits)
     active = tuple(sorted(active, key=partial(moment, by_completion=options.by_completion)))
     archived = _archived(pinned, options)

@@ -24,6 +24,7 @@ from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
+from hoodie_ds.reader.slice_executor import told_what_took
 from hoodie_ds.reader.time_travel import before, travel
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.commit_files import commit_files
@@ -80,7 +81,7 @@ class IncrementalQuery:
         if not self.full_scan:
             view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
         reader = replace(pinned.reader(view), only_commits=self.times)
-        return ScanPlan(self.schema, _Executor(reader, self.times), self._tasks())
+        return ScanPlan(self.schema, _Executor(pinned, reader, self.times), self._tasks())
 
     def _tasks(self) -> Iterator[ScanTask]:
         if not self.times:
@@ -187,16 +188,18 @@ class _SomeInstants(FileSystemView):
 class _Executor:
     """Reads the rows of some commits in file slices."""
 
+    pinned: PinnedTable
     reader: FileSliceReader
     times: tuple[str, ...]
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows of a slice that the commits wrote."""
+        """Yield the rows of a slice that the commits wrote; see `SliceExecutor.read`."""
         times = pa.array(self.times, pa.string())
         fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
-        for rows in self.reader.read(task.slice, fetched):
-            kept = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
-            yield rows.filter(kept).select(list(columns))
+        with told_what_took(self.pinned, task.slice):
+            for rows in self.reader.read(task.slice, fetched):
+                kept = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
+                yield rows.filter(kept).select(list(columns))
 
 
 def _full_scan(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hoodie_ds.errors import NotFoundError
 from hoodie_ds.reader.file_slice_reader import WHOLE
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.reader.scan_plan import PartTask, ScanTask
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.live_files import taken_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,41 @@ class SliceExecutor:
     pruner: Pruner | None = None
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows of a slice, or a part of them; see `FileSliceReader.read`."""
+        """Yield the rows of a slice, or a part of them; see `FileSliceReader.read`.
+
+        Raises
+        ------
+        TimelineError
+            A rollback or a clean has taken a file since the table was looked at.
+        """
         part = (task.part, task.parts) if isinstance(task, PartTask) else WHOLE
-        return self.pinned.reader().read(task.slice, columns, pruner=self.pruner, part=part)
+        with told_what_took(self.pinned, task.slice):
+            yield from self.pinned.reader().read(task.slice, columns, pruner=self.pruner, part=part)
+
+
+@contextmanager
+def told_what_took(pinned: PinnedTable, slice_: FileSlice) -> Iterator[None]:
+    """Say what has taken a file of a slice, where one is gone since the table was looked at.
+
+    Parameters
+    ----------
+    pinned : PinnedTable
+        The table as it is read.
+    slice_ : FileSlice
+        What is read of it.
+
+    Raises
+    ------
+    TimelineError
+        A rollback or a clean.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        storage, timeline = pinned.table.storage, pinned.timeline
+        for file in (slice_.base, *slice_.logs):
+            commits = timeline.commits_backwards()
+            taken = file and taken_since(storage, timeline, file.path, commits)
+            if taken:
+                raise taken from error
+        raise

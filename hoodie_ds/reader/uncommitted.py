@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hoodie_ds.errors import TimelineError
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.live_files import newest_commit_of
+from hoodie_ds.table.live_files import newest_commit_of, rolled_back_since
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline
 
@@ -61,14 +60,9 @@ def refuse_rolled_back(view: FileSystemView, times: Iterable[str | None]) -> Non
     """
     found = [view.timeline.commit_at(time) for time in times if time is not None]
     shown = [instant for instant in found if instant is not None]
-    if not shown:
-        return
-    now = load_timeline(view.storage, view.timeline.layout)
-    for instant in shown:
-        if now.commit_at(instant.time) is None and not now.starts_after(instant.time):
-            raise TimelineError(
-                f"{view.storage.root}: {instant} was rolled back meanwhile; read again"
-            )
+    undone = rolled_back_since(view.storage, view.timeline, shown) if shown else None
+    if undone is not None:
+        raise undone
 
 
 def _may_be_archived(view: FileSystemView, log: LogFile) -> bool:

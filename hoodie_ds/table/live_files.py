@@ -8,7 +8,7 @@ takes each commit in once, and begins with what writers have summed up.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -67,7 +67,7 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
         live = kept.grown(storage, timeline)
         for path, instant in live.named(timeline):
             if path not in found:
-                raise _taken(storage, timeline, path, instant) or CorruptFileError(
+                raise taken_since(storage, timeline, path, [instant]) or CorruptFileError(
                     f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
                     "restore it from a copy before going on, or roll back that commit and those "
                     "after it"
@@ -84,16 +84,42 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
         return [path for path, _ in kept.grown(storage, timeline).named(timeline)]
 
 
-def _taken(
-    storage: Storage, timeline: Timeline, path: str, instant: Instant
+def taken_since(
+    storage: Storage, timeline: Timeline, path: str, commits: Iterable[Instant]
 ) -> TimelineError | None:
-    """What has taken a file since the timeline was loaded: a clean, or the commit's rollback."""
-    now = load_timeline(storage, timeline.layout)
-    if now.commit_at(instant.time) is None and not now.starts_after(instant.time):
-        return TimelineError(f"{storage.root}: {instant} was rolled back meanwhile; read again")
-    for clean in later_cleans(timeline, now):
+    """Return what has taken a file since a timeline was loaded: a rollback, or a clean.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is read.
+    path : str
+        The file.
+    commits : iterable of Instant
+        Commits of that timeline, any of which may have written the file.
+    """
+    undone = rolled_back_since(storage, timeline, commits)
+    if undone is not None:
+        return undone
+    for clean in later_cleans(timeline, load_timeline(storage, timeline.layout)):
         if path in read_plan(storage, clean).paths:
             return TimelineError(f"{storage.root}: clean {clean.time} took {path}; read again")
+    return None
+
+
+def rolled_back_since(
+    storage: Storage, timeline: Timeline, commits: Iterable[Instant]
+) -> TimelineError | None:
+    """Return which of some commits was rolled back since a timeline was loaded; see `taken_since`.
+
+    It has gone off the timeline, and not into the archive.
+    """
+    now = load_timeline(storage, timeline.layout)
+    for commit in commits:
+        if now.commit_at(commit.time) is None and not now.starts_after(commit.time):
+            return TimelineError(f"{storage.root}: {commit} was rolled back meanwhile; read again")
     return None
 
 

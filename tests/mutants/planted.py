@@ -403,6 +403,12 @@ TIMES_AND_NAMES = [
         "a reader of changes who goes on from the last one gets it twice",
     ),
     Mutant(
+        "a CDC query passes over a write that is at work",
+        within("commit_range.commits_in_range", _without_hollow=lambda _, commits, __: commits),
+        "tests/unit/reader/test_changes.py::test_a_write_that_overlaps_is_not_passed_over[9]",
+        "a reader of changes who goes on from the last one never sees a commit",
+    ),
+    Mutant(
         "large log files are read into memory",
         within("FileSystemView.read_log", HELD_BYTES=1 << 60),
         "tests/golden/test_late_columns.py::test_no_large_log_file_is_read_whole",
@@ -1646,7 +1652,7 @@ CLEANS = [
     ),
     Mutant(
         "a reader is not told that a clean took its files",
-        always("live_files._taken", None),
+        always("live_files.taken_since", None),
         f"{_BESIDE_CLEANS}::test_a_reader_that_is_behind_the_retention_is_told_to_read_again",
         "whoever reads too late is told to restore a copy, and to roll back commits",
     ),

@@ -89,8 +89,9 @@ END_SCHEMA: Final = Option(
 HOLLOW_COMMITS: Final = Option(
     "hoodie.read.timeline.holes.resolution.policy",
     choice(HollowCommits),
-    "What becomes of an incremental query of a table of version 6 where a commit was begun before "
-    "others that are complete and is not complete itself: it fails, or ends before that commit.",
+    "What becomes of an incremental query of a table of version 6, or of changes, where a commit "
+    "was begun before others that are complete and is not complete itself: it fails, or ends "
+    "before that commit.",
     HollowCommits.FAIL,
 )
 

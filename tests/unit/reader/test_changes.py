@@ -15,6 +15,7 @@ from hoodie_ds.errors import CorruptFileError, HoodieError, TimelineError
 from hoodie_ds.inspection.promises import Kind
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.timeline.paths import instant_path
 from tests.golden.golden_tables import CDC_QUERY, unzip_table
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
@@ -71,6 +72,27 @@ def test_who_goes_on_after_the_last_change_gets_none_twice(version: str, tmp_pat
         assert after == table.timeline.completed[-1].time
         assert told(table.read_changes("000", after)) == seen
     assert seen == [("i", key, None, 1.0) for key in "abc"]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_write_that_overlaps_is_not_passed_over(version: str, tmp_path: Path) -> None:
+    """It was begun before a commit of the range, and completed after the query."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, VERSION: version})
+    for key in "abc":
+        table.upsert(trips((key, "x", 1, 1.0)))
+    slow, newest = table.timeline.completed[-2:]
+    done = tmp_path / instant_path(slow)
+    done.rename(tmp_path / "aside")
+    with pytest.raises(TimelineError, match=f"{slow.time}.* may still be completed"):
+        table.read_changes("000")
+    waiting = {"hoodie.read.timeline.holes.resolution.policy": "BLOCK"}
+    found = HoodieTable(str(tmp_path), waiting).read_changes("000")
+    assert told(found) == [("i", "a", None, 1.0)]
+    (tmp_path / "aside").rename(done)
+    assert told(table.read_changes(found.column("ts_ms")[0].as_py(), newest)) == [
+        ("i", "b", None, 1.0),
+        ("i", "c", None, 1.0),
+    ]
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
