@@ -91,13 +91,16 @@ class CatalogOptions:
     @classmethod
     def of(cls, given: GivenOptions) -> CatalogOptions:
         """Take the options out of those given, which note what is wrong."""
-        mode = given.get_or_default(keys.SYNC_MODE)
+        enabled, mode = (
+            given.get_or_default(keys.SYNC_ENABLED),
+            given.get_or_default(keys.SYNC_MODE),
+        )
         tool = given.text(_TOOL) or ""
-        if tool.endswith("AwsGlueCatalogSyncTool") and mode is not SyncMode.GLUE:
+        if enabled and tool.endswith("AwsGlueCatalogSyncTool") and mode is not SyncMode.GLUE:
             remedy = f"a class is not needed here; set {keys.SYNC_MODE.key}={SyncMode.GLUE.value}"
             given.refuse(OptionError(_TOOL, tool, remedy))
         return cls(
-            enabled=given.get_or_default(keys.SYNC_ENABLED),
+            enabled=enabled,
             mode=mode,
             uris=given.get_or_default(keys.METASTORE_URIS),
             database=given.get_or_default(keys.SYNC_DATABASE),

@@ -99,11 +99,12 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         The table has what this release does not take along.
     """
     table = context.open_table(to_be_dropped=True)
-    if _begun(table) is None:
+    if not dry:
+        table = _put_back(context, table, to)
+    if _begun(table) is None and not is_left_empty(table.storage, table.layout):
         check_savepoints(table, table.load_timeline(), to)  # before anything is compacted
     if dry:
         return _planned(table, to)
-    table = _put_back(context, table, to)
     begun = _begun(table)
     if begun not in (None, to):
         raise TimelineError(

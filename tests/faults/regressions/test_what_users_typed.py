@@ -202,10 +202,12 @@ def test_an_option_of_delta_or_iceberg_gave_the_latest_rows(key: str, remedy: st
 
 def test_the_class_of_hudis_glue_sync_was_passed_over_and_a_metastore_asked() -> None:
     glue = "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"
-    given = {**KEYED, "path": "/tmp/t", "hoodie.meta.sync.client.tool.class": glue}
+    tool = {"hoodie.meta.sync.client.tool.class": glue}
+    given = {**KEYED, **tool, "path": "/tmp/t", "hoodie.datasource.hive_sync.enable": "true"}
     with pytest.raises(OptionError, match=r"hive_sync\.mode=glue"):
         WriteOptions.parse(given)
     WriteOptions.parse({**given, "hoodie.datasource.hive_sync.mode": "glue"})
+    WriteOptions.parse({**KEYED, **tool, "path": "/tmp/t"})
 
 
 def test_rows_without_a_field_of_the_table_are_told_which_role_it_has(tmp_path: Path) -> None:
