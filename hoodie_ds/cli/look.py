@@ -177,7 +177,7 @@ def schema(target: Target, history: bool, as_json: bool) -> None:
 @on_table
 @click.option("--columns", help="Names, with commas between them.")
 @click.option("--where", multiple=True, help='Condition such as "city = oslo"; all have to hold.')
-@click.option("--as-of", metavar="INSTANT", help="The table as it was at this completed write.")
+@click.option("--as-of", metavar="INSTANT", help="The table as it was at this write, or date.")
 @click.option("--meta", is_flag=True, help="The _hoodie_* columns, too.")
 @with_limit(20)
 @as_json

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.query_instant import query_instant
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.time_travel import travel
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import load_hashing_config
@@ -72,12 +74,13 @@ class Source:
         return PinnedTable.latest(self.storage, self.merge_hook, self.verify)
 
     def at(self, time: str) -> PinnedTable:
-        """Return the table as it was once a write had completed.
+        """Return the table as it was once a write had completed, or at a date.
 
         Parameters
         ----------
         time : str
-            Instant time of a completed write of the active timeline.
+            Instant time of a completed write of the active timeline; or a date, in the forms of
+            ``as.of.instant``.
 
         Raises
         ------
@@ -85,6 +88,9 @@ class Source:
             There is no such write, or files of then were cleaned.
         """
         now = self.latest()
+        date = query_instant(time) if "-" in time else None
+        if date is not None:
+            return travel(now, date)
         if now.timeline.commit_at(time) is None:
             first = now.timeline.first_commit
             newest = next(now.timeline.commits_backwards(), None)

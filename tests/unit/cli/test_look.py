@@ -158,6 +158,12 @@ def test_rows_that_are_read(path: Path, table: HoodieTable) -> None:
     assert [(row["id"], row["fare"]) for row in dear] == [("a", 9.5)]
     past = done("read", path, "--as-of", first, "--columns", "id, fare", "--json").json
     assert sorted(map(tuple, map(dict.values, past))) == [("a", 1.0), ("b", 2.0)]
+    day = f"{first[:4]}-{first[4:6]}-{first[6:8]}"
+    clock = f"{first[8:10]}:{first[10:12]}:{first[12:14]}.{first[14:]}"
+    at = done("read", path, "--as-of", f"{day} {clock}", "--columns", "id, fare", "--json").json
+    assert at == past
+    assert done("read", path, "--as-of", day, "--json").json == []  # as it was when the day began
+    assert done("diff", path, f"{day} {clock}").out == done("diff", path, first).out
     assert "_hoodie_record_key" in done("read", path, "--meta", "--json").json[0]
     assert len(done("read", path, "--limit", "1", "--json").json) == 1
     assert done("read", path, "--where", "id = z").out == ""
