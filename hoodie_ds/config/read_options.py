@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -25,8 +26,10 @@ from hoodie_ds.config.options.read import (
 from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED
 from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS, VERIFY_CHECKSUMS
 from hoodie_ds.config.options.write import MERGE_HOOK, PATH
-from hoodie_ds.config.query_instant import EARLIEST
+from hoodie_ds.config.query_instant import EARLIEST, FIRST
 from hoodie_ds.errors import OptionError
+
+_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +210,11 @@ def _incremental(given: GivenOptions, may_be_stream: bool) -> IncrementalOptions
         if may_be_stream:
             return None
         given.refuse(OptionError(BEGIN.key, None, "say where the incremental query begins"))
+    if begin == EARLIEST:
+        _log.warning(
+            "%s=%s is after every instant, as Hudi compares texts, so that no rows are returned; "
+            "%s begins with the first commit", BEGIN.key, EARLIEST, FIRST,
+        )  # fmt: skip
     kind = given.get_or_default(INCREMENTAL_FORMAT)
     return IncrementalOptions(
         begin or "",

@@ -233,6 +233,15 @@ def test_a_commit_that_took_long_is_archived(is_news: bool, tmp_path: Path) -> N
         assert [i.time for i in changes(pinned, of_stream).commits] == [last.time]
 
 
+def test_who_asks_from_earliest_on_is_told_what_hudi_makes_of_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    assert table.read_incremental("earliest").num_rows == 0
+    assert "000 begins with the first commit" in caplog.text
+
+
 def keys_of(rows: object) -> list[str]:
     return sorted(rows["_hoodie_record_key"].to_pylist())  # type: ignore[index]
 
