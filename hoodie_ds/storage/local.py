@@ -107,6 +107,11 @@ class LocalStorage:
                 os.unlink(os.path.join(folder, f".{name}.crc"))
             _put(full, data, os.replace)
 
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Set when a file was last written, in milliseconds since the Unix epoch."""
+        with self._errors("set the time of", path):
+            os.utime(self._inside(path), ns=(modified_ms * 10**6,) * 2)
+
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
     ) -> builtins.list[FileStatus]:

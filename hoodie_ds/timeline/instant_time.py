@@ -25,6 +25,25 @@ def format_time(epoch_ms: int, utc: bool) -> str:
     return f"{moment.strftime(_SECONDS)}{epoch_ms % 1000:03d}"
 
 
+def epoch_ms(time: str, utc: bool) -> int:
+    """Return the moment of an instant time, in milliseconds since the Unix epoch.
+
+    Parameters
+    ----------
+    time : str
+        As `format_time` writes it.
+    utc : bool
+        As there.
+
+    Raises
+    ------
+    TimelineError
+        It is no instant time.
+    """
+    moment = _moment(padded(time)).replace(tzinfo=timezone.utc if utc else None)
+    return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
+
+
 def next_time(now_ms: int, utc: bool, latest: str | None) -> str:
     """Choose a time later than everything on the timeline.
 
@@ -49,13 +68,7 @@ def next_time(now_ms: int, utc: bool, latest: str | None) -> str:
 
 def following(time: str) -> str:
     """Return the instant time one millisecond later."""
-    full = padded(time)
-    try:
-        moment = datetime.strptime(full[:14], _SECONDS).replace(microsecond=int(full[14:]) * 1000)
-    except ValueError as error:
-        raise TimelineError(
-            f"{time!r} on the timeline is not an instant time (yyyyMMddHHmmssSSS)"
-        ) from error
+    moment = _moment(padded(time))
     try:
         later = moment + timedelta(milliseconds=1)
     except OverflowError as error:
@@ -66,3 +79,12 @@ def following(time: str) -> str:
 def padded(time: str) -> str:
     """Give a 14-digit time of an old table the milliseconds 999, as Hudi does to compare it."""
     return time if len(time) == 17 else f"{time}999"
+
+
+def _moment(time: str) -> datetime:
+    try:
+        return datetime.strptime(time[:14], _SECONDS).replace(microsecond=int(time[14:]) * 1000)
+    except ValueError as error:
+        raise TimelineError(
+            f"{time!r} on the timeline is not an instant time (yyyyMMddHHmmssSSS)"
+        ) from error

@@ -120,3 +120,20 @@ def test_each_takes_back_the_version_that_the_other_gave(
         agree(str(to))
     write(range(9, 11), ours=False)
     agree("6")
+
+
+def test_hudi_merges_no_log_file_again_after_our_downgrade(
+    jvm_hudi: JvmHudi, tmp_path: Path
+) -> None:
+    """A row that came with a lower ordering value, once a compaction had forgotten its delete."""
+    options = {**OPTIONS, TYPE: "MERGE_ON_READ", "hoodie.write.table.version": "9"}
+    table = HoodieTable(str(tmp_path / "t"), options)
+    table.upsert(_rows(1, range(3)))
+    table.upsert(_rows(2, range(3)))
+    table.delete(_rows(50, range(1)))
+    table.compact()
+    table.upsert(_rows(10, range(2)))
+    expected = table.read().select(["id", "ts", "v"])
+    table.downgrade(6)
+    there = jvm_hudi.read(tmp_path / "t")
+    assert_same_rows(there.select(["id", "ts", "v"]), expected, ("id",))

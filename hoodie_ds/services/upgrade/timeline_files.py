@@ -5,24 +5,28 @@ which its completed file was written, but within what the timeline says of its o
 instant began, and before the next one did. So what a compaction has taken in is told from what
 came after it even where the storage's clock is not that of the writers. Files of commits are JSON
 in layout 1 and Avro in layout 2; all others are the same in both.
+
+In layout 1 Hudi on the JVM takes the time at which a completed file was written for the completion
+time, and by it tells to which base file log files belong that are named by their own instants. So
+on a local disk, as in Hudi's downgrade, files keep the times that their names had.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, SchemaError
 from hoodie_ds.formats.avro.container import is_container, read_record
+from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.commit_body import avro_of_json, json_body
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.instant_time import following, format_time, padded
+from hoodie_ds.timeline.instant_time import epoch_ms, following, format_time, padded
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import instant_path
@@ -151,14 +155,14 @@ def _preceding(time: str, start: str) -> str:
 
 
 def put_converted(
-    storage: Storage, targets: Mapping[str, Source], to: int, check: Callable[[], None]
+    table: Table, targets: Mapping[str, Source], to: int, check: Callable[[], None]
 ) -> None:
     """Put files of a timeline where they are in another layout; may be done again.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table, in the layout that it has.
     targets : mapping of str to Source
         From `converted`.
     to : int
@@ -174,15 +178,19 @@ def put_converted(
     CorruptFileError
         A file is damaged.
     """
+    storage = table.storage
     for number, (path, file) in enumerate(targets.items()):
         body = converted_body(storage.read(file.status.path), file.instant, to, file.status.path)
         if number % _BETWEEN_CHECKS == 0:
             check()
-        with suppress(AlreadyExistsError):
+        try:
             storage.put_if_absent(path, body)
-            continue
-        if storage.read(path) != body:  # of an attempt that ended before the table went on
-            storage.replace(path, body)
+        except AlreadyExistsError:
+            if storage.read(path) != body:  # of an attempt that ended before the table went on
+                storage.replace(path, body)
+        ended = file.instant.completion_time
+        if to == V1.version and ended and isinstance(storage, LocalStorage):
+            storage.set_modified(path, epoch_ms(ended, table.properties.timeline_in_utc))
 
 
 def converted_body(data: bytes, instant: Instant, to: int, path: str) -> bytes:

@@ -235,7 +235,7 @@ def _put_timeline(
     storage.delete_many(strangers)  # of an attempt that ended, or of a late writer
     try:
         put_archive(table, found)
-        put_converted(storage, targets, layout, check)
+        put_converted(table, targets, layout, check)
         left = {file.status.path for file in files_of(storage, table.layout)}
         if not left.issuperset(file.status.path for file in files):
             raise NotFoundError("files of its timeline are gone")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -17,6 +20,8 @@ from hoodie_ds.testing import (
     SimulatedCrash,
     forget_process,
 )
+from hoodie_ds.timeline.instant_time import format_time
+from hoodie_ds.timeline.paths import instant_path
 from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
 
 VERSION = "hoodie.write.table.version"
@@ -123,3 +128,22 @@ def test_a_savepoint_named_log_files_of_a_dead_write_which_its_rollback_takes(ve
 
     assert set(kept.files) <= set(storage.files)
     assert HoodieTable("/t", storage=storage).inspect.verify().damage == ()
+
+
+def test_files_of_a_downgraded_timeline_have_the_times_of_completion(tmp_path: Path) -> None:
+    """Hudi on the JVM tells by them which log files a compaction has merged."""
+    opts = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ", VERSION: "9"}
+    opts["hoodie.table.timeline.timezone"] = "UTC"
+    table = HoodieTable(str(tmp_path), opts)
+    _history(table)
+    ends = {i.time: i.completion_time for i in table.timeline.completed}
+
+    table.downgrade(6)
+
+    older = HoodieTable(str(tmp_path))
+    assert older.properties.timeline_in_utc
+    written = {
+        i.time: format_time(os.stat(tmp_path / instant_path(i)).st_mtime_ns // 10**6, True)
+        for i in older.timeline.completed
+    }
+    assert written.items() >= ends.items()
