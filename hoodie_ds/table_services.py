@@ -328,8 +328,8 @@ class TableServices(ABC):
         What is said of `upgrade` holds here too. Of a merge-on-read table with savepoints version 6
         is refused: it would take their log files for slices of their own, and read other rows.
         In version 6 Hudi on the JVM tells by the times of the timeline's files which log files a
-        compaction has merged. They are set on a local disk; where they cannot be, as on object
-        storage, Hudi may merge log files once more, and lose rows that came after a delete.
+        compaction has merged. They are set on a local disk; an object store has none that can be,
+        and such log files have to be cleaned there before.
 
         Parameters
         ----------

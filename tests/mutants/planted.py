@@ -409,6 +409,13 @@ TIMES_AND_NAMES = [
         "a reader of changes who goes on from the last one never sees a commit",
     ),
     Mutant(
+        "a downgrade on an object store leaves log files that a compaction has merged",
+        skipped("preparation._check_old_logs"),
+        "tests/unit/services/upgrade/test_preparation.py"
+        "::test_an_object_store_keeps_no_times_by_which_old_log_files_are_told[MERGE_ON_READ]",
+        "Hudi on the JVM merges them once more, and loses rows that came after a delete",
+    ),
+    Mutant(
         "large log files are read into memory",
         within("FileSystemView.read_log", HELD_BYTES=1 << 60),
         "tests/golden/test_late_columns.py::test_no_large_log_file_is_read_whole",

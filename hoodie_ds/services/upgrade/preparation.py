@@ -16,6 +16,8 @@ from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.upgrade.properties import VERSIONS
+from hoodie_ds.storage.retrying import RetryingStorage
+from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table, drop_metadata_table
 from hoodie_ds.timeline.instant import State
@@ -107,6 +109,7 @@ def check_ready(table: Table, timeline: Timeline, to: int) -> None:
             "and set no compaction strategy that leaves file groups out, then run it again"
         )
     check_savepoints(table, timeline, to)
+    _check_old_logs(table, timeline, to)
 
 
 def check_savepoints(table: Table, timeline: Timeline, to: int) -> None:
@@ -122,13 +125,37 @@ def check_savepoints(table: Table, timeline: Timeline, to: int) -> None:
     UnsupportedTableError
         It would.
     """
-    is_merged = table.properties.table_type is TableType.MERGE_ON_READ
-    renamed = to == VERSIONS[0] and table.layout != V1.version
-    if is_merged and renamed and timeline.savepoints:
+    if timeline.savepoints and _leaves_logs(table, to):
         raise UnsupportedTableError(
             f"table {table.properties.name!r} is merge-on-read and has savepoints, whose log files "
             f"version {to} takes for slices of their own, so that their rows would be others; "
             "delete the savepoints first (delete_savepoint)"
+        )
+
+
+def _leaves_logs(table: Table, to: int) -> bool:
+    """Whether a change of the version leaves log files that are named otherwise in the new one."""
+    is_merged = table.properties.table_type is TableType.MERGE_ON_READ
+    return is_merged and to == VERSIONS[0] and table.layout != V1.version
+
+
+def _check_old_logs(table: Table, timeline: Timeline, to: int) -> None:
+    """Refuse where Hudi on the JVM would merge log files once more that a compaction has merged.
+
+    In version 6 it tells by the times of the timeline's files which these are, and an object store
+    lets nobody set them.
+    """
+    if not _leaves_logs(table, to) or not isinstance(table.storage, RetryingStorage):
+        return
+    files = FileSystemView(table.storage, timeline, verify=False).data_files()
+    names = (status.path.rpartition("/")[2] for status in files)
+    if any(LogFileName.parse(name) for name in names):
+        raise UnsupportedTableError(
+            f"{table.storage.root}: log files are left that a compaction has merged; in version "
+            f"{to} Hudi on the JVM would merge them once more, as nobody can set times of files of "
+            "this storage; delete them first (HoodieTable.clean with hoodie.clean.policy = "
+            "KEEP_LATEST_FILE_VERSIONS and hoodie.clean.fileversions.retained = 1), then run it "
+            "again"
         )
 
 

@@ -251,7 +251,8 @@ def _clustering_conflict(
     return ClusteringConflictError(
         f"{plan.table.storage.root}: clustering {instant.time} was planned for file group {group}, "
         "and would lose what this batch changes there; the batch is not committed and can be run "
-        "again once the clustering is complete (HoodieTable.cluster()); with "
+        f"again once the clustering is complete (HoodieTable.cluster()) or taken off the timeline "
+        f"(HoodieTable.rollback('{instant.time}')); with "
         f"{UPDATES_STRATEGY.key} = {UpdatesStrategy.ALLOW.value} and "
         f"{ROLLBACK_ON_CONFLICT.key} = true a batch takes such a clustering off the timeline",
         instant.time,

@@ -10,6 +10,7 @@ from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.upgrade.preparation import check_ready
+from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, State
@@ -194,3 +195,24 @@ def test_a_table_whose_savepoints_refuse_the_version_stays_as_it_is() -> None:
         with pytest.raises(UnsupportedTableError, match="delete the savepoints first"):
             table.downgrade(6, dry=dry)
         assert storage.files == before
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_an_object_store_keeps_no_times_by_which_old_log_files_are_told(kind: str) -> None:
+    """Hudi on the JVM would merge them into the newest base files once more."""
+    inner = MemoryStorage("memory://t")
+    _table(inner, kind, 9)
+    storage = RetryingStorage(inner, 1_000)
+    table = HoodieTable(storage.root, {**TRIPS, BUCKETS: "1"}, storage=storage)
+    if kind == "MERGE_ON_READ":
+        with pytest.raises(UnsupportedTableError, match=r"merge them once more.*clean\.policy"):
+            table.downgrade(6)
+        assert table.downgrade(8).after == 8
+        options = {
+            "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",
+            "hoodie.clean.fileversions.retained": "1",
+        }
+        assert table.clean(options)
+        assert not [path for path in inner.files if ".log." in path]
+    assert table.downgrade(6).after == 6
+    assert found(table) == ROWS
