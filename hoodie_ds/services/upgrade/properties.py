@@ -205,7 +205,7 @@ def _eight_to_six(found: TableProperties) -> Entries:
         **dict.fromkeys(gone),
         keys.LAYOUT: "1",
         keys.KEY_GENERATOR_CLASS: found.key_generator.java_class,
-        keys.MERGE_MODE: mode.value if mode is MergeMode.CUSTOM else None,
+        keys.MERGE_MODE: None,
         **_payload_entries(found, mode),
         keys.MERGE_STRATEGY_ID: None,
         keys.MERGER_STRATEGY: None if by_commit_time else _STRATEGIES[mode],

@@ -101,6 +101,9 @@ def test_payloads_that_fill_become_a_mode_and_back(payload: str, mode: str) -> N
     assert eight["hoodie.compaction.payload.class"] == MODEL + payload
     assert "hoodie.table.partial.update.mode" not in eight
     assert "hoodie.table.legacy.payload.class" not in eight
+    six = translated(translated(before, 9), 6).raw  # Hudi's downgrade takes the mode away
+    assert six["hoodie.compaction.payload.class"] == MODEL + payload
+    assert "hoodie.record.merge.mode" not in six
 
 
 DATABASES = ["AWSDms", "debezium.MySqlDebezium", "debezium.PostgresDebezium"]
