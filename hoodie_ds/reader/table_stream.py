@@ -107,7 +107,7 @@ class TableStream:
             until,
             given.format,
             full_scan=is_first or given.full_scan,
-            hollow_commits=HollowCommits.BLOCK,
+            hollow_commits=HollowCommits.FAIL,
         )
         options = replace(self.options, query_type=QueryType.INCREMENTAL, incremental=asked)
         return open_query(self.storage, options)
