@@ -105,7 +105,10 @@ def taken_since(
         return undone
     for clean in later_cleans(timeline, load_timeline(storage, timeline.layout)):
         if path in read_plan(storage, clean).paths:
-            return TimelineError(f"{storage.root}: clean {clean.time} took {path}; read again")
+            return TimelineError(
+                f"{storage.root}: clean {clean.time} took {path}; read again, or as of a later "
+                "moment"
+            )
     return None
 
 

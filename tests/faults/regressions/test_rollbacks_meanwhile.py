@@ -66,6 +66,18 @@ def test_what_has_taken_the_files_of_a_scan_is_told(
     assert table.read(["fare"])["fare"].to_pylist() == [7.0]
 
 
+def test_a_moment_that_was_cleaned_is_not_to_be_read_again(tmp_path: Path) -> None:
+    """A clean by versions names no time from which on all is there."""
+    table = HoodieTable(tmp_path, {**TRIPS, BUCKETS: "1"})
+    first = table.upsert(trips(("a", "x", 1, 1.0)))
+    for order in (2, 3):
+        table.upsert(trips(("a", "x", order, float(order))))
+    by_versions = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"}
+    assert table.clean({**by_versions, "hoodie.clean.fileversions.retained": "1"})
+    with pytest.raises(TimelineError, match=r"clean \d+ took x/.*, or as of a later moment"):
+        table.read(as_of=first)
+
+
 def _incremental(path: Path) -> Query:
     given = {
         "path": str(path),
