@@ -2,7 +2,8 @@
 
 The offset of a query is the position of the last commit that was read (see
 `hoodie_ds.reader.table_stream`). That of its first batch holds the beginning as well: Spark keeps
-no initial offset, and would ask for another one where that batch comes again.
+no initial offset, and would ask for another one where that batch comes again. Each says what layout
+the timeline had, as positions mean other moments in version 6 than later.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from hoodie_ds.storage.connect import storage_to_read
 _UNTIL: Final = "instant"
 _AFTER: Final = "after"
 _IS_INITIAL: Final = "initial"
+_LAYOUT: Final = "layout"
 
 Offset = dict[str, Any]
 
@@ -53,7 +55,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReadOptions, columns: pa.Schema) -> None:
         self._options = options
         self._columns = columns
-        self._target: str | None = None
+        self._target: Offset | None = None
         self._last: Offset = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -62,7 +64,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """Return where a new query begins."""
-        self._last = {_UNTIL: self._stream.initial(), _IS_INITIAL: True}
+        self._last = {**self._offset(self._stream.initial()), _IS_INITIAL: True}
         return self._last
 
     def getDefaultReadLimit(self) -> ReadAllAvailable | ReadMaxFiles:  # noqa: N802
@@ -73,7 +75,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Let the query end with the commits that are complete now."""
-        self._target = self._stream.newest("")
+        self._target = self._offset(self._stream.newest(""))
 
     def latestOffset(  # noqa: N802
         self, start: Offset | None = None, limit: object = None
@@ -84,23 +86,25 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         start = start or self._last
         limited = limit is not None and not isinstance(limit, ReadAllAvailable)
-        until = self._stream.next(start[_UNTIL], limited, self._target)
-        if until == start[_UNTIL]:
+        after = self._position(start)
+        up_to = None if self._target is None else self._position(self._target)
+        until = self._stream.next(after, limited, up_to)
+        if until == after:
             return start
-        end = {_UNTIL: until}
+        end = self._offset(until)
         if start.get(_IS_INITIAL):
-            end[_AFTER] = start[_UNTIL]
+            end[_AFTER] = after
         self._last = end
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the splits of a batch (driver)."""
-        after: str = start[_UNTIL]
-        if start.get(_IS_INITIAL):
-            after = end.get(_AFTER, after)
-        if after == end[_UNTIL]:
+        if start.get(_IS_INITIAL) and _AFTER in end:
+            start = {**end, _UNTIL: end[_AFTER]}
+        after, until = self._position(start), self._position(end)
+        if after == until:
             return []
-        plan = self._stream.query(after, end[_UNTIL]).plan()
+        plan = self._stream.query(after, until).plan()
         packs = packed_for_all_cores(list(plan.tasks))
         return [StreamSplit(plan.executor, tasks) for tasks in packs]
 
@@ -110,6 +114,12 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for task in partition.tasks:
             pieces = partition.executor.read(task, self._columns.names)
             yield from declared_batches(pieces, self._columns, BATCH_ROWS)
+
+    def _offset(self, position: str) -> Offset:
+        return {_UNTIL: position, _LAYOUT: self._stream.layout}
+
+    def _position(self, offset: Offset) -> str:
+        return self._stream.moved(offset[_UNTIL], offset.get(_LAYOUT))
 
     @property
     def _stream(self) -> TableStream:

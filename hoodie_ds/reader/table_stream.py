@@ -2,7 +2,8 @@
 
 A position of a stream is the moment of a commit, by which incremental queries count: in tables of
 version 6 the time at which it was begun, in later ones that at which it was completed. A batch of a
-stream is the incremental query from one position to the next.
+stream is the incremental query from one position to the next. Where the table's version changes,
+positions are moved to what they are in the new order.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import commit_files
+from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.timeline import read_commit
@@ -62,6 +64,42 @@ class TableStream:
         """Return the position of the newest commit that a stream may take; `after` if none is."""
         *_, last = (after, *map(moment, _commits(self._pinned(), after)))
         return last
+
+    @property
+    def layout(self) -> int:
+        """Layout of the table's timeline, by which positions mean one moment or the other."""
+        return open_table(self.storage).layout
+
+    def moved(self, position: str, layout: int | None) -> str:
+        """Return what a position is by now, of the time when the timeline had some layout.
+
+        Parameters
+        ----------
+        position : str
+            Where a batch began or ended.
+        layout : int, optional
+            The layout that the timeline had then; that of now if None.
+
+        Raises
+        ------
+        TimelineError
+            Commits have another order now, and the position would lie between others.
+        """
+        if layout is None or layout == self.layout:
+            return position
+        pinned = self._pinned()
+        ends: dict[bool, list[str]] = {True: [], False: []}
+        for instant in pinned.timeline.commits:
+            if not read_commit(self.storage, instant).is_rewrite:
+                ends[instant.time <= position].append(instant.ended)
+        passed, left = max(ends[True], default=position), min(ends[False], default=None)
+        if layout == V1.version and (left is None or passed < left):
+            return passed
+        raise TimelineError(
+            f"{self.storage.root}: the table has become one of another version since this stream "
+            f"was at {position}, and orders commits otherwise; begin a new query with "
+            f"{START_OFFSET.key} after what has been read"
+        )
 
     def next(self, after: str, limited: bool = True, up_to: str | None = None) -> str:
         """Return where the batch ends that begins at a position; `after` if there is no news.
