@@ -23,6 +23,7 @@ from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
+from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.slice_executor import told_what_took
 from hoodie_ds.reader.time_travel import before, travel
@@ -74,23 +75,28 @@ class IncrementalQuery:
         Parameters
         ----------
         predicate : Predicate
-            Which rows are wanted; others come too.
+            Which rows are wanted; partitions and buckets that it rules out are left out, and
+            other rows come too.
         """
         pinned, times = self.pinned, frozenset(self.times)
         view = pinned.view
         if not self.full_scan:
             view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
         reader = replace(pinned.reader(view), only_commits=self.times)
-        return ScanPlan(self.schema, _Executor(pinned, reader, self.times), self._tasks())
+        pruner = None if predicate is ANYTHING else pinned.pruner(predicate)
+        return ScanPlan(self.schema, _Executor(pinned, reader, self.times), self._tasks(pruner))
 
-    def _tasks(self) -> Iterator[ScanTask]:
+    def _tasks(self, pruner: Pruner | None) -> Iterator[ScanTask]:
         if not self.times:
             return
-        slices = (
-            self.pinned.slices()
-            if self.full_scan
-            else slices_in_range(self.pinned.view, self.commits)
-        )
+        if self.full_scan:
+            slices = self.pinned.slices(pruner)
+        else:
+            slices = slices_in_range(self.pinned.view, self.commits)
+            if pruner is not None:
+                keeps = pruner.keeps
+                files = ((s, _last_file(s)) for s in slices)
+                slices = (s for s, f in files if keeps(FileStatus(f.path, f.size)))
         if self.path_glob is not None:
             root = self.pinned.table.storage.root
             matches = re.compile(_of_glob(f"*{self.path_glob}")).fullmatch

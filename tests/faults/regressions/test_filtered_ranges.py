@@ -1,0 +1,39 @@
+"""A filter of an incremental query left no file unopened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.options.read import FULL_SCAN
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("is_cleaned", [False, True])
+def test_what_a_filter_rules_out_is_not_opened(
+    is_cleaned: bool, version: str, kind: str, tmp_path: Path
+) -> None:
+    table = HoodieTable(tmp_path, {**TRIPS, BUCKETS: "8", TYPE: kind, VERSION: version})
+    cities = ("x", "y")
+    rows = [(f"k{n}", city, fare) for fare in (1, 2, 3) for city in cities for n in range(24)]
+    for fare in (1, 2, 3):
+        table.upsert(trips(*((key, c, f, float(f)) for key, c, f in rows if f == fare)))
+        if is_cleaned and kind == "MERGE_ON_READ":
+            table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
+    if is_cleaned:
+        assert table.clean({"hoodie.clean.commits.retained": "1"})
+    wanted = (pc.field("id") == "k7") & (pc.field("city") == "x")
+    read = HoodieTable(tmp_path, {FULL_SCAN.key: "true"} if is_cleaned else {})
+    found = read.read_incremental("000", filter=wanted).to_pylist()
+    assert [(row["id"], row["city"], row["fare"]) for row in found] == [("k7", "x", 3.0)]
+    group = found[0]["_hoodie_file_name"][:36]
+    spoilt = [f for c in cities for f in (tmp_path / c).iterdir() if "-" in f.name]
+    for file in spoilt:
+        if file.parent.name != "x" or group not in file.name:
+            file.write_bytes(bytes(file.stat().st_size))
+    assert read.read_incremental("000", filter=wanted).to_pylist() == found
