@@ -103,8 +103,8 @@ def read(
         Column, operator and value of conditions that all hold for the rows, such as
         ``("city", "=", "oslo")`` or ``("fare", "in", [3, 4])``; the others are ``!=``, ``<``,
         ``<=``, ``>``, ``>=`` and ``not in``. Partitions and buckets that they rule out are not
-        opened. A filter of the DataFrame comes too late for that: it prunes what Spark reads of
-        each base file.
+        opened, but for incremental queries. A filter of the DataFrame comes too late for that: it
+        prunes what Spark reads of each base file.
 
     Returns
     -------
