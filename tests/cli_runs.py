@@ -30,9 +30,9 @@ class Run:
 
 
 def run(
-    *arguments: str | Path, answer: str | None = None, env: dict[str, str] | None = None
+    *arguments: str | Path, answer: str | None = None, env: dict[str, str | None] | None = None
 ) -> Run:
-    """Run a command; what it did not foresee is raised."""
+    """Run a command; what it did not foresee is raised. A variable of `env` that is None goes."""
     given = CliRunner().invoke(main, list(map(str, arguments)), input=answer, env=env)
     if given.exception is not None and not isinstance(given.exception, SystemExit):
         raise given.exception
