@@ -20,6 +20,7 @@ from hoodie_ds.testing import (
     SimulatedCrash,
     forget_process,
 )
+from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import instant_path
 from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
@@ -107,6 +108,41 @@ def test_a_restore_that_was_killed_once_decided_refused_to_be_called_again() -> 
     done = HoodieTable("/t", storage=storage).restore(first.instant_time)
 
     assert done.target == first.instant_time
+    assert found(HoodieTable("/t", storage=storage)) == [("a", "x", 1, 1.0)]
+
+
+def test_a_write_goes_on_with_a_restore_that_was_killed_once_decided() -> None:
+    storage, table = _table()
+    first = table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 1, 1.0)))
+    assert first.instant_time
+    plan = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path="*.restore.requested")
+    with pytest.raises(SimulatedCrash):
+        HoodieTable("/t", storage=FaultyStorage(storage, [plan])).restore(first.instant_time)
+    forget_process()
+    opts = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ"}
+    HoodieTable("/t", opts, storage=storage).upsert(trips(("c", "x", 1, 1.0)))
+    rows = [("a", "x", 1, 1.0), ("c", "x", 1, 1.0)]
+    assert found(HoodieTable("/t", storage=storage)) == rows
+
+
+def test_a_restore_ends_a_rollback_that_another_engine_has_begun() -> None:
+    """Its decision is in no log of ours."""
+    storage, table = _table()
+    first = table.upsert(trips(("a", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 1, 1.0)))
+    assert first.instant_time
+    end = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path="*.rollback")
+    with pytest.raises(SimulatedCrash):
+        HoodieTable("/t", storage=FaultyStorage(storage, [end])).rollback()
+    forget_process()
+    for path in [path for path in storage.files if "/turns/" in path]:
+        storage.delete(path)
+    again = HoodieTable("/t", storage=storage)
+    (rollback,) = again.timeline.rollbacks
+    assert rollback.state is not State.COMPLETED
+    again.restore(first.instant_time)
+    assert [r.state for r in again.timeline.rollbacks] == [State.COMPLETED]
     assert found(HoodieTable("/t", storage=storage)) == [("a", "x", 1, 1.0)]
 
 
