@@ -2391,7 +2391,7 @@ QUERIES = [
     Mutant(
         "an incremental query begins with the commit after which it is to begin",
         Text("options.begin < time and", "options.begin <= time and"),
-        f"{_HISTORY}[1-9-COPY_ON_WRITE-false]",
+        "tests/unit/test_hoodie_table.py::test_queries_take_what_writes_and_the_timeline_return[9]",
         "a reader that goes on gets the last commit twice",
     ),
     Mutant(
