@@ -2451,12 +2451,6 @@ QUERIES = [
         "a stream of changes fails though it has missed nothing",
     ),
     Mutant(
-        "a look through the whole table merges what commits after the range logged",
-        Text("super().is_committed(time) and time in self.only", "super().is_committed(time)"),
-        f"{_FAR}[9-MERGE_ON_READ]",
-        "P3: rows that later commits wrote again are missing without a word",
-    ),
-    Mutant(
         "changes of a file group are told for each of its log files",
         Text("for group in logged:", "for group in [*logged, *logged]:"),
         f"{_HISTORY}[1-6-MERGE_ON_READ-true]",
