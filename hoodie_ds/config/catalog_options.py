@@ -91,10 +91,8 @@ class CatalogOptions:
     @classmethod
     def of(cls, given: GivenOptions) -> CatalogOptions:
         """Take the options out of those given, which note what is wrong."""
-        enabled, mode = (
-            given.get_or_default(keys.SYNC_ENABLED),
-            given.get_or_default(keys.SYNC_MODE),
-        )
+        enabled = given.get_or_default(keys.SYNC_ENABLED)
+        mode = given.get_or_default(keys.SYNC_MODE)
         tool = given.text(_TOOL) or ""
         if enabled and tool.endswith("AwsGlueCatalogSyncTool") and mode is not SyncMode.GLUE:
             remedy = f"a class is not needed here; set {keys.SYNC_MODE.key}={SyncMode.GLUE.value}"

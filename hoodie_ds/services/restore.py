@@ -53,8 +53,9 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     """
     table = context.open_table()
     storage = table.storage
-    # One that was killed once it was decided may not be on the timeline yet.
-    begun = apply_pending(table, context.clock)[1].pending_restores
+    begun = table.load_timeline().pending_restores
+    if not begun:  # one that was killed once it was decided may not be on the timeline yet
+        begun = apply_pending(table, context.clock)[1].pending_restores
     if dry and begun:
         return _pending(table, begun[0])
     for restore in begun:
