@@ -64,10 +64,9 @@ def told_what_took(pinned: PinnedTable, slice_: FileSlice) -> Iterator[None]:
     try:
         yield
     except NotFoundError as error:
-        storage, timeline = pinned.table.storage, pinned.timeline
-        for file in (slice_.base, *slice_.logs):
-            commits = timeline.commits_backwards()
-            taken = file and taken_since(storage, timeline, file.path, commits)
-            if taken:
-                raise taken from error
-        raise
+        files = [file.path for file in (slice_.base, *slice_.logs) if file is not None]
+        commits = pinned.timeline.commits_backwards()
+        taken = taken_since(pinned.table.storage, pinned.timeline, files, commits)
+        if taken is None:
+            raise
+        raise taken from error

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.live_files import newest_commit_of, rolled_back_since
+from hoodie_ds.table.live_files import newest_commit_of, rolled_back
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline
 
@@ -60,7 +60,10 @@ def refuse_rolled_back(view: FileSystemView, times: Iterable[str | None]) -> Non
     """
     found = [view.timeline.commit_at(time) for time in times if time is not None]
     shown = [instant for instant in found if instant is not None]
-    undone = rolled_back_since(view.storage, view.timeline, shown) if shown else None
+    if not shown:
+        return
+    now = load_timeline(view.storage, view.timeline.layout)
+    undone = rolled_back(view.storage, shown, now)
     if undone is not None:
         raise undone
 

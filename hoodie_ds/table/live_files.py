@@ -67,7 +67,7 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
         live = kept.grown(storage, timeline)
         for path, instant in live.named(timeline):
             if path not in found:
-                raise taken_since(storage, timeline, path, [instant]) or CorruptFileError(
+                raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
                     f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
                     "restore it from a copy before going on, or roll back that commit and those "
                     "after it"
@@ -85,9 +85,9 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
 
 
 def taken_since(
-    storage: Storage, timeline: Timeline, path: str, commits: Iterable[Instant]
+    storage: Storage, timeline: Timeline, paths: Iterable[str], commits: Iterable[Instant]
 ) -> TimelineError | None:
-    """Return what has taken a file since a timeline was loaded: a rollback, or a clean.
+    """Return what has taken files since a timeline was loaded: a rollback, or a clean.
 
     Parameters
     ----------
@@ -95,16 +95,20 @@ def taken_since(
         Rooted at the table's base path.
     timeline : Timeline
         The table as it is read.
-    path : str
-        The file.
+    paths : iterable of str
+        The files, one of which is gone.
     commits : iterable of Instant
-        Commits of that timeline, any of which may have written the file.
+        Commits of that timeline, any of which may have written it.
     """
-    undone = rolled_back_since(storage, timeline, commits)
+    now = load_timeline(storage, timeline.layout)
+    undone = rolled_back(storage, commits, now)
     if undone is not None:
         return undone
-    for clean in later_cleans(timeline, load_timeline(storage, timeline.layout)):
-        if path in read_plan(storage, clean).paths:
+    wanted = tuple(paths)
+    for clean in later_cleans(timeline, now):
+        gone = read_plan(storage, clean).paths
+        path = next((path for path in wanted if path in gone), None)
+        if path is not None:
             return TimelineError(
                 f"{storage.root}: clean {clean.time} took {path}; read again, or as of a later "
                 "moment"
@@ -112,14 +116,10 @@ def taken_since(
     return None
 
 
-def rolled_back_since(
-    storage: Storage, timeline: Timeline, commits: Iterable[Instant]
+def rolled_back(
+    storage: Storage, commits: Iterable[Instant], now: Timeline
 ) -> TimelineError | None:
-    """Return which of some commits was rolled back since a timeline was loaded; see `taken_since`.
-
-    It has gone off the timeline, and not into the archive.
-    """
-    now = load_timeline(storage, timeline.layout)
+    """Return which of some commits is rolled back by now: off the timeline, and not archived."""
     for commit in commits:
         if now.commit_at(commit.time) is None and not now.starts_after(commit.time):
             return TimelineError(f"{storage.root}: {commit} was rolled back meanwhile; read again")

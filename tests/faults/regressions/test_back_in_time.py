@@ -94,24 +94,8 @@ def test_a_base_file_that_is_missing_under_its_log_files_is_still_an_error() -> 
         HoodieTable("/t", storage=storage).read()
 
 
-def test_a_restore_that_was_killed_once_decided_refused_to_be_called_again() -> None:
-    storage, table = _table()
-    first = table.upsert(trips(("a", "x", 1, 1.0)))
-    table.upsert(trips(("b", "x", 1, 1.0)))
-    assert first.instant_time
-    plan = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path="*.restore.requested")
-    dying = FaultyStorage(storage, [plan])
-    with pytest.raises(SimulatedCrash):
-        HoodieTable("/t", storage=dying).restore(first.instant_time)
-    forget_process()
-
-    done = HoodieTable("/t", storage=storage).restore(first.instant_time)
-
-    assert done.target == first.instant_time
-    assert found(HoodieTable("/t", storage=storage)) == [("a", "x", 1, 1.0)]
-
-
-def test_a_write_goes_on_with_a_restore_that_was_killed_once_decided() -> None:
+def _restore_killed_once_decided() -> tuple[MemoryStorage, str]:
+    """A table of two commits whose restore to the first is in the decision log alone."""
     storage, table = _table()
     first = table.upsert(trips(("a", "x", 1, 1.0)))
     table.upsert(trips(("b", "x", 1, 1.0)))
@@ -120,6 +104,17 @@ def test_a_write_goes_on_with_a_restore_that_was_killed_once_decided() -> None:
     with pytest.raises(SimulatedCrash):
         HoodieTable("/t", storage=FaultyStorage(storage, [plan])).restore(first.instant_time)
     forget_process()
+    return storage, first.instant_time
+
+
+def test_a_restore_that_was_killed_once_decided_refused_to_be_called_again() -> None:
+    storage, first = _restore_killed_once_decided()
+    assert HoodieTable("/t", storage=storage).restore(first).target == first
+    assert found(HoodieTable("/t", storage=storage)) == [("a", "x", 1, 1.0)]
+
+
+def test_a_write_goes_on_with_a_restore_that_was_killed_once_decided() -> None:
+    storage, _ = _restore_killed_once_decided()
     opts = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ"}
     HoodieTable("/t", opts, storage=storage).upsert(trips(("c", "x", 1, 1.0)))
     rows = [("a", "x", 1, 1.0), ("c", "x", 1, 1.0)]
