@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hoodie_ds.inspection.listing import html_table, plain
+from hoodie_ds.inspection.listing import Listing
 from hoodie_ds.services.results import counted
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline
 
-_SHOWN: Final = 200
 SMALL_BYTES: Final = 100 << 20
 """Base files below this are small: ``hoodie.parquet.small.file.limit`` of Hudi."""
 
@@ -147,8 +146,7 @@ class TableFiles:
         return f"<TableFiles: {partitions}, {counted(len(self.groups), 'file group')}>"
 
     def _repr_html_(self) -> str:
-        partitions = self.partitions
-        return html_table(repr(self), map(plain, partitions[:_SHOWN]), len(partitions))
+        return Listing(repr(self), tuple(self.partitions))._repr_html_()
 
 
 def table_files(table: Table, timeline: Timeline) -> TableFiles:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from html import escape
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar, overload
 
 import pyarrow as pa
+
+from hoodie_ds.html_table import html_table
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -71,27 +72,3 @@ def plain(value: object) -> Any:  # noqa: ANN401
     if isinstance(value, (Sequence, frozenset)) and not isinstance(value, (bytes, bytearray)):
         return [plain(one) for one in value]
     return value.hex() if isinstance(value, (bytes, bytearray)) else str(value)
-
-
-def html_table(title: str, rows: Iterable[Mapping[str, Any]], total: int) -> str:
-    """Return rows as a table of HTML.
-
-    Parameters
-    ----------
-    title : str
-        Its caption.
-    rows : iterable of mapping
-        Those to show, each with the same keys.
-    total : int
-        How many there are.
-    """
-    shown = list(rows)
-    heads = "".join(f"<th>{escape(name)}</th>" for name in (shown[0] if shown else ()))
-    body = "".join(_line(row.values(), lambda v: "" if v is None else str(v)) for row in shown)
-    more = f" ({len(shown):,} of {total:,})" if total > len(shown) else ""
-    caption = f"<caption>{escape(title)}{more}</caption>"
-    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _line(values: Iterable[object], text: Callable[[object], str]) -> str:
-    return "<tr>" + "".join(f"<td>{escape(text(value))}</td>" for value in values) + "</tr>"

@@ -9,8 +9,9 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.config.enums import TableType
+from hoodie_ds.html_table import html_table
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
-from hoodie_ds.inspection.listing import html_table, plain
+from hoodie_ds.inspection.listing import plain
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.instant import REPLACING, Action

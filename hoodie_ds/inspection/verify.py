@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
+from hoodie_ds.html_table import html_table
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
 from hoodie_ds.inspection.damaged_instants import damaged_instants, damaged_savepoints
 from hoodie_ds.inspection.files import paths_of
 from hoodie_ds.inspection.guards import guard_findings
-from hoodie_ds.inspection.listing import html_table, plain
+from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.lost_instants import lost_instants
 from hoodie_ds.inspection.promises import Finding, Kind, Severity
 from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from itertools import chain
 from typing import Final
 
+from hoodie_ds.html_table import html_table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.settled import Settled, instants_digest
@@ -54,12 +54,12 @@ class Timeline:
         """Return the newest instants as a table, as notebooks show it."""
         newest = (*self.completed[-_SHOWN:], *self.pending)
         ordered = sorted(newest, key=lambda instant: padded(instant.time))[: -_SHOWN - 1 : -1]
-        cells = ((i.time, i.action.value, i.state.value, i.completion_time) for i in ordered)
-        lines = ("".join(f"<td>{escape(text)}</td>" for text in line) for line in cells)
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        heads = "<th>time</th><th>action</th><th>state</th><th>completed</th>"
-        caption = f"<caption>{escape(repr(self)[1:-1])}</caption>"
-        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        rows = [
+            {"time": i.time, "action": i.action.value, "state": i.state.value,
+             "completed": i.completion_time}
+            for i in ordered
+        ]  # fmt: skip
+        return html_table(repr(self)[1:-1], rows, len(rows))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Timeline) and self.instants == other.instants

@@ -1,0 +1,32 @@
+"""Rows as a table of HTML, for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+
+def html_table(title: str, rows: Iterable[Mapping[str, Any]], total: int) -> str:
+    """Return rows as a table of HTML.
+
+    Parameters
+    ----------
+    title : str
+        Its caption.
+    rows : iterable of mapping
+        Those to show, each with the same keys.
+    total : int
+        How many there are.
+    """
+    shown = list(rows)
+    heads = "".join(f"<th>{escape(name)}</th>" for name in (shown[0] if shown else ()))
+    body = "".join(_line(row.values()) for row in shown)
+    more = f" ({len(shown):,} of {total:,})" if total > len(shown) else ""
+    caption = f"<caption>{escape(title)}{more}</caption>"
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _line(values: Iterable[object]) -> str:
+    texts = ("" if value is None else str(value) for value in values)
+    return "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in texts) + "</tr>"
