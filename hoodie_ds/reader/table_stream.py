@@ -45,6 +45,7 @@ class TableStream:
     storage: Storage
     options: ReadOptions
     _passed: frozenset[str] | None = field(default=None, init=False)
+    _layout: int | None = field(default=None, init=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -67,8 +68,8 @@ class TableStream:
 
     @property
     def layout(self) -> int:
-        """Layout of the table's timeline, by which positions mean one moment or the other."""
-        return open_table(self.storage).layout
+        """Layout of the timeline from which the last position was taken, by which it counts."""
+        return self._layout or self._layout_now
 
     def moved(self, position: str, layout: int | None) -> str:
         """Return what a position is by now, of the time when the timeline had some layout.
@@ -85,7 +86,7 @@ class TableStream:
         TimelineError
             Commits have another order now, and the position would lie between others.
         """
-        if layout is None or layout == self.layout:
+        if layout is None or layout == self._layout_now:
             return position
         pinned = self._pinned()
         ends: dict[bool, list[str]] = {True: [], False: []}
@@ -150,8 +151,14 @@ class TableStream:
         options = replace(self.options, query_type=QueryType.INCREMENTAL, incremental=asked)
         return open_query(self.storage, options)
 
+    @property
+    def _layout_now(self) -> int:
+        return open_table(self.storage).layout
+
     def _pinned(self) -> PinnedTable:
-        return PinnedTable.latest(self.storage, self.options.merge_hook, verify=False)
+        pinned = PinnedTable.latest(self.storage, self.options.merge_hook, verify=False)
+        self._layout = pinned.timeline.layout
+        return pinned
 
     def _refuse_late(self, pinned: PinnedTable, after: str) -> None:
         """Fail where a commit has come that an earlier look at the table should have shown.
