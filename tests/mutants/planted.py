@@ -2451,6 +2451,13 @@ QUERIES = [
         "a stream of changes fails though it has missed nothing",
     ),
     Mutant(
+        "an incremental query merges what commits after its range logged",
+        Text("super().is_committed(time) and time in self.only", "super().is_committed(time)"),
+        "tests/unit/reader/test_incremental.py"
+        "::test_blocks_of_later_commits_in_a_log_file_of_the_range_do_not_count",
+        "P3: rows that later commits wrote again are missing without a word",
+    ),
+    Mutant(
         "changes of a file group are told for each of its log files",
         Text("for group in logged:", "for group in [*logged, *logged]:"),
         f"{_HISTORY}[1-6-MERGE_ON_READ-true]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from hoodie_ds.reader.changes import changes
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.testing import forget_process
+from hoodie_ds.timeline.paths import instant_path
 from tests.golden.golden_tables import unzip_table
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
@@ -255,3 +258,23 @@ def test_rows_that_do_not_say_who_wrote_them(tmp_path: Path) -> None:
 def test_a_moment_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="allowed is an instant time"):
         written(tmp_path).read(as_of="yesterday")
+
+
+def test_blocks_of_later_commits_in_a_log_file_of_the_range_do_not_count(tmp_path: Path) -> None:
+    """Where the storage can append, Hudi writes several commits into one log file of version 6."""
+    options = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ", VERSION: "6"}
+    table = HoodieTable(tmp_path, {**options, "hoodie.logfile.data.block.format": "avro"})
+    for order in range(1, 4):
+        table.upsert(trips(("a", "x", order, float(order))))
+    first, second, third = table.timeline.commits
+    one, other = sorted(tmp_path.glob("x/.*.log.*"))
+    one.write_bytes(one.read_bytes() + other.read_bytes())
+    other.unlink()
+    said = tmp_path / instant_path(third)
+    body = json.loads(said.read_text().replace(other.name, one.name))
+    body["extraMetadata"] = {"schema": body["extraMetadata"]["schema"]}  # nothing of ours
+    said.write_text(json.dumps(body))
+    forget_process()
+    appended = HoodieTable(tmp_path)
+    assert keys(appended.read_incremental(first.time, second.time)) == [("a", 2.0)]
+    assert keys(appended.read_incremental(first.time)) == [("a", 3.0)]
