@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -120,6 +121,35 @@ def test_each_takes_back_the_version_that_the_other_gave(
         agree(str(to))
     write(range(9, 11), ours=False)
     agree("6")
+
+
+LEFT_BY_HUDI = {"hoodie.compaction.record.merger.strategy", "hoodie.table.checksum"}
+"""Properties that the two upgrades leave otherwise, and that say nothing in version 9."""
+
+
+def test_an_upgraded_table_merges_late_rows_as_hudis_upgrade_has_it(
+    jvm_hudi: JvmHudi, tmp_path: Path
+) -> None:
+    options = {**OPTIONS, TYPE: "MERGE_ON_READ"}
+    name = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+    given = {"hoodie.datasource.write.payload.class": name, "hoodie.write.table.version": "6"}
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    for number in (5, 6):
+        rows = _rows(number, range(6))
+        jvm_hudi.write(theirs, rows, {**options, **NO_SERVICE, **given})
+    shutil.copytree(theirs, ours)
+    jvm_hudi.sql(f"create table late using hudi location '{theirs}'")
+    for version in ("EIGHT", "NINE"):
+        jvm_hudi.sql(f"call upgrade_table(table => 'late', to_version => '{version}')")
+    HoodieTable(str(ours)).upgrade(9)
+    there, here = jvm_hudi.properties(theirs), jvm_hudi.properties(ours)
+    assert {key for key, _ in there.items() ^ here.items()} <= LEFT_BY_HUDI
+    late = pa.concat_tables([_rows(1, range(2)), _rows(7, range(2, 4))])
+    expected = {(f"k{i}", 7 if i in (2, 3) else 6) for i in range(6)}
+    for path in (theirs, ours):
+        HoodieTable(str(path), options).upsert(late)
+        for read in (jvm_hudi.read(path), HoodieTable(str(path)).read()):
+            assert {(row["id"], row["ts"]) for row in read.to_pylist()} == expected
 
 
 def test_hudi_merges_no_log_file_again_after_our_downgrade(

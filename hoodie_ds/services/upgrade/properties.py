@@ -1,8 +1,9 @@
 """The properties of a table in the words of another version: Hudi's upgrade and downgrade handlers.
 
 Each step goes from one version to its neighbour (Hudi's ``SevenToEightUpgradeHandler``,
-``EightToNineUpgradeHandler`` and those of the way back). What the table means stays the same:
-properties that would be read otherwise in the other version are refused.
+``EightToNineUpgradeHandler`` and those of the way back). What the table means stays the same, but
+for the order of rows where Hudi's upgrade gives it a new one: properties that would be read
+otherwise in the other version are refused.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from hoodie_ds.config.enums import KeyGeneratorType, MergeMode, PartialUpdateMode
+from hoodie_ds.config.enums import KeyGeneratorType, MergeMode, PartialUpdateMode, TableType
 from hoodie_ds.config.options.write import DEFAULT_PAYLOAD, OVERWRITE_PAYLOAD, PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PAYLOAD_ORDERS
@@ -74,6 +75,8 @@ def translated(properties: TableProperties, to: int) -> TableProperties:
     UnsupportedTableError
         The other version has no words for what the table is.
     """
+    if properties.version == VERSIONS[0] != to:
+        properties = _as_hudi_takes_them(properties)
     found, there = properties, VERSIONS.index(to)
     while (here := VERSIONS.index(found.version)) != there:
         following = VERSIONS[here + (1 if there > here else -1)]
@@ -118,6 +121,21 @@ def _payload_of_changes(found: TableProperties) -> str | None:
     return legacy if _OF_CHANGES.get(legacy, {"": ""}).items() <= found.raw.items() else None
 
 
+def _as_hudi_takes_them(found: TableProperties) -> TableProperties:
+    """Return properties of version 6 as Hudi's upgrade reads them (its ``upgradeMergeMode``).
+
+    Where a merge-on-read table has an ordering field, version 6 merges rows of log files by it,
+    whatever the standard payload class: from version 8 on all of its rows are.
+    """
+    payload = found.raw.get(keys.PAYLOAD_CLASS, "").strip()
+    is_standard = payload in PAYLOAD_MODES or found.merge_mode is not MergeMode.CUSTOM
+    is_merged = found.table_type is TableType.MERGE_ON_READ
+    if not (is_merged and found.ordering_fields and is_standard):
+        return found
+    mode = MergeMode.EVENT_TIME_ORDERING.value
+    return found.with_changes({keys.PAYLOAD_CLASS: DEFAULT_PAYLOAD, keys.MERGE_MODE: mode})
+
+
 def _six_to_eight(found: TableProperties) -> Entries:
     mode = found.merge_mode
     return {
@@ -126,6 +144,8 @@ def _six_to_eight(found: TableProperties) -> Entries:
         keys.TIMELINE_PATH: "timeline",
         keys.HISTORY_PATH: "history",
         keys.KEY_GENERATOR_TYPE: found.key_generator.value,
+        keys.KEY_GENERATOR_CLASS: found.raw.get(keys.KEY_GENERATOR_CLASS)
+        or found.key_generator.java_class,
         keys.MERGE_MODE: mode.value,
         **_payload_entries(found, mode),
         **(_fields(",".join(found.partition_field_specs)) if _is_custom(found) else {}),

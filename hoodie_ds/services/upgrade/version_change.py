@@ -149,10 +149,22 @@ def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
                 break
         done = _planned(table, to)
         if done:
+            _warn_of_order(table, to)
             _carry_out(context, table, to)
         else:  # by another process, which may have been killed before it had deleted all
             _delete_left(table)
         return done
+
+
+def _warn_of_order(table: Table, to: int) -> None:
+    before, after = table.properties, translated(table.properties, to)
+    if before.order is not after.order:
+        _log.warning(
+            "%s: rows are ordered by %s from now on, as Hudi's upgrade has it: a row replaces none "
+            "with a higher value any more",
+            table.storage.root,
+            ", ".join(after.ordering_fields),
+        )
 
 
 def _decide(exclusion: Exclusion, table: Table, to: int) -> bool:

@@ -22,6 +22,7 @@ from hoodie_ds.formats.avro.container import is_container, read_record
 from hoodie_ds.services.upgrade import properties, version_change
 from hoodie_ds.services.upgrade.properties import translated
 from hoodie_ds.services.upgrade.timeline_files import converted_body
+from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation
 from hoodie_ds.testing.fault import Kind
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
@@ -81,6 +82,38 @@ def test_properties_become_those_that_hudi_makes() -> None:
     found = translated(_properties(), 9).raw
     assert {key: found.get(key) for key in IN_NINE} == IN_NINE
     assert not GONE_IN_NINE & found.keys()
+
+
+@pytest.mark.parametrize("payload", ["Default", "EventTime", "Overwrite"])
+def test_a_merge_on_read_table_with_an_ordering_field_becomes_ordered_by_it(
+    payload: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Hudi's ``SevenToEightUpgradeHandler.upgradeMergeMode``."""
+    name = {
+        "Default": "DefaultHoodieRecordPayload",
+        "EventTime": "EventTimeAvroPayload",
+        "Overwrite": "OverwriteWithLatestAvroPayload",
+    }[payload]
+    storage = MemoryStorage("memory://t")
+    table = _table(storage, "MERGE_ON_READ")
+    changes = {"hoodie.compaction.payload.class": MODEL + name}
+    found_there = open_table(storage)
+    update_properties(found_there, changes, (), 0)
+    table = HoodieTable("memory://t", storage=storage)
+    caplog.clear()
+    table.upgrade(8)
+    raw = table.properties.raw
+    assert raw["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
+    assert raw["hoodie.compaction.payload.class"] == MODEL + "DefaultHoodieRecordPayload"
+    assert raw["hoodie.record.merge.strategy.id"] == HUDIS["hoodie.record.merge.strategy.id"]
+    assert ("ordered by ts from now on" in caplog.text) == (payload == "Overwrite")
+    table.upsert(trips(("a", "x", 0, 0.0), ("b", "x", 1, 2.0)))
+    assert found(table) == [("a", "x", 3, 3.0), ("b", "x", 1, 2.0)]
+
+
+def test_a_copy_on_write_table_keeps_the_order_of_its_payload() -> None:
+    before = _properties(compaction_payload_class=MODEL + "OverwriteWithLatestAvroPayload")
+    assert translated(before, 8).raw["hoodie.record.merge.mode"] == "COMMIT_TIME_ORDERING"
 
 
 @pytest.mark.parametrize(
