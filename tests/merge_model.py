@@ -149,10 +149,12 @@ class Model:
         return replace(found, order=None, is_zero=False) if found.unconditional else found
 
     def _take(self, key: Any, record: Record) -> None:
+        old = self.log.get(key)
+        # Hudi's ``deltaMergeDeleteRecord`` keeps the delete, in the log of a first batch too.
+        if old is not None and old.unconditional and record.deleted:
+            return
         if self.merge_on_read and self.began:
-            old = self.log.get(key)
-            passed_over = old is not None and old.unconditional and record.deleted
-            if not passed_over and (old is None or self._wins(record, old)):
+            if old is None or self._wins(record, old):
                 self.log[key] = record
             return
         old = self.base.get(key)

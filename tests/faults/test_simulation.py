@@ -38,6 +38,6 @@ def test_thousands_of_seeds(part: int) -> None:
         tally("seeds, nightly")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_seed_does_the_same_again(seed: int) -> None:
     assert simulate(seed) == simulate(seed)

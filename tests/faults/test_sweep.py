@@ -68,6 +68,7 @@ def test_all_pairs_of_ends(name: str, version: str) -> None:
     tally("pairs of crashes, nightly", tried)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), [*zip(QUICK, cycle(VERSIONS), strict=False)])
 def test_every_operation_of_some_may_fail(name: str, version: str) -> None:
     swept = Sweep(name, version=version)

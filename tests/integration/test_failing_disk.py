@@ -27,6 +27,7 @@ from hoodie_ds.testing import (
 from tests.faults.stream import Model, Step, plain, run
 from tests.faults.stream import found as rows_found
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
+from tests.tiers import by_day
 
 FIRST = ("a", "x", 1, 1.0)
 SECOND = [("a", "x", 2, 2.0), ("b", "y", 2, 2.0)]
@@ -86,8 +87,10 @@ LOST = {
 """Operations that fail, in which folder, and how."""
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("what", LOST)
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    by_day(itertools.product(TYPES, LOST), [(TYPES[n % 2], what) for n, what in enumerate(LOST)]),
+)
 def test_what_is_lost_in_the_middle_of_a_batch(kind: str, what: str) -> None:
     """From each operation on, for good; then all is well again, and the batch is run again."""
     kinds, folder, error = LOST[what]

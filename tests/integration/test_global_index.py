@@ -26,6 +26,7 @@ from tests.merge_hooks import MODE as CUSTOM
 from tests.merge_hooks import add
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
+from tests.tiers import by_day
 
 INDEX = "hoodie.index.type"
 MODE = "hoodie.record.merge.mode"
@@ -107,21 +108,26 @@ def stored(path: Path) -> list[tuple[str, str, int, float, str]]:
     return sorted(tuple(row.values()) for row in rows)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+MOVES = [
+    ("GLOBAL_BLOOM", True, 1, False, "1g", True, True),
+    ("GLOBAL_BLOOM", True, 3, False, "1g", False, True),
+    ("GLOBAL_BLOOM", True, 3, True, "4k", True, True),
+    ("GLOBAL_BLOOM", False, 1, False, "4k", True, True),
+    ("GLOBAL_BLOOM", False, 3, True, "1g", False, False),
+    ("GLOBAL_SIMPLE", True, 3, False, "4k", True, True),
+    ("GLOBAL_SIMPLE", True, 3, True, "1g", False, False),
+    ("GLOBAL_SIMPLE", False, 3, False, "1g", True, False),
+    ("FLINK_STATE", True, 1, False, "4k", False, True),
+    ("FLINK_STATE", True, 3, True, "1g", True, False),
+]
+
+
 @pytest.mark.parametrize(
-    ("index", "moves", "tasks", "shuffled", "memory", "marked", "by_event_time"),
-    [
-        ("GLOBAL_BLOOM", True, 1, False, "1g", True, True),
-        ("GLOBAL_BLOOM", True, 3, False, "1g", False, True),
-        ("GLOBAL_BLOOM", True, 3, True, "4k", True, True),
-        ("GLOBAL_BLOOM", False, 1, False, "4k", True, True),
-        ("GLOBAL_BLOOM", False, 3, True, "1g", False, False),
-        ("GLOBAL_SIMPLE", True, 3, False, "4k", True, True),
-        ("GLOBAL_SIMPLE", True, 3, True, "1g", False, False),
-        ("GLOBAL_SIMPLE", False, 3, False, "1g", True, False),
-        ("FLINK_STATE", True, 1, False, "4k", False, True),
-        ("FLINK_STATE", True, 3, True, "1g", True, False),
-    ],
+    ("kind", "index", "moves", "tasks", "shuffled", "memory", "marked", "by_event_time"),
+    by_day(
+        [(kind, *each) for each in MOVES for kind in TYPES],
+        [(TYPES[(n + n // 2) % 2], *each) for n, each in enumerate(MOVES)],
+    ),
 )
 def test_random_batches_give_the_model(
     tmp_path: Path,

@@ -28,6 +28,7 @@ from hoodie_ds.timeline.timeline import read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
+from tests.tiers import by_day
 
 INDEX = "hoodie.index.type"
 GLOBAL = "index.global.enabled"
@@ -70,23 +71,28 @@ def no_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.tables.TRIPS", LOOKUP)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+LOOK_UPS = [
+    ("BLOOM", 1, "dealt out", "1g"),
+    ("BLOOM", 3, "dealt out", "4k"),
+    ("BLOOM", 3, "by key", "1g"),
+    ("BLOOM", 3, "assigned", "4k"),
+    ("SIMPLE", 3, "dealt out", "1g"),
+    ("SIMPLE", 3, "by key", "4k"),
+    ("SIMPLE", 5, "assigned", "1g"),
+    ("FLINK_STATE", 1, "dealt out", "4k"),
+    ("FLINK_STATE", 3, "by key", "1g"),
+    ("FLINK_STATE", 3, "assigned", "1g"),
+    ("FLINK_STATE, filtered", 1, "dealt out", "4k"),
+    ("FLINK_STATE, filtered", 3, "assigned", "1g"),
+]
+
+
 @pytest.mark.parametrize(
-    ("index", "tasks", "how", "memory"),
-    [
-        ("BLOOM", 1, "dealt out", "1g"),
-        ("BLOOM", 3, "dealt out", "4k"),
-        ("BLOOM", 3, "by key", "1g"),
-        ("BLOOM", 3, "assigned", "4k"),
-        ("SIMPLE", 3, "dealt out", "1g"),
-        ("SIMPLE", 3, "by key", "4k"),
-        ("SIMPLE", 5, "assigned", "1g"),
-        ("FLINK_STATE", 1, "dealt out", "4k"),
-        ("FLINK_STATE", 3, "by key", "1g"),
-        ("FLINK_STATE", 3, "assigned", "1g"),
-        ("FLINK_STATE, filtered", 1, "dealt out", "4k"),
-        ("FLINK_STATE, filtered", 3, "assigned", "1g"),
-    ],
+    ("kind", "index", "tasks", "how", "memory"),
+    by_day(
+        [(kind, *each) for each in LOOK_UPS for kind in TYPES],
+        [(TYPES[n % 2], *each) for n, each in enumerate(LOOK_UPS)],
+    ),
 )
 def test_random_batches_give_the_model(
     tmp_path: Path,

@@ -83,7 +83,7 @@ def values(rows: pa.Table) -> dict[int, int]:
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("event_time", [True, False])
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_table_equals_model(
     tmp_path_factory: Any, table: str, event_time: bool, data: st.DataObject
@@ -107,7 +107,19 @@ def test_table_equals_model(
         assert values(read_with_hudi_rs(path)) == model.rows()
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("table", ["mor_avro", "mor_parquet"])
+def test_a_delete_without_a_value_outlives_a_later_one_of_the_first_batch(
+    tmp_path_factory: Any, table: str
+) -> None:
+    """By Hudi's ``deltaMergeDeleteRecord``, so a row without a value is there after it."""
+    _, ours = new_table(tmp_path_factory, table, "9")
+    deletes = [(0, None, True), (0, None, False), (0, 7, True)]
+    for number, events in enumerate((deletes, [(0, None, False)])):
+        write(ours, "long", "upsert", keyed("long", number, ("upsert", events)))
+    assert values(ours.read(columns=["id", "v"])) == {0: 100}
+
+
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_neither_table_type_nor_block_format_nor_cut_changes_which_row_wins(
     tmp_path_factory: Any, data: st.DataObject

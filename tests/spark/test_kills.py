@@ -63,6 +63,8 @@ def kill(job: Job, name: str) -> None:
     job.check()
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("job", ["append"], indirect=True)
 def test_a_driver_killed_while_it_appends(job: Job) -> None:
     kill(job, "data file in the middle")

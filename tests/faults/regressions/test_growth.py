@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -29,6 +30,8 @@ from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
 from hoodie_ds.timeline.summaries import newest_summary
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from tests.tables import TYPES
+from tests.tiers import by_day
 
 OPTIONS = {
     "path": "/table",
@@ -177,8 +180,10 @@ class Counting:
         return found
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("table_type", "version"),
+    by_day(product(TYPES, VERSIONS), [*zip(TYPES, VERSIONS, strict=True)]),
+)
 def test_a_batch_costs_as_many_operations_after_1200_commits_as_after_60(
     table_type: str, version: int
 ) -> None:

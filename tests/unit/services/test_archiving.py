@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from typing import Final
 
 import pytest
@@ -31,6 +32,7 @@ from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from tests.archived import archived, rows_of
 from tests.faults.stream import Step, run
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+from tests.tiers import by_day
 from tests.unit.transaction.failed_tables import DyingStorage, KilledError, Result
 
 VERSION: Final = "hoodie.write.table.version"
@@ -203,8 +205,10 @@ def test_the_archive_of_a_long_table_has_few_files() -> None:
     assert [file.level for file in newest_snapshot(place.storage).files] == [3]
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "after"),
+    by_day(product(TYPES, (False, True)), [(TYPES[0], False), (TYPES[1], True)]),
+)
 def test_killed_anywhere_it_goes_on(version: str, kind: str, after: bool) -> None:
     """Each instant is on the timeline or in the archive, and none looks unfinished."""
     number = 0
