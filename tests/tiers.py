@@ -29,7 +29,9 @@ def by_day(variants: Iterable[T], chosen: Collection[T]) -> list[ParameterSet]:
     return [_parameters(value, () if value in chosen else AT_NIGHT) for value in every]
 
 
-def in_turn(names: Iterable[str], versions: Sequence[str], first: int = 0) -> list[ParameterSet]:
+def in_turn(
+    names: Iterable[str], versions: Sequence[str], first: int = 0, every: int = 1
+) -> list[ParameterSet]:
     """Take each name with all versions; by day with one, and the next two names with another.
 
     Parameters
@@ -40,10 +42,12 @@ def in_turn(names: Iterable[str], versions: Sequence[str], first: int = 0) -> li
         Table versions.
     first : int
         Where in them the first name begins.
+    every : int
+        One in so many names is taken by day.
     """
-    every = list(names)
-    chosen = {(n, versions[(i + i // 2 + first) % len(versions)]) for i, n in enumerate(every)}
-    return by_day(product(every, versions), chosen)
+    found = list(names)
+    by_name = [(n, versions[(i + i // 2 + first) % len(versions)]) for i, n in enumerate(found)]
+    return by_day(product(found, versions), by_name[::every])
 
 
 def _parameters(value: object, marks: Collection[pytest.MarkDecorator]) -> ParameterSet:

@@ -73,7 +73,7 @@ def test_the_process_may_end_at_some_operations(name: str, version: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(KILLED, VERSIONS, 1))
+@pytest.mark.parametrize(("name", "version"), in_turn(KILLED, VERSIONS, 1, 2))
 def test_every_operation_may_fail(name: str, version: str) -> None:
     killed = KILLED[name](version=version)
     tally("failed operations of services", sweep(killed.start, killed.play, killed.check, ERRORS))
@@ -103,9 +103,9 @@ def test_every_schedule(name: str, version: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), in_turn(BESIDE, VERSIONS))
-def test_a_sixth_of_all_schedules(name: str, version: str) -> None:
+def test_a_twelfth_of_all_schedules(name: str, version: str) -> None:
     play = BESIDE[name](version=version)
-    orders = part_of_schedules(name, play.actors, 6)
+    orders = part_of_schedules(name, play.actors, 12)
     tally("schedules of services", explore(play.fresh, play.actors, play.check, orders))
 
 

@@ -78,7 +78,7 @@ def test_every_operation_of_some_may_fail(name: str, version: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "version"),
-    [*in_turn((name for name in SCENARIOS if name not in QUICK), VERSIONS, 1)],
+    [*in_turn((name for name in SCENARIOS if name not in QUICK), VERSIONS, 1, 2)],
 )
 def test_every_operation_may_fail(name: str, version: str) -> None:
     swept = Sweep(name, version=version)

@@ -9,14 +9,15 @@ import pytest
 from hoodie_ds import HoodieTable
 from tests.delta import delta, ours
 from tests.golden.golden_tables import golden_names, unzip_table
+from tests.tiers import AT_NIGHT
 
 NAMES = golden_names()
-SOME = NAMES[::6]
+SOME, MORE = NAMES[::6], NAMES[3::6]
+MARKS = {**dict.fromkeys(SOME, ()), **dict.fromkeys(MORE, (pytest.mark.slow,))}
 
 
 @pytest.mark.parametrize(
-    "name",
-    [*SOME, *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES if name not in SOME)],
+    "name", [pytest.param(name, marks=MARKS.get(name, AT_NIGHT)) for name in NAMES]
 )
 def test_a_golden_table_is_taken_up(name: str, tmp_path: Path) -> None:
     path = unzip_table(name, tmp_path)

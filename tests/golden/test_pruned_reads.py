@@ -10,6 +10,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.formats.parquet.statistics import kind_of
 from tests.golden.golden_tables import golden_names, unzip_table
+from tests.tiers import by_day
 
 FEW = ["v6_cow_url_encoded", "v6_cow_complex_keys", "v9_mor_bucket", "v9_mor_virtual_keys"]
 
@@ -39,6 +40,6 @@ def test_a_filter_leaves_what_matches(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", golden_names())
+@pytest.mark.parametrize("name", by_day(golden_names(), golden_names()[::2]))
 def test_a_filter_leaves_what_matches_in_every_table(name: str, tmp_path: Path) -> None:
     check(name, tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import HoodieError, UnsupportedTableError
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, golden_names, unzip_table
+from tests.tiers import by_day
 
 QUICK = [
     *("v6_cow_history", "v6_mor_evolved", "v9_cow_clustering_done", "v9_mor_partial_updates"),
@@ -62,7 +63,7 @@ def test_rows_stay_what_hudi_answers(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GOING)
+@pytest.mark.parametrize("name", by_day(GOING, GOING[::2]))
 def test_rows_of_every_table_stay_what_hudi_answers(name: str, tmp_path: Path) -> None:
     _go_round(name, tmp_path)
 

@@ -2422,7 +2422,7 @@ QUERIES = [
     Mutant(
         "a reader does not look whether a clean was faster",
         Text("if self.verify or self.is_past:", "if False:"),
-        "tests/faults/test_services.py::test_a_sixth_of_all_schedules[reader, clean-9]",
+        "tests/faults/test_services.py::test_a_twelfth_of_all_schedules[reader, clean-9]",
         "P3: rows of a moment are missing without a word",
     ),
     Mutant(

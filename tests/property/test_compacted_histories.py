@@ -10,6 +10,7 @@ from hoodie_ds.meta_columns import FILE_NAME
 from hoodie_ds.testing.checker import check_table
 from tests.faults.writers import Place
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
+from tests.tiers import AT_NIGHT
 from tests.unit.services.compaction.compacted_tables import compactor
 
 BLOOM = {BUCKETS: "", "hoodie.index.bloom.num_entries": "100"}
@@ -20,7 +21,7 @@ TABLES = {
     "bloom": {**BLOOM, "hoodie.index.type": "BLOOM"},
     "global bloom": {**BLOOM, "hoodie.index.type": "GLOBAL_BLOOM"},
 }
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
+SEEDS = [0, *(pytest.param(n, marks=pytest.mark.slow if n < 3 else AT_NIGHT) for n in range(1, 5))]
 """Tables of odd seeds are of version 9."""
 _STEPS = 16
 

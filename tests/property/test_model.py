@@ -113,9 +113,12 @@ def test_a_delete_without_a_value_outlives_a_later_one_of_the_first_batch(
 ) -> None:
     """By Hudi's ``deltaMergeDeleteRecord``, so a row without a value is there after it."""
     _, ours = new_table(tmp_path_factory, table, "9")
-    deletes = [(0, None, True), (0, None, False), (0, 7, True)]
-    for number, events in enumerate((deletes, [(0, None, False)])):
-        write(ours, "long", "upsert", keyed("long", number, ("upsert", events)))
+    batches: list[Batch] = [
+        ("upsert", [(0, None, True), (0, None, False), (0, 7, True)]),
+        ("upsert", [(0, None, False)]),
+    ]
+    for number, batch in enumerate(batches):
+        write(ours, "long", batch[0], keyed("long", number, batch))
     assert values(ours.read(columns=["id", "v"])) == {0: 100}
 
 

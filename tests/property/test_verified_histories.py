@@ -15,13 +15,23 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import HoodieError
 from tests.query_histories import History, Rows, content
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION
+from tests.tiers import AT_NIGHT
 
 STEPS = 60
 UNCHECKED = {"hoodie.py.read.verify.checksums": "false"}
-QUICK = {("2", "8", "COPY_ON_WRITE"), ("4", "9", "MERGE_ON_READ")}
+QUICK = [("2", "8", "COPY_ON_WRITE"), ("4", "9", "MERGE_ON_READ")]
 """Histories at whose end archived commits alone tell of files that matter."""
-ALL = product("123456", "689", ("COPY_ON_WRITE", "MERGE_ON_READ"))
-CASES = [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in ALL]
+KINDS = list(product("689", ("COPY_ON_WRITE", "MERGE_ON_READ")))
+BY_DAY = {(str(n), *kind) for n, kind in enumerate(KINDS, 1)}
+ALL = [(seed, *kind) for seed, kind in product("123456", KINDS)]
+CASES = [
+    *QUICK,
+    *(
+        pytest.param(*case, marks=pytest.mark.slow if case in BY_DAY else AT_NIGHT)
+        for case in ALL
+        if case not in QUICK
+    ),
+]
 
 
 def rows_of(path: Path) -> Rows | None:
