@@ -296,7 +296,9 @@ class TableServices(ABC):
         have ``hoodie.metadata.enable=false``. Stop the writers: one that is at work is refused when
         it commits. A call that was killed is gone on with by the same call again, and nobody writes
         before that; readers go on. Savepoints stay, and can be read; to restore the table to what
-        it was before is refused, as to roll that back.
+        it was before is refused, as to roll that back. A merge-on-read table of version 6 that has
+        an ordering field comes to be ordered by it, whatever its standard payload class; where that
+        changes the order, a warning says so, and savepoints have to be deleted before.
 
         Parameters
         ----------
@@ -357,8 +359,10 @@ class TableServices(ABC):
         if type(to) is not int or to not in known:  # 8.0 is equal, and written otherwise
             raise OptionError("to", to, f"give {' or '.join(map(str, known))}, as a number")
         context = self._services(dry=dry)
-        # The version that the table's options name is the one that it has, or is to have.
-        context = replace(context, options=replace(context.options, table_version=None))
+        # The version that the table's options name is the one that it has, or is to have, and so
+        # is the order of rows.
+        options = replace(context.options, table_version=None, merge_mode=None, payload_class=None)
+        context = replace(context, options=options)
         found = context.open_table(to_be_dropped=True).properties.version
         if found > to if method == "upgrade" else found < to:
             raise OptionError("to", to, f"the table has version {found}; call the other method")

@@ -15,7 +15,7 @@ from hoodie_ds.services.cleaning import finish_cleans
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.upgrade.properties import VERSIONS
+from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
@@ -125,6 +125,12 @@ def check_savepoints(table: Table, timeline: Timeline, to: int) -> None:
     UnsupportedTableError
         It would.
     """
+    if timeline.savepoints and is_ordered_anew(table.properties, to):
+        raise UnsupportedTableError(
+            f"table {table.properties.name!r} has savepoints, and Hudi's rules order its rows by "
+            f"{', '.join(table.properties.ordering_fields)} in version {to}, those of savepoints "
+            "too; delete the savepoints first (delete_savepoint)"
+        )
     if timeline.savepoints and _leaves_logs(table, to):
         raise UnsupportedTableError(
             f"table {table.properties.name!r} is merge-on-read and has savepoints, whose log files "

@@ -93,6 +93,20 @@ def translated(properties: TableProperties, to: int) -> TableProperties:
     return found
 
 
+def is_ordered_anew(found: TableProperties, to: int) -> bool:
+    """Whether rows come to be ordered by event time with another version, by Hudi's rule.
+
+    Parameters
+    ----------
+    found : TableProperties
+        As they are.
+    to : int
+        One of `VERSIONS`.
+    """
+    leaves_six = found.version == VERSIONS[0] != to
+    return leaves_six and _as_hudi_takes_them(found).order is not found.order
+
+
 def _meaning(found: TableProperties) -> tuple[object, ...]:
     """What must be the same in every version."""
     fill = found.partial_update
@@ -127,8 +141,9 @@ def _as_hudi_takes_them(found: TableProperties) -> TableProperties:
     Where a merge-on-read table has an ordering field, version 6 merges rows of log files by it,
     whatever the standard payload class: from version 8 on all of its rows are.
     """
-    payload = found.raw.get(keys.PAYLOAD_CLASS, "").strip()
-    is_standard = payload in PAYLOAD_MODES or found.merge_mode is not MergeMode.CUSTOM
+    payload = found.raw.get(keys.PAYLOAD_CLASS, "").strip() or DEFAULT_PAYLOAD
+    modes = {found.merge_mode, PAYLOAD_MODES.get(payload, MergeMode.CUSTOM)}
+    is_standard = MergeMode.CUSTOM not in modes and found.partial_update is None
     is_merged = found.table_type is TableType.MERGE_ON_READ
     if not (is_merged and found.ordering_fields and is_standard):
         return found

@@ -21,7 +21,7 @@ from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.upgrade.archive import put_archive
 from hoodie_ds.services.upgrade.preparation import check_ready, check_savepoints, prepare
-from hoodie_ds.services.upgrade.properties import VERSIONS, translated
+from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew, translated
 from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
 from hoodie_ds.table.table import (
     METADATA_KEYS,
@@ -103,6 +103,16 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         table = _put_back(context, table, to)
     if _begun(table) is None and not is_left_empty(table.storage, table.layout):
         check_savepoints(table, table.load_timeline(), to)  # before anything is compacted
+    if is_ordered_anew(table.properties, to):
+        _log.warning(
+            "%s: in version %d rows are ordered by %s, as Hudi's upgrade has it: a row replaces "
+            "none with a higher value any more, and rows in log files of earlier moments are read "
+            "so too. Take options of another merge mode or payload class out of the writers, and "
+            "let readers of changes come to the end of the table before",
+            table.storage.root,
+            to,
+            ", ".join(table.properties.ordering_fields),
+        )
     if dry:
         return _planned(table, to)
     begun = _begun(table)
@@ -149,22 +159,10 @@ def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
                 break
         done = _planned(table, to)
         if done:
-            _warn_of_order(table, to)
             _carry_out(context, table, to)
         else:  # by another process, which may have been killed before it had deleted all
             _delete_left(table)
         return done
-
-
-def _warn_of_order(table: Table, to: int) -> None:
-    before, after = table.properties, translated(table.properties, to)
-    if before.order is not after.order:
-        _log.warning(
-            "%s: rows are ordered by %s from now on, as Hudi's upgrade has it: a row replaces none "
-            "with a higher value any more",
-            table.storage.root,
-            ", ".join(after.ordering_fields),
-        )
 
 
 def _decide(exclusion: Exclusion, table: Table, to: int) -> bool:

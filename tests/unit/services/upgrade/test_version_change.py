@@ -106,9 +106,62 @@ def test_a_merge_on_read_table_with_an_ordering_field_becomes_ordered_by_it(
     assert raw["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
     assert raw["hoodie.compaction.payload.class"] == MODEL + "DefaultHoodieRecordPayload"
     assert raw["hoodie.record.merge.strategy.id"] == HUDIS["hoodie.record.merge.strategy.id"]
-    assert ("ordered by ts from now on" in caplog.text) == (payload == "Overwrite")
+    assert ("in version 8 rows are ordered by ts" in caplog.text) == (payload == "Overwrite")
     table.upsert(trips(("a", "x", 0, 0.0), ("b", "x", 1, 2.0)))
     assert found(table) == [("a", "x", 3, 3.0), ("b", "x", 1, 2.0)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("ways", [(8, 9, 8, 6), (9, 6)])
+def test_a_table_that_fills_goes_on_filling(kind: str, ways: tuple[int, ...]) -> None:
+    fills = {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS", TYPE: kind, BUCKETS: "1"}
+    table = HoodieTable("memory://t", {**TRIPS, **fills}, storage=MemoryStorage("memory://t"))
+    table.upsert(trips(("a", "x", 1, 5.0)))
+    for ts, to in enumerate(ways, 2):
+        _ = table.upgrade(to) if to > table.properties.version else table.downgrade(to)
+        table.upsert(trips(("a", "x", ts, None)))
+        assert found(table) == [("a", "x", ts, 5.0)]
+
+
+def _by_commit_time() -> MemoryStorage:
+    """A merge-on-read table of version 6 with an ordering field that says nothing."""
+    storage = MemoryStorage("memory://t")
+    _table(storage, "MERGE_ON_READ")
+    changes = {"hoodie.compaction.payload.class": MODEL + "OverwriteWithLatestAvroPayload"}
+    update_properties(open_table(storage), changes, (), 0)
+    return storage
+
+
+def test_savepoints_that_another_order_would_change_are_refused() -> None:
+    table = HoodieTable("memory://t", storage=_by_commit_time())
+    table.savepoint()
+    for dry in (True, False):
+        with pytest.raises(UnsupportedTableError, match="delete the savepoints first"):
+            _ = table.upgrade(8, dry=dry)
+    assert table.properties.version == 6
+
+
+def test_a_call_with_the_payload_of_before_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    """The options of a call that was killed, or is made twice, are those of the first one."""
+    storage = _by_commit_time()
+    payload = {"hoodie.datasource.write.payload.class": MODEL + "OverwriteWithLatestAvroPayload"}
+    table = HoodieTable("memory://t", payload, storage=storage)
+    assert table.upgrade(8, dry=True).changed["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
+    assert "in version 8 rows are ordered by ts" in caplog.text
+    assert table.upgrade(8)
+    assert not table.upgrade(8)
+    with pytest.raises(OptionError, match="EVENT_TIME_ORDERING"):
+        table.upsert(trips(("a", "x", 0, 0.0)))
+
+
+@pytest.mark.parametrize("payload", [f"{MODEL}AWSDmsAvroPayload", "com.X"])
+@pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
+def test_a_payload_that_is_not_standard_stays(payload: str, mode: str) -> None:
+    """By the payload class alone Hudi tells that a table is not one of its modes."""
+    before = _properties(
+        compaction_payload_class=payload, record_merge_mode=mode, table_type="MERGE_ON_READ"
+    )
+    assert translated(before, 8).raw["hoodie.compaction.payload.class"] == payload
 
 
 def test_a_copy_on_write_table_keeps_the_order_of_its_payload() -> None:
@@ -123,8 +176,9 @@ def test_a_copy_on_write_table_keeps_the_order_of_its_payload() -> None:
         ("OverwriteNonDefaultsWithLatestAvroPayload", "COMMIT_TIME_ORDERING"),
     ],
 )
-def test_payloads_that_fill_become_a_mode_and_back(payload: str, mode: str) -> None:
-    before = _properties(compaction_payload_class=MODEL + payload)
+@pytest.mark.parametrize("kind", TYPES)
+def test_payloads_that_fill_become_a_mode_and_back(payload: str, mode: str, kind: str) -> None:
+    before = _properties(compaction_payload_class=MODEL + payload, table_type=kind)
     nine = translated(before, 9).raw
     assert nine["hoodie.record.merge.mode"] == mode
     assert nine["hoodie.table.partial.update.mode"] == "IGNORE_DEFAULTS"
