@@ -87,6 +87,7 @@ class Mutant:
 
 
 _LOGGED = "tests/unit/reader/test_logged_rows.py"
+_UPGRADE = "tests/unit/services/upgrade/test_version_change.py"
 LOGGED_ROWS = [
     Mutant(
         "what is no number is compared by Arrow before Spark sees it",
@@ -1293,14 +1294,26 @@ LOCKS_AND_TURNS = [
     Mutant(
         "writers go on while a table is on its way to another version",
         within("apply_pending", _refuse_halfway=nothing),
-        "tests/unit/services/upgrade/test_version_change.py::test_nobody_writes_while_a_table_is_on_its_way",
+        f"{_UPGRADE}::test_nobody_writes_while_a_table_is_on_its_way",
         "P3: a commit comes on a timeline that is left behind",
     ),
     Mutant(
         "the properties change before the timeline is where they say",
         within("_carry_out", _put_timeline=nothing),
-        "tests/unit/services/upgrade/test_version_change.py::test_the_timeline_has_hudis_names_and_bytes",
+        f"{_UPGRADE}::test_the_timeline_has_hudis_names_and_bytes",
         "P2: a table of another version has lost its rows",
+    ),
+    Mutant(
+        "an upgrade takes every payload for a standard one",
+        within("_as_hudi_takes_them", PAYLOAD_MODES=SimpleNamespace(get=nothing)),
+        f"{_UPGRADE}::test_a_payload_that_is_not_standard_stays",
+        "P14: rows are merged by another rule than their payload's",
+    ),
+    Mutant(
+        "an upgrade gives savepoints another order",
+        within("check_savepoints", is_ordered_anew=returns(False)),
+        f"{_UPGRADE}::test_savepoints_that_another_order_would_change_are_refused",
+        "P3: a savepoint has other rows than when it was made",
     ),
     Mutant(
         "what is known of live files is kept when commits have other ends",
