@@ -55,7 +55,7 @@ def _archived(path: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("kind", "version"),
-    by_day(product(TYPES, "689"), {(COW, "6"), (COW, "9"), (MOR, "8"), (MOR, "9")}),
+    by_day(product(TYPES, "689"), {(COW, "9"), (MOR, "8")}),
 )
 def test_hudi_lists_our_archive_and_goes_on_with_it(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str

@@ -62,8 +62,8 @@ def _rows(ts: int, keys: range) -> pa.Table:
     )
 
 
-SOME = {"copy-on-write", "merge-on-read, buckets", "merge-on-read, version 9"}
-OTHERS = {"merge-on-read, change data", "copy-on-write, version 8", "merge-on-read, version 9"}
+SOME = {"copy-on-write", "merge-on-read, version 9"}
+OTHERS = {"merge-on-read, change data", "copy-on-write, version 8"}
 
 
 class _Table:

@@ -21,7 +21,7 @@ TABLES = {
     "bloom": {**BLOOM, "hoodie.index.type": "BLOOM"},
     "global bloom": {**BLOOM, "hoodie.index.type": "GLOBAL_BLOOM"},
 }
-SEEDS = [0, *(pytest.param(n, marks=pytest.mark.slow if n < 3 else AT_NIGHT) for n in range(1, 5))]
+SEEDS = [0, *(pytest.param(n, marks=pytest.mark.slow if n < 2 else AT_NIGHT) for n in range(1, 5))]
 """Tables of odd seeds are of version 9."""
 _STEPS = 16
 

@@ -39,7 +39,7 @@ from tests.tally import tally
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-EXAMPLES, NIGHTLY, STEPS = 12, 500, 40
+EXAMPLES, NIGHTLY, STEPS = 8, 500, 40
 INDEXES: dict[str, dict[str, str]] = {
     "BUCKET": {},
     "BLOOM": BLOOM,

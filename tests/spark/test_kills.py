@@ -47,7 +47,6 @@ KINDS = [*product(("cow", "mor"), ("", " bloom", " 9"))]
 SOME = [
     ("data file in the middle", "mor bloom"),
     ("manifest put", "mor 9"),
-    ("turn taken", "cow bloom"),
     ("in recovery, rollback half done", "mor"),
     ("in recovery, before it completes", "cow bloom"),
 ]
