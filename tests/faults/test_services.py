@@ -53,7 +53,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(KILLED, VERSIONS))
+@pytest.mark.parametrize(("name", "version"), in_turn(KILLED, VERSIONS, every=2))
 def test_the_process_may_end_at_every_operation(name: str, version: str) -> None:
     killed = KILLED[name](version=version)
     tally(
@@ -73,7 +73,7 @@ def test_the_process_may_end_at_some_operations(name: str, version: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(KILLED, VERSIONS, 1, 2))
+@pytest.mark.parametrize(("name", "version"), in_turn(reversed(KILLED), VERSIONS, every=2))
 def test_every_operation_may_fail(name: str, version: str) -> None:
     killed = KILLED[name](version=version)
     tally("failed operations of services", sweep(killed.start, killed.play, killed.check, ERRORS))

@@ -68,7 +68,7 @@ def end_after_each_change(server: S3Server, name: str, version: str, folder: Pat
 # moto takes more than twice as long: it does what is longer where there is nobody else to.
 SERVERS = ("versitygw", "s3")
 LONGER = ("versitygw" if find_versitygw() else "s3", "rollback, mor", "6")
-PLACES = by_day(product(SERVERS, MAIN, VERSIONS), {LONGER, ("s3", "upsert, mor", "9")})
+PLACES = by_day(product(SERVERS, MAIN, VERSIONS), {LONGER})
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
+from tests.tiers import by_day
 from tests.unit.sink.replay.test_replay import archive
 from tests.unit.transaction.failed_tables import DyingStorage, KilledError
 
@@ -217,8 +218,17 @@ def test_a_batch_write_ends_the_instant(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("kind", "index"), [(TYPES[0], "BUCKET"), (TYPES[1], "BLOOM")])
+@pytest.mark.parametrize(
+    ("kind", "index", "after"),
+    by_day(
+        [
+            (*table, after)
+            for table in zip(TYPES, ("BUCKET", "BLOOM"), strict=True)
+            for after in (False, True)
+        ],
+        {(TYPES[0], "BUCKET", False), (TYPES[1], "BLOOM", True)},
+    ),
+)
 def test_a_stream_may_be_killed_at_any_operation(
     tmp_path: Path, kind: str, index: str, after: bool
 ) -> None:

@@ -25,6 +25,7 @@ from hoodie_ds.timeline.archive.lsm_writer import LsmEntry, entry_of, merge_and_
 from hoodie_ds.timeline.instant import Action, Instant, State
 from tests.archived import entries, rows_of
 from tests.golden.golden_tables import unzip_table
+from tests.tiers import AT_NIGHT
 from tests.unit.timeline.archive.test_lsm_timeline import BODY, C, T, put_file, put_manifest
 
 
@@ -358,7 +359,7 @@ def test_an_archiver_deletes_no_file_that_another_one_lists_afterwards() -> None
     assert explore(begun, actors, check, schedules(*actors)) == 84
 
 
-@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=AT_NIGHT)])
 def test_two_archivers_at_once_lose_nothing(every: int) -> None:
     def check(storage: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
         assert list(raised) == [None, None]
