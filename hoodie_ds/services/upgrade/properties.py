@@ -75,8 +75,7 @@ def translated(properties: TableProperties, to: int) -> TableProperties:
     UnsupportedTableError
         The other version has no words for what the table is.
     """
-    if properties.version == VERSIONS[0] != to:
-        properties = _as_hudi_takes_them(properties)
+    properties = _as_hudi_takes_them(properties, to)
     found, there = properties, VERSIONS.index(to)
     while (here := VERSIONS.index(found.version)) != there:
         following = VERSIONS[here + (1 if there > here else -1)]
@@ -103,8 +102,7 @@ def is_ordered_anew(found: TableProperties, to: int) -> bool:
     to : int
         One of `VERSIONS`.
     """
-    leaves_six = found.version == VERSIONS[0] != to
-    return leaves_six and _as_hudi_takes_them(found).order is not found.order
+    return _as_hudi_takes_them(found, to).order is not found.order
 
 
 def _meaning(found: TableProperties) -> tuple[object, ...]:
@@ -135,8 +133,8 @@ def _payload_of_changes(found: TableProperties) -> str | None:
     return legacy if _OF_CHANGES.get(legacy, {"": ""}).items() <= found.raw.items() else None
 
 
-def _as_hudi_takes_them(found: TableProperties) -> TableProperties:
-    """Return properties of version 6 as Hudi's upgrade reads them (its ``upgradeMergeMode``).
+def _as_hudi_takes_them(found: TableProperties, to: int) -> TableProperties:
+    """Return properties as Hudi's upgrade from version 6 reads them (its ``upgradeMergeMode``).
 
     Where a merge-on-read table has an ordering field, version 6 merges rows of log files by it,
     whatever the standard payload class: from version 8 on all of its rows are.
@@ -144,8 +142,9 @@ def _as_hudi_takes_them(found: TableProperties) -> TableProperties:
     payload = found.raw.get(keys.PAYLOAD_CLASS, "").strip() or DEFAULT_PAYLOAD
     modes = {found.merge_mode, PAYLOAD_MODES.get(payload, MergeMode.CUSTOM)}
     is_standard = MergeMode.CUSTOM not in modes and found.partial_update is None
+    leaves_six = found.version == VERSIONS[0] != to
     is_merged = found.table_type is TableType.MERGE_ON_READ
-    if not (is_merged and found.ordering_fields and is_standard):
+    if not (leaves_six and is_merged and found.ordering_fields and is_standard):
         return found
     mode = MergeMode.EVENT_TIME_ORDERING.value
     return found.with_changes({keys.PAYLOAD_CLASS: DEFAULT_PAYLOAD, keys.MERGE_MODE: mode})

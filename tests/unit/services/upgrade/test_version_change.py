@@ -84,29 +84,33 @@ def test_properties_become_those_that_hudi_makes() -> None:
     assert not GONE_IN_NINE & found.keys()
 
 
-@pytest.mark.parametrize("payload", ["Default", "EventTime", "Overwrite"])
+def _with_payload(name: str) -> MemoryStorage:
+    """A merge-on-read table of version 6 with an ordering field and a payload class of Hudi's."""
+    storage = MemoryStorage("memory://t")
+    _table(storage, "MERGE_ON_READ")
+    update_properties(open_table(storage), {"hoodie.compaction.payload.class": MODEL + name}, (), 0)
+    return storage
+
+
+OVERWRITE = "OverwriteWithLatestAvroPayload"
+"""The payload class for which an ordering field says nothing."""
+
+
+@pytest.mark.parametrize(
+    "payload", ["DefaultHoodieRecordPayload", "EventTimeAvroPayload", OVERWRITE]
+)
 def test_a_merge_on_read_table_with_an_ordering_field_becomes_ordered_by_it(
     payload: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Hudi's ``SevenToEightUpgradeHandler.upgradeMergeMode``."""
-    name = {
-        "Default": "DefaultHoodieRecordPayload",
-        "EventTime": "EventTimeAvroPayload",
-        "Overwrite": "OverwriteWithLatestAvroPayload",
-    }[payload]
-    storage = MemoryStorage("memory://t")
-    table = _table(storage, "MERGE_ON_READ")
-    changes = {"hoodie.compaction.payload.class": MODEL + name}
-    found_there = open_table(storage)
-    update_properties(found_there, changes, (), 0)
-    table = HoodieTable("memory://t", storage=storage)
+    table = HoodieTable("memory://t", storage=_with_payload(payload))
     caplog.clear()
     table.upgrade(8)
     raw = table.properties.raw
     assert raw["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
     assert raw["hoodie.compaction.payload.class"] == MODEL + "DefaultHoodieRecordPayload"
     assert raw["hoodie.record.merge.strategy.id"] == HUDIS["hoodie.record.merge.strategy.id"]
-    assert ("in version 8 rows are ordered by ts" in caplog.text) == (payload == "Overwrite")
+    assert ("in version 8 rows are ordered by ts" in caplog.text) == (payload == OVERWRITE)
     table.upsert(trips(("a", "x", 0, 0.0), ("b", "x", 1, 2.0)))
     assert found(table) == [("a", "x", 3, 3.0), ("b", "x", 1, 2.0)]
 
@@ -123,17 +127,8 @@ def test_a_table_that_fills_goes_on_filling(kind: str, ways: tuple[int, ...]) ->
         assert found(table) == [("a", "x", ts, 5.0)]
 
 
-def _by_commit_time() -> MemoryStorage:
-    """A merge-on-read table of version 6 with an ordering field that says nothing."""
-    storage = MemoryStorage("memory://t")
-    _table(storage, "MERGE_ON_READ")
-    changes = {"hoodie.compaction.payload.class": MODEL + "OverwriteWithLatestAvroPayload"}
-    update_properties(open_table(storage), changes, (), 0)
-    return storage
-
-
 def test_savepoints_that_another_order_would_change_are_refused() -> None:
-    table = HoodieTable("memory://t", storage=_by_commit_time())
+    table = HoodieTable("memory://t", storage=_with_payload(OVERWRITE))
     table.savepoint()
     for dry in (True, False):
         with pytest.raises(UnsupportedTableError, match="delete the savepoints first"):
@@ -143,8 +138,8 @@ def test_savepoints_that_another_order_would_change_are_refused() -> None:
 
 def test_a_call_with_the_payload_of_before_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     """The options of a call that was killed, or is made twice, are those of the first one."""
-    storage = _by_commit_time()
-    payload = {"hoodie.datasource.write.payload.class": MODEL + "OverwriteWithLatestAvroPayload"}
+    storage = _with_payload(OVERWRITE)
+    payload = {"hoodie.datasource.write.payload.class": MODEL + OVERWRITE}
     table = HoodieTable("memory://t", payload, storage=storage)
     assert table.upgrade(8, dry=True).changed["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
     assert "in version 8 rows are ordered by ts" in caplog.text
@@ -165,7 +160,7 @@ def test_a_payload_that_is_not_standard_stays(payload: str, mode: str) -> None:
 
 
 def test_a_copy_on_write_table_keeps_the_order_of_its_payload() -> None:
-    before = _properties(compaction_payload_class=MODEL + "OverwriteWithLatestAvroPayload")
+    before = _properties(compaction_payload_class=MODEL + OVERWRITE)
     assert translated(before, 8).raw["hoodie.record.merge.mode"] == "COMMIT_TIME_ORDERING"
 
 
