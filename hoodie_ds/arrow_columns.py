@@ -8,6 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+Mask = npt.NDArray[np.bool_]
+"""Whether something is so, for each row or key."""
+
 Numbers = npt.NDArray[np.int64]
 """A number for each row or key: of its slice, its partition or its task."""
 

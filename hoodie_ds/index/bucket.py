@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.config.options.index import NUM_BUCKETS
 from hoodie_ds.errors import OptionError
 from hoodie_ds.index.java_hash import (
@@ -31,7 +32,6 @@ from hoodie_ds.index.java_hash import (
 
 BucketIds = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _PLACEHOLDERS = {"__null__": None, "__empty__": ""}
 _FILE_ID = re.compile(r"([0-9]{8})-")

@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 from rbloom import Bloom
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.index.java_hash import UInts
-from hoodie_ds.index.stored_keys import KeySource, Mask, SliceKeys
+from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 
 _FALSE_POSITIVES: Final = 0.01
 _ASKED_FOR: Final = 10

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.index.java_hash import UInts, string_hashes
 from hoodie_ds.table.file_slice import FileSlice
 
-Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
 _HASH_BITS: Final = np.uint64(32)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
@@ -21,7 +22,7 @@ from hoodie_ds.reader.log_reader import HELD_BYTES, BlockRecords, LogReader
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
-from hoodie_ds.record.merge.merger import Mask, Merger, RecordSet
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import as_numpy
+from hoodie_ds.arrow_columns import Mask, as_numpy
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.record.merge.hook_merger import AnyMerge
-from hoodie_ds.record.merge.merger import Mask, Merger, RecordSet
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.ordering import unconditional
 from hoodie_ds.table.file_slice import FileSlice
 

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.config.enums import MergeMode, PartialUpdateMode
 from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PartialUpdate
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merge_hook import Merged
 from hoodie_ds.record.merge.ordering import order_codes
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.key_lookup import KeyLookup
-from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Mask, SliceKeys, StoredKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys, StoredKeys
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.config.enums import BloomFilterType
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.parquet.murmur import Murmur
@@ -39,7 +40,6 @@ _MOST_FILTERS: Final = 1000
 _MOST_BITS: Final = 2**31 - 1
 _NO_LIMIT: Final = 2**31 - 1
 
-Mask = npt.NDArray[np.bool_]
 Packed = npt.NDArray[np.uint8]
 
 

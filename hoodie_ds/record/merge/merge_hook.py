@@ -14,15 +14,13 @@ from types import TracebackType
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.config.properties.keys import MERGE_HOOK
 from hoodie_ds.config.texts import hook_name
 from hoodie_ds.errors import HoodieError, MergeHookError, OptionError
 from hoodie_ds.meta_columns import META_COLUMNS, RECORD_KEY
-
-Mask = npt.NDArray[np.bool_]
 
 _SHOWN: Final = 200
 

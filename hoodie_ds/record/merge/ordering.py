@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.errors import SchemaError
 
 Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Codes:
