@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import cycle
-
 import pytest
 
 from hoodie_ds.testing import CRASHES, ERRORS, sweep, sweep_pairs
@@ -14,17 +12,6 @@ from tests.tally import tally
 from tests.tiers import in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-QUICK = (
-    "upsert, cow",
-    "upsert, mor",
-    "first batch, cow",
-    "first insert into a new partition, mor",
-    "schema add, mor",
-    "append without keys",
-    "table create",
-    "state, mor",
-)
 
 
 @pytest.mark.slow
@@ -69,17 +56,7 @@ def test_all_pairs_of_ends(name: str, version: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), [*zip(QUICK, cycle(VERSIONS), strict=False)])
-def test_every_operation_of_some_may_fail(name: str, version: str) -> None:
-    swept = Sweep(name, version=version)
-    tally("failed operations", sweep(swept.start, swept.play, swept.check, ERRORS))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [*in_turn((name for name in SCENARIOS if name not in QUICK), VERSIONS, 1, 2)],
-)
+@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, 1, 3))
 def test_every_operation_may_fail(name: str, version: str) -> None:
     swept = Sweep(name, version=version)
     tally("failed operations", sweep(swept.start, swept.play, swept.check, ERRORS))
