@@ -50,7 +50,9 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
 
     This is RFC-24's file id assigner, upstream of Spark's own shuffle. With a bucket index it is a
     pure hash. With an index that looks keys up (BLOOM, SIMPLE, FLINK_STATE) keys are looked up
-    here, once; a new key goes to a task that it decides itself, and joins a small file there.
+    here, once; a new key goes to a task that it decides itself, and joins a small file there. A
+    row whose key inserts have put into several file groups goes to each, and the sink counts it
+    once.
     With a global index all rows of a key go to one task, and are looked up there.
 
     The file groups of a partition go round the tasks, beginning at one that its path decides: a

@@ -7,6 +7,7 @@ denies it; what is left is read. So the answer is exact, and the filters save re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from hoodie_ds.arrow_columns import Mask, Numbers
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Positions, SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.checksums import check_once
@@ -25,6 +26,63 @@ from hoodie_ds.table.file_slice import FileSlice
 _KEYS: Final = pa.schema([pa.field(RECORD_KEY, pa.string())])
 _FIRST_DISORDERED: Final = "\ue000"
 """From this character on Java's order of strings and that of UTF-8 bytes differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLocations:
+    """The file slices in which keys are stored; a key may be in several.
+
+    Apache Hudi's bloom and simple indexes join incoming records with all that are stored, so each
+    copy of a key is a location.
+
+    Parameters
+    ----------
+    keys : numpy.ndarray of int64, shape (locations,)
+        Position of the key that is located, ascending.
+    slices : numpy.ndarray of int64, shape (locations,)
+        Position of the slice; those of a key ascend. -1 for a key that is in none.
+    num_keys : int
+        Keys that were asked for.
+    """
+
+    keys: Numbers
+    slices: Numbers
+    num_keys: int
+
+    @classmethod
+    def nowhere(cls, num_keys: int) -> RecordLocations:
+        """Return the answer for keys none of which is stored."""
+        return cls(np.arange(num_keys), np.full(num_keys, -1, dtype=np.int64), num_keys)
+
+    @property
+    def first(self) -> Numbers:
+        """The first slice (int64) of each key; -1 for a key without a location."""
+        first = np.full(self.num_keys, -1, dtype=np.int64)
+        first[self.keys[::-1]] = self.slices[::-1]
+        return first
+
+    @property
+    def most(self) -> int:
+        """How many locations a key has at most."""
+        return int(np.bincount(self.keys).max(initial=0))
+
+    def nth(self, number: int) -> tuple[Numbers, Numbers]:
+        """Return the keys (int64) with more locations than `number`, and that one of each."""
+        every = np.arange(len(self.keys))
+        begins = np.maximum.accumulate(np.where(np.diff(self.keys, prepend=-1) > 0, every, 0))
+        here = np.flatnonzero(every - begins == number)
+        return self.keys[here], self.slices[here]
+
+    def take(self, positions: Numbers) -> RecordLocations:
+        """Return the locations of some keys, by position, each as often as it is named."""
+        counts = np.bincount(self.keys, minlength=self.num_keys)
+        starts = np.cumsum(counts) - counts
+        taken = counts[positions]
+        keys = np.repeat(np.arange(len(positions)), taken)
+        # Of the locations of one key, the first, the second, and so on.
+        nth = np.arange(len(keys)) - np.repeat(np.cumsum(taken) - taken, taken)
+        slices = self.slices[np.repeat(starts[positions], taken) + nth]
+        return RecordLocations(keys, slices, len(positions))
 
 
 class KeyLookup:
@@ -62,8 +120,10 @@ class KeyLookup:
         self._as_of = as_of
         self._virtual_keys = virtual_keys
 
-    def find(self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False) -> Numbers:
-        """Find the slice of each key.
+    def find(
+        self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False
+    ) -> RecordLocations:
+        """Find the slices of each key.
 
         A key that was deleted in a log file is still in the base file: what comes later of it
         belongs there too, where its delete is remembered, unless it is stored elsewhere by now.
@@ -79,8 +139,8 @@ class KeyLookup:
 
         Returns
         -------
-        numpy.ndarray of int64, shape (keys,)
-            Position in `slices`; -1 for a key that is in none.
+        RecordLocations
+            Each key has at least one location, if only that of a key which is in no slice.
 
         Raises
         ------
@@ -89,27 +149,30 @@ class KeyLookup:
         """
         encoded = keys.dictionary_encode()
         query, order = KeyQuery.of(encoded.dictionary)
-        found = np.full(len(order), -1, dtype=np.int64)
-        deleted = found.copy()
         sources = [KeySource(self._storage.root, s, self._as_of if s.logs else "") for s in slices]
         fronted, may = self._cache.ask_front(sources, query)
-        every, passed = np.arange(len(found)), np.flatnonzero(may)
+        every, passed = np.arange(len(order)), np.flatnonzero(may)
+        fewer = query if len(passed) == len(order) else query.only(passed)
+        # Nowhere, unless a slice turns up.
+        elsewhere = np.full(len(order), -1, dtype=np.int64)
+        found: list[tuple[Positions, int]] = []
         for number, source in enumerate(sources):
-            asked = passed if source in fronted else every
-            missing = asked[found[asked] < 0]
-            if source in fronted:  # what is found by now need not be looked at again
-                passed = missing
-            else:
-                every = missing
-            if not len(missing):
+            asked, wanted = (passed, fewer) if source in fronted else (every, query)
+            if not len(asked):
                 continue
-            live, dead = self._holds(source, query.only(missing))
-            found[missing[live]] = number
-            deleted[missing[dead]] = number
-        by_key = np.empty_like(found)
-        by_key[order] = found if live_only else np.where(found < 0, deleted, found)
-        result: Numbers = by_key[encoded.indices.to_numpy(zero_copy_only=False)]
-        return result
+            live, dead = self._holds(source, wanted)
+            found.append((order[asked[live]], number))
+            elsewhere[order[asked[dead]]] = -1 if live_only else number
+        lengths = [len(positions) for positions, _ in found]
+        at = np.concatenate([every[:0], *(positions for positions, _ in found)])
+        numbers = np.repeat(np.array([n for _, n in found], dtype=np.int64), lengths)
+        is_found = np.zeros(len(order), dtype=np.bool_)
+        is_found[at] = True
+        others = np.flatnonzero(~is_found)
+        at, numbers = np.append(at, others), np.append(numbers, elsewhere[others])
+        by_key = np.argsort(at, kind="stable")
+        located = RecordLocations(at[by_key], numbers[by_key], len(order))
+        return located.take(encoded.indices.to_numpy(zero_copy_only=False))
 
     def _holds(self, source: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
         """Which keys are those of rows, and which those of deleted ones."""

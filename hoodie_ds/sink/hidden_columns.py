@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Numbers
+from hoodie_ds.arrow_columns import Mask, Numbers
 from hoodie_ds.errors import WriteConflictError
 
 TASK_COLUMN: Final = "_hoodie_ds_task"
@@ -24,18 +25,48 @@ LOCATION_COLUMN: Final = "_hoodie_ds_place"
 """Hidden column (int64): the timeline's digest above 32 bits that say where the row's key is.
 
 The number of a slice among the latest ones of its partition, by file id; or, for a key that is
-stored nowhere, the number of tasks that the shuffle has, negative.
+stored nowhere, the number of tasks that the shuffle has, negative. A row whose key is stored in
+several slices goes to each; those after the first are marked by `_COPY`.
 """
 
 HIDDEN_COLUMNS: Final = (TASK_COLUMN, LOCATION_COLUMN)
 """Columns that are never stored."""
 
 _LOW_BITS: Final = 32
+_COPY: Final = 1 << 30
+"""Bit of a location whose row is there once more."""
 
 
-def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
-    """Return the values of `LOCATION_COLUMN` for locations in a timeline."""
-    return pa.array((np.int64(timeline_digest) << _LOW_BITS) | (locations & 0xFFFFFFFF))
+def encode_locations(timeline_digest: int, locations: Numbers, copies: Mask) -> pa.Array:
+    """Return the values of `LOCATION_COLUMN`.
+
+    Parameters
+    ----------
+    timeline_digest : int
+        Digest of the timeline that the locations are in.
+    locations : numpy.ndarray of int64, shape (rows,)
+        Where each row goes.
+    copies : numpy.ndarray of bool, shape (rows,)
+        Which rows are there already, with another location.
+    """
+    low = (locations | np.where(copies, _COPY, 0)) & 0xFFFFFFFF
+    return pa.array((np.int64(timeline_digest) << _LOW_BITS) | low)
+
+
+def arrived(chunk: pa.Table) -> Mask | None:
+    """Return which rows came from the user; None if all did.
+
+    The others are copies of them, which an assigner made for further file groups of their key.
+    """
+    if LOCATION_COLUMN not in chunk.column_names:
+        return None
+    copies = _are_copies(chunk.column(LOCATION_COLUMN).to_numpy().astype(np.int32))
+    return ~copies if copies.any() else None
+
+
+def _are_copies(low: npt.NDArray[np.int32]) -> Mask:
+    copies: Mask = (low >= 0) & (low & _COPY != 0)
+    return copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +124,8 @@ class Assignment:
         if self.assigned_by != self._timeline_digest:
             self._is_located = False
             return None
-        locations: Numbers = values.astype(np.int32).astype(np.int64)
+        low = values.astype(np.int32)
+        locations: Numbers = np.where(_are_copies(low), low & ~_COPY, low).astype(np.int64)
         return locations
 
     def ownership(self, is_alone: bool, by_bucket: bool) -> TaskOwnership:

@@ -17,7 +17,7 @@ from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
-from hoodie_ds.sink.hidden_columns import Assignment
+from hoodie_ds.sink.hidden_columns import Assignment, arrived
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, distinct_partitions
@@ -115,8 +115,13 @@ def _write_rows(
     late = no_late_files(pending, time, context.files)
     with told_if_undone(pending, time), alive(pending, time), late, _discarding(writer):
         for chunk, keyed in chunks:
-            writer.write(keyed, assignment.locations(chunk))
-            digest += digest_of(plan, batch_id, keyed.rows)  # while they are encoded
+            locations, own = assignment.locations(chunk), arrived(chunk)
+            once = keyed if own is None else KeyedRows(plan, keyed.rows.filter(pa.array(own)))
+            if locations is None:  # every row is located anew
+                writer.write(once)
+            else:
+                writer.write(keyed, locations)
+            digest += digest_of(plan, batch_id, once.rows)  # while they are encoded
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, plan.layout is not None)
         statuses, staged = writer.close(owns)

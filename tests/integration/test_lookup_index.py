@@ -220,7 +220,12 @@ def test_keys_that_are_kept_are_searched_and_not_scanned(
     slices = FileSystemView(storage, timeline).latest_slices("x")
     lookup = KeyLookup(storage, False, _no_logs, KeyCache(1 << 20), "")
     for _ in range(3):
-        assert lookup.find(slices, pa.array(["k49", "x", "k0", "k49"])).tolist() == [0, -1, 0, 0]
+        assert lookup.find(slices, pa.array(["k49", "x", "k0", "k49"])).first.tolist() == [
+            0,
+            -1,
+            0,
+            0,
+        ]
     assert scans == [3, 3]  # live keys, and those that log files delete
 
 
@@ -238,7 +243,7 @@ def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     cache = KeyCache(1 << 20)
     lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
     keys = pa.array(["k000", "k001", "z098", "a", "z999"])
-    numbers = lookup.find(slices, keys)
+    numbers = lookup.find(slices, keys).first
     names = [slices[n].group.file_id if n >= 0 else None for n in numbers]
     assert names[0] is not None
     assert names[2] is not None
@@ -246,7 +251,7 @@ def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     assert [name is None for name in names] == [False, True, False, True, True]
     cache = KeyCache(1 << 20)
     lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
-    assert lookup.find(slices, pa.array(["a", "k001", "zz"])).tolist() == [-1, -1, -1]
+    assert lookup.find(slices, pa.array(["a", "k001", "zz"])).first.tolist() == [-1, -1, -1]
     # Range and bloom filter denied them all.
     assert [cache.get(KeySource(storage.root, found, "")) for found in slices] == [None, None]
 
@@ -276,15 +281,15 @@ def test_the_state_index_reads_no_file_twice_and_follows_other_writers(
     for asked in (["k001", "k0010"], ["k0010", "k001", "k0010"], ["k049", "", "k000"]):
         lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
         expected = [0 if len(key) == 4 else -1 for key in asked]
-        assert lookup.find([slice_], pa.array(asked)).tolist() == expected
+        assert lookup.find([slice_], pa.array(asked)).first.tolist() == expected
     for _ in range(2):
         lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
-        assert lookup.find([slice_], pa.array(["k001", "k0010"])).tolist() == [0, -1]
+        assert lookup.find([slice_], pa.array(["k001", "k0010"])).first.tolist() == [0, -1]
     assert len(opened) == 1
     tiny = KeyCache(1)
     for _ in range(3):
         lookup = KeyLookup(batch.table.storage, True, _no_logs, tiny, "")
-        assert lookup.find([slice_], pa.array(["k001", "k0010"])).tolist() == [0, -1]
+        assert lookup.find([slice_], pa.array(["k001", "k0010"])).first.tolist() == [0, -1]
     assert len(opened) == 4
     # Another writer moves the table on, by another index; what is kept is not asked any more.
     HoodieTable(str(tmp_path), {"hoodie.index.type": "SIMPLE"}).upsert(

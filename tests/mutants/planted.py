@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.index.key_lookup import RecordLocations
 from tests.mutants.behaviours import (
     Unlisted,
     deleting,
@@ -120,6 +121,32 @@ LOGGED_ROWS = [
         instead("LoggedRows._staying", lambda staying, *given: staying(*given).slice(0, 0)),
         f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
         "P3: committed rows that no query finds",
+    ),
+]
+_COPIES = "tests/integration/test_copies_of_a_key.py"
+COPIES = [
+    Mutant(
+        "a key is in the first of its file groups alone",
+        instead(
+            "KeyLookup.find",
+            lambda find, *given, **more: RecordLocations(
+                np.arange(len(given[2])), find(*given, **more).first, len(given[2])
+            ),
+        ),
+        f"{_COPIES}::test_random_batches_change_every_copy[COPY_ON_WRITE-BLOOM-1]",
+        "a deleted key is still read, and an update leaves old rows",
+    ),
+    Mutant(
+        "a row counts once for each file group that it goes to",
+        always("arrived", None),
+        f"{_COPIES}::test_a_copy_counts_neither_as_a_row_nor_in_the_digest",
+        "P2: a batch that comes again is taken for another one",
+    ),
+    Mutant(
+        "a global index changes the first copy of a key alone",
+        Text("range(1, found.most)", "range(1, 1)"),
+        f"{_COPIES}::test_to_a_global_index_each_copy_is_a_record[1-GLOBAL_SIMPLE-True]",
+        "a deleted key is still read, and an update leaves old rows",
     ),
 ]
 _BOMBS = "tests/hostile/test_bombs.py"
@@ -2518,6 +2545,7 @@ MUTANTS = [
     *CHANGES,
     *INSPECTION,
     *CLUSTERINGS,
+    *COPIES,
     *LAYOUT_2,
     *VIRTUAL_KEYS,
     *ARCHIVE_CHANGES,

@@ -289,7 +289,7 @@ def check_new_keys(plan: WritePlan, own: Instant, timeline: Timeline) -> None:
         if not near:
             continue
         keys = stored_keys(after, slice_)
-        locations = lookup.find(near, keys, live_only=True)
+        locations = lookup.find(near, keys, live_only=True).first
         found = np.flatnonzero(locations >= 0)
         if len(found):
             row = int(found[0])

@@ -5,16 +5,16 @@ a row that arrives too late moves nothing, and what was merged decides about the
 that moves is deleted where it was and inserted where it belongs, in one commit. Everything else
 goes, unchanged, to the file group that holds its key, whose writer merges it as ever.
 
-Invariant: all rows of a key are here, and each key has one location in the end.
+Invariant: all rows of a key are here, and each key has one location in the end, unless inserts that
+look nothing up have stored it several times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,8 +34,6 @@ from hoodie_ds.sink.stage.incoming import POSITION, Incoming
 from hoodie_ds.sink.stage.key_partitions import by_key_partitions
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
-
-Mask = npt.NDArray[np.bool_]
 
 
 class GlobalLocations:
@@ -63,28 +61,46 @@ class GlobalLocations:
     def located(self) -> Iterator[tuple[Target, pa.Table]]:
         """Yield all rows parted by target, those of one key in order, in pieces.
 
-        Rows for new file groups are one for each key, and merged.
+        Rows for new file groups are one for each key, and merged. Of a key that inserts stored
+        several times each copy is a record of its own, as in Hudi: rows go to each, and each moves
+        by itself.
+        """
+        records = self._incoming.records(_partition_columns(self._plan))
+        combined = self._plan.merger.combine(records)
+        found = self._stored.find(one_chunk(combined.rows.column(RECORD_KEY)))
+        placed = [(yield from self._place(records, combined, found.first))]
+        for nth in range(1, found.most):
+            which, stored = found.nth(nth)
+            placed.append((yield from self._place(records, combined.take(which), stored)))
+        at, codes = map(np.concatenate, zip(*placed, strict=True))
+        order = np.argsort(at, kind="stable")
+        pieces = self._incoming.parted(at[order], codes[order], self._plan.budget.chunk_bytes)
+        yield from self._targeted((code, self._marked(rows)) for code, rows in pieces)
+
+    def _place(
+        self, records: RecordSet, combined: RecordSet, stored: Numbers
+    ) -> Generator[tuple[Target, pa.Table], None, tuple[Numbers, Numbers]]:
+        """Place the rows of some keys, each of which is in one slice or in none.
+
+        Yields what is made here; returns positions of rows that go on as they are, and the numbers
+        of their targets.
         """
         plan = self._plan
-        records = self._incoming.records(_partition_columns(plan))
-        combined = plan.merger.combine(records)
         keys = one_chunk(combined.rows.column(RECORD_KEY))
-        stored = self._stored.find(keys)
         merged = self._merged(combined, keys, stored)
         at = as_numpy(pc.index_in(one_chunk(merged.column(RECORD_KEY)), value_set=keys))
         paths = self._partitions(merged)
         moves = (stored[at] >= 0) & (paths != self._homes_of(stored[at]))
         inserted = moves | (stored[at] < 0)
-        codes = self._codes(records, keys, stored, at[moves])
         yield from self._tombstones(records.rows, keys.take(pa.array(at[moves])), stored[at[moves]])
-        new, new_paths = merged.filter(pa.array(inserted)), paths[inserted]
+        rows_at, codes = self._staying(records, keys, stored, at[moves])
+        new, new_codes = merged.filter(pa.array(inserted)), len(self._homes) + paths[inserted]
         if plan.merger.needs_complete_rows:
             whole = self._marked(new.select([*plan.schema.names, RECORD_KEY]))
-            yield from self._targeted(split(whole, len(self._homes) + new_paths))
-        else:
-            codes[new.column(POSITION).to_numpy()] = len(self._homes) + new_paths
-        pieces = self._incoming.parted(codes, plan.budget.chunk_bytes)
-        yield from self._targeted((code, self._marked(rows)) for code, rows in pieces)
+            yield from self._targeted(split(whole, new_codes))
+            return rows_at, codes
+        new_at = new.column(POSITION).to_numpy()
+        return np.append(rows_at, new_at), np.append(codes, new_codes)
 
     def _merged(self, combined: RecordSet, keys: pa.Array, stored: Numbers) -> pa.Table:
         """What becomes of records that are new, or that say another partition than the stored."""
@@ -102,18 +118,17 @@ class GlobalLocations:
                 merge.keep(RecordSet.of_rows(met, plan.ordering_fields))
         return merge.new_rows()
 
-    def _codes(
+    def _staying(
         self, records: RecordSet, keys: pa.Array, stored: Numbers, moved: Numbers
-    ) -> Numbers:
-        """For each row the slice that holds its key; -1 if there is none or its record moves."""
+    ) -> tuple[Numbers, Numbers]:
+        """The positions of rows whose key stays in its slice, and the slices."""
         stays = stored >= 0
         stays[moved] = False
         at = pc.index_in(
             one_chunk(records.rows.column(RECORD_KEY)), value_set=keys.filter(pa.array(stays))
         )
-        codes = np.full(records.num_rows, -1, dtype=np.int64)
-        codes[as_numpy(pc.is_valid(at))] = stored[stays][as_numpy(at.drop_null())]
-        return codes
+        rows_at = np.flatnonzero(as_numpy(pc.is_valid(at)))
+        return rows_at, stored[stays][as_numpy(at.drop_null())]
 
     def _tombstones(
         self, rows: pa.Table, keys: pa.Array, numbers: Numbers

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task
@@ -48,21 +49,36 @@ class FileIdAssigner:
         ----------
         rows : pyarrow.Table
             As they come from Spark.
+
+        Returns
+        -------
+        pyarrow.Table
+            The rows in their order. One whose key is in several file groups comes once for each,
+            since their tasks may be different ones.
         """
         typed = conform(rows, self._plan.schema)
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
-        tasks = np.zeros(rows.num_rows, dtype=np.int32)
-        locations = np.zeros(rows.num_rows, dtype=np.int64)
-        for path, part, numbers in self._router.locate(KeyedRows(self._plan, typed)):
-            at = part.column(_POSITION).to_numpy()
-            by_key = self._spread.key_buckets(part.column(RECORD_KEY))
-            slots = np.where(numbers < 0, by_key, numbers)
-            tasks[at] = (first_task(path, self._num_tasks) + slots) % self._num_tasks
-            locations[at] = np.where(numbers < 0, -self._num_tasks, numbers)
-        encoded = encode_locations(self._plan.timeline.digest, locations)
-        return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(
+        parts = [
+            (part.column(_POSITION).to_numpy(), *self._assigned(path, part, numbers))
+            for path, part, numbers in self._router.locate(KeyedRows(self._plan, typed))
+        ]
+        at, tasks, locations = map(np.concatenate, zip(*parts, strict=True))
+        order = np.argsort(at, kind="stable")
+        at = at[order]
+        if len(at) > rows.num_rows:
+            rows = rows.take(at)
+        copies = np.diff(at, prepend=-1) == 0
+        encoded = encode_locations(self._plan.timeline.digest, locations[order], copies)
+        return rows.append_column(TASK_COLUMN, pa.array(tasks[order])).append_column(
             LOCATION_COLUMN, encoded
         )
+
+    def _assigned(self, path: str, part: pa.Table, numbers: Numbers) -> tuple[Numbers, Numbers]:
+        """The task and the location of each row of a partition."""
+        by_key = self._spread.key_buckets(part.column(RECORD_KEY))
+        slots = np.where(numbers < 0, by_key, numbers)
+        tasks = (first_task(path, self._num_tasks) + slots) % self._num_tasks
+        return tasks.astype(np.int32), np.where(numbers < 0, -self._num_tasks, numbers)
 
 
 def key_spread(record_key_fields: tuple[str, ...], num_tasks: int) -> BucketLayout:

@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.config.enums import DuplicatePolicy, IndexType, Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
-from hoodie_ds.index.key_lookup import KeyLookup
+from hoodie_ds.index.key_lookup import KeyLookup, RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.merger import RecordSet
@@ -43,13 +42,13 @@ class KeyLocations:
         if plan.looks_up and plan.timeline.first_commit:
             self.slices += self.view.slices_among(self.view.data_files())
 
-    def find(self, keys: pa.Array) -> Numbers:
-        """Return the position in `slices` of each key (string); -1 for one that is in none.
+    def find(self, keys: pa.Array) -> RecordLocations:
+        """Return where in `slices` each key (string) is.
 
         A deleted key is free again, as in Hudi: a record that moved away is one, too.
         """
         if not self.slices:
-            return np.full(len(keys), -1, dtype=np.int64)
+            return RecordLocations.nowhere(len(keys))
         return self._lookup.find(self.slices, keys, live_only=True)
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task, only_slice
+from hoodie_ds.index.key_lookup import RecordLocations
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
@@ -148,7 +148,6 @@ class BucketRouter:
 _LOOKED_AT: Final = 8
 """File groups of a partition whose keys are looked at."""
 _KEYS_LOOKED_AT: Final = 1000
-_NOWHERE: Final = -1
 
 
 class IndexRouter:
@@ -198,14 +197,17 @@ class IndexRouter:
         ------
         tuple of str, pyarrow.Table and numpy.ndarray of int64
             Partition path; rows, with ``_hoodie_record_key``; for each the position of its slice
-            among the `latest_slices`, or a negative number if its key is in none.
+            among the `latest_slices`, or a negative number if its key is in none. A row whose key
+            is in several slices comes once for each, one after another.
         """
         rows = keyed.with_keys
         if locations is not None:
             rows = rows.append_column(LOCATION_COLUMN, pa.array(locations))
         for path, part in split_by_partition(keyed.paths, rows):
             if locations is None:
-                yield path, part, self._find(self.latest_slices(path), part)
+                found = self._find(self.latest_slices(path), part)
+                is_once = len(found.keys) == part.num_rows
+                yield path, part if is_once else part.take(found.keys), found.slices
             else:
                 known = part.column(LOCATION_COLUMN).to_numpy()
                 self._num_tasks = max(self._num_tasks, -int(known.min(initial=0)))
@@ -229,7 +231,7 @@ class IndexRouter:
             if not self._num_tasks or (first + position) % self._num_tasks == self._task:
                 yield position
 
-    def _find(self, slices: list[FileSlice], rows: pa.Table) -> Numbers:
+    def _find(self, slices: list[FileSlice], rows: pa.Table) -> RecordLocations:
         if not self._plan.looks_up or not slices:
-            return np.full(rows.num_rows, _NOWHERE, dtype=np.int64)
+            return RecordLocations.nowhere(rows.num_rows)
         return self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())

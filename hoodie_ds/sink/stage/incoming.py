@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from hoodie_ds.arrow_columns import Numbers
 from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.messages import StagedRows
@@ -91,14 +91,17 @@ class Incoming:
                 yield rows if here.all() else rows.filter(pa.array(here))
 
     def parted(
-        self, codes: npt.NDArray[np.int64], piece_bytes: int
+        self, rows_at: Numbers, codes: Numbers, piece_bytes: int
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yield all rows parted by a number for each, piece by piece, and forget them.
+        """Yield rows parted by a number for each, piece by piece, and forget them.
 
         Parameters
         ----------
-        codes : numpy.ndarray of int64
-            A number for each row; rows with a negative one are left out.
+        rows_at : numpy.ndarray of int64, shape (numbers,)
+            Position of the row that each number is for, ascending. Rows may have several numbers,
+            or none.
+        codes : numpy.ndarray of int64, shape (numbers,)
+            The numbers.
         piece_bytes : int
             Size of the pieces.
         """
@@ -108,9 +111,9 @@ class Incoming:
                 step = max(1, rows.num_rows * piece_bytes // max(1, rows.nbytes))
                 for first in range(0, rows.num_rows, step):
                     piece = rows.slice(first, step)
-                    here = codes[start : start + piece.num_rows]
+                    low, high = np.searchsorted(rows_at, [start, start + piece.num_rows])
+                    yield from split(piece.take(rows_at[low:high] - start), codes[low:high])
                     start += piece.num_rows
-                    yield from split(piece.filter(pa.array(here >= 0)), here[here >= 0])
 
     def _pieces(self, wanted: set[str] | None) -> Iterator[pa.Table]:
         for part in self._parts:

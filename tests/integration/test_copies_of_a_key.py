@@ -1,0 +1,175 @@
+"""Keys that inserts put into several file groups: upserts and deletes reach every copy.
+
+As in Apache Hudi, whose bloom and simple indexes tag an incoming record with each stored location.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, TASK_COLUMN
+from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.replay.replay import total_digest
+from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.task_writer import write_task
+from tests.interop.hudi_rs import read_with_hudi_rs
+from tests.tables import BUCKETS, TRIPS, TYPE, coordinator, found, trips
+
+Row = tuple[str, str, int, float]
+
+APART = {k: v for k, v in TRIPS.items() if k != BUCKETS} | {"hoodie.parquet.small.file.limit": "0"}
+"""Every insert begins a file group."""
+
+
+@pytest.fixture(autouse=True)
+def no_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.tables.TRIPS", APART)
+
+
+def options(kind: str, index: str) -> dict[str, str]:
+    return {**APART, TYPE: kind, "hoodie.index.type": index, "index.global.enabled": "false"}
+
+
+def write(
+    path: Path, rows: pa.Table, opts: dict[str, str], tasks: int, batch_id: BatchId | None = None
+) -> list[TaskCommitMessage]:
+    """Write rows in several tasks as the assigner says, or in one."""
+    writer = coordinator(path, **{k.replace(".", "__"): v for k, v in opts.items()})
+    owners = np.zeros(rows.num_rows)
+    if tasks > 1:
+        rows = FileIdAssigner(writer.preview(rows.schema), tasks).assign(rows)
+        owners = rows.column(TASK_COLUMN).to_numpy()
+    batch = writer.begin(rows.schema)
+    messages = [
+        write_task(
+            batch,
+            TaskId(number, 1, number),
+            batch_id,
+            rows.filter(pa.array(owners == number)).to_batches(16),
+            tasks == 1,
+        )
+        for number in range(tasks)
+    ]
+    writer.commit(messages)
+    return messages
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize(
+    ("kind", "index"),
+    [
+        ("COPY_ON_WRITE", "BLOOM"),
+        ("MERGE_ON_READ", "BLOOM"),
+        ("COPY_ON_WRITE", "SIMPLE"),
+        ("MERGE_ON_READ", "FLINK_STATE"),
+    ],
+)
+def test_random_batches_change_every_copy(
+    tmp_path: Path, kind: str, index: str, tasks: int
+) -> None:
+    draw = random.Random(f"{kind} {index} {tasks}")
+    copies: dict[str, list[Row]] = {}
+    for number in range(12):
+        ids = sorted(set(draw.choices(range(12), k=6)))
+        # A log file's late row after a delete leaves what the base file has, in Hudi too.
+        begin = 9 * number if kind == "MERGE_ON_READ" else 0
+        rows = [(f"k{i}", f"c{i % 2}", begin + draw.randrange(9), float(number)) for i in ids]
+        operation = ("insert", "insert", "upsert", "delete")[number % 4]
+        opts = options(kind, index) | {"hoodie.datasource.write.operation": operation}
+        given = trips(*rows)
+        if operation == "delete":  # without a time, so that it outranks no row that comes later
+            rows = rows[:2]
+            given = given.slice(0, 2).select(["id", "city"])
+        messages = write(tmp_path, given, opts, tasks)
+        if tasks > 1 and operation != "insert":
+            assert not any(message.staged for message in messages)  # the commit moves no data
+        for row in rows:
+            stored = copies.setdefault(row[0], [])
+            if operation == "insert" or (operation == "upsert" and not stored):
+                stored.append(row)
+            elif operation == "delete":
+                stored.clear()
+            else:
+                stored[:] = [row if row[2] >= old[2] else old for old in stored]
+        expected = sorted(row for rows in copies.values() for row in rows)
+        assert found(HoodieTable(str(tmp_path))) == expected
+        read = read_with_hudi_rs(tmp_path).select(trips().column_names).to_pylist()
+        assert sorted(tuple(row.values()) for row in read) == expected
+    assert max(Counter(row[0] for row in expected).values()) > 2
+
+
+def twice(path: Path, index: str = "BLOOM") -> dict[str, str]:
+    """A table with two file groups that hold the same keys."""
+    opts = options("COPY_ON_WRITE", index)
+    for ts in (1, 2):
+        HoodieTable(str(path), opts).insert(trips(*((f"k{i}", "x", ts, 0.0) for i in range(8))))
+    return opts
+
+
+def test_a_copy_counts_neither_as_a_row_nor_in_the_digest(tmp_path: Path) -> None:
+    """So a batch is known again, however its rows are assigned when it comes a second time."""
+    opts, rows = twice(tmp_path), trips(*((f"k{i}", "x", 5, 1.0) for i in range(8)))
+    first = write(tmp_path, rows, opts, 4, BatchId("q", 0))
+    assert sum(message.digest.num_rows for message in first) == 8
+    dealt_out = write(tmp_path, rows, opts, 1, BatchId("q", 0))
+    again = write(tmp_path, rows, opts, 4, BatchId("q", 0))
+    assert [m.already_committed for m in [*dealt_out, *again]] == [True] * 5
+    assert total_digest(first) == total_digest(dealt_out) == total_digest(again)
+    assert len(HoodieTable(str(tmp_path)).timeline.commits) == 3
+
+
+def test_copies_assigned_by_an_older_view_are_located_anew(tmp_path: Path) -> None:
+    opts, rows = twice(tmp_path), trips(*((f"k{i}", "x", 5, 1.0) for i in range(8)))
+    writer = coordinator(tmp_path, **{k.replace(".", "__"): v for k, v in opts.items()})
+    assigned = FileIdAssigner(writer.preview(rows.schema), 2).assign(rows)
+    assert assigned.num_rows == 16
+    assert assigned.drop_columns(list(HIDDEN_COLUMNS)).to_pylist()[::2] == rows.to_pylist()
+    HoodieTable(str(tmp_path), opts).insert(trips(("k0", "x", 3, 0.0), ("new", "x", 3, 0.0)))
+    batch = writer.begin(assigned.schema)
+    owners = assigned.column(TASK_COLUMN).to_numpy()
+    messages = [
+        write_task(batch, TaskId(n, 1, n), None, assigned.filter(owners == n).to_batches())
+        for n in range(2)
+    ]
+    writer.commit(messages)
+    count = Counter(found(HoodieTable(str(tmp_path))))
+    changed = {(f"k{i}", "x", 5, 1.0): 2 + (i == 0) for i in range(8)}
+    assert count == {**changed, ("new", "x", 3, 0.0): 1}
+
+
+@pytest.mark.parametrize("moves", [True, False])
+@pytest.mark.parametrize("index", ["GLOBAL_BLOOM", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_to_a_global_index_each_copy_is_a_record(
+    tmp_path: Path, index: str, moves: bool, tasks: int
+) -> None:
+    """What Apache Hudi 1.2 makes of the same batches, seen on the JVM."""
+    opts = {k: v for k, v in options("COPY_ON_WRITE", index).items() if "global" not in k}
+    for name in ("simple", "bloom"):
+        opts[f"hoodie.{name}.index.update.partition.path"] = str(moves).lower()
+    table = HoodieTable(str(tmp_path), opts)
+    for city, ts in (("x", 1), ("y", 3)):
+        table.insert(trips(*((key, city, ts, 0.0) for key in "abcde")))
+    rows = trips(("a", "x", 5, 9.0), ("b", "y", 2, 9.0), ("c", "z", 4, 9.0))
+    writer = coordinator(tmp_path, **{k.replace(".", "__"): v for k, v in opts.items()})
+    batch = writer.begin(rows.schema)
+    given = [rows.slice(n, 1) for n in range(3)] if tasks > 1 else [rows]
+    writer.commit(
+        [
+            write_task(batch, TaskId(n, 1, n), None, part.to_batches(), tasks == 1)
+            for n, part in enumerate(given)
+        ]
+    )
+    table.delete(pa.table({"id": ["d"], "city": ["x"]}))
+    partitions = table.read(columns=["id", "_hoodie_partition_path", "ts"]).to_pylist()
+    seen = sorted(f"{id_}{path}{ts}" for id_, path, ts in (row.values() for row in partitions))
+    moved, stayed = "ax5 ax5 by2 by3 cz4 cz4 ex1 ey3", "ax5 ay5 bx2 by3 cx4 cy4 ex1 ey3"
+    assert " ".join(seen) == (moved if moves else stayed)
