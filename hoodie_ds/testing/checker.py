@@ -60,7 +60,7 @@ def check_table(
     buckets : bool
         Whether file ids begin with a bucket's number: then each bucket has one live file group.
     archived : collection of str
-        Times of commits that another engine has archived: of their files nothing is told.
+        Times of commits that were archived: of their files nothing is told.
     """
     wrong: list[str] = []
     if any(files) and ".hoodie/hoodie.properties" not in files:
@@ -77,7 +77,7 @@ def check_table(
         elif "completed" not in reached and settled:
             wrong.append(f"{time}.{action} is pending")
     times = {*commits, *archived}
-    may_go = _check_cleans(files, commits, ends, wrong)
+    may_go = _check_cleans(files, commits, ends, archived, wrong)
     there = {time: _left(body, files, may_go) for time, body in commits.items()}
     named = {
         path
@@ -166,9 +166,14 @@ def _check_cleans(
     files: Mapping[str, bytes],
     commits: Mapping[str, dict[str, Any]],
     ends: Mapping[str, str],
+    archived: Collection[str],
     wrong: list[str],
 ) -> set[str]:
-    """Paths of the files that plans of cleans name, each of which has to have a successor."""
+    """Paths of the files that plans of cleans name, each of which has to have a successor.
+
+    That of a file may be archived since then, if it is older than some commit that is.
+    """
+    last_archived = max(archived, default="")
     newest: dict[tuple[str, str], str] = {}
     for time, body in sorted(commits.items()):
         for partition, ids in (body.get("partitionToReplaceFileIds") or {}).items():
@@ -187,7 +192,8 @@ def _check_cleans(
                 start = match and (match[3] if match.re is _BASE else match[2])
                 if match and match.re is _LOG:
                     start = ends.get(match[2], match[2])
-                if not match or newest.get((partition, match[1]), "") <= str(start):
+                newer = newest.get((partition, match[1]), last_archived) if match else ""
+                if newer <= str(start):
                     wrong.append(f"{plan} deletes {path}, which has no successor")
     return may_go
 
