@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.formats.parquet.bloom_filter import first_hashes
 from hoodie_ds.index.java_hash import UInts, string_hashes
 from hoodie_ds.table.file_slice import FileSlice
 
@@ -46,6 +47,11 @@ class KeyQuery:
         order = np.argsort(hashes)
         return cls(keys.take(pa.array(order)), hashes[order]), order
 
+    @cached_property
+    def first_hashes(self) -> UInts:
+        """What every bloom filter asks first of the keys; see `bloom_filter.first_hashes`."""
+        return first_hashes(self.keys)
+
     def only(self, positions: Positions) -> KeyQuery:
         """Return the query for some of its keys, by ascending position."""
         return KeyQuery(self.keys.take(pa.array(positions)), self.hashes[positions])
@@ -73,21 +79,31 @@ class StoredKeys:
         """The hashes (uint32) of the keys, ascending."""
         return (self._by_hash >> _HASH_BITS).astype(np.uint32)
 
+    def look(self, query: KeyQuery) -> Mask:
+        """Which keys are stored, by what is cheapest where no hash is made yet."""
+        return self.search(query) if len(self.keys) < len(query.keys) else self.scan(query)
+
     def scan(self, query: KeyQuery) -> Mask:
-        """Which keys are stored, by one pass over all: what is cheapest for a first query."""
+        """Which keys are stored, by one pass over all."""
         return _are_in(query.keys, self.keys)
 
     def search(self, query: KeyQuery) -> Mask:
-        """Which keys are stored, by their hashes: the work is that of the query."""
-        least = query.hashes.astype(np.uint64) << _HASH_BITS
-        first = np.searchsorted(self._by_hash, least)
-        counts = np.searchsorted(self._by_hash, least | _POSITION) - first
+        """Which keys are stored, by their hashes: the work is that of the shorter side."""
+        if len(self.keys) < len(query.keys):
+            first, last = (np.searchsorted(query.hashes, self.hashes, s) for s in ("left", "right"))
+        else:
+            least = query.hashes.astype(np.uint64) << _HASH_BITS
+            first = np.searchsorted(self._by_hash, least)
+            last = np.searchsorted(self._by_hash, least | _POSITION)
+        counts = last - first
         if counts.sum() > len(query.keys) + len(self.keys):
             return self.scan(query)  # so many share a hash that it says nothing
-        asked = np.repeat(np.arange(len(counts)), counts)
-        # Of the stored keys with one hash, the first, the second, and so on.
-        nth = np.arange(len(asked)) - np.repeat(np.cumsum(counts) - counts, counts)
-        candidates = self._by_hash[first[asked] + nth] & _POSITION
+        sought = np.repeat(np.arange(len(counts)), counts)
+        # Of the keys with one hash on the other side, the first, the second, and so on.
+        nth = np.arange(len(sought)) - np.repeat(np.cumsum(counts) - counts, counts)
+        met = first[sought] + nth
+        asked, stored = (met, sought) if len(self.keys) < len(query.keys) else (sought, met)
+        candidates = self._by_hash[stored] & _POSITION
         same = pc.equal(query.keys.take(pa.array(asked)), self.keys.take(pa.array(candidates)))
         held = np.zeros(len(query.keys), dtype=np.bool_)
         held[asked[same.to_numpy(zero_copy_only=False)]] = True

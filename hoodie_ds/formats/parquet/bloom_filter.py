@@ -21,7 +21,7 @@ import pyarrow as pa
 from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.config.enums import BloomFilterType
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.parquet.murmur import Murmur
+from hoodie_ds.formats.parquet.murmur import Murmur, UInts
 
 BLOOM_FILTER_FOOTER: Final = "org.apache.hudi.bloomfilter"
 BLOOM_TYPE_FOOTER: Final = "hoodie_bloom_filter_type_code"
@@ -33,6 +33,8 @@ _VERSION: Final = -1
 _MURMUR: Final = 1
 _POSITIONS_AT_ONCE: Final = 1 << 21
 """Positions of keys that are in memory together, eight bytes each."""
+_FIRST_HASHES: Final = 4
+"""After so many, one in sixteen keys that are not there is left, or fewer."""
 _MOST_HASHES: Final = 1075
 """What the smallest share of false positives that a double can hold asks for."""
 _MOST_FILTERS: Final = 1000
@@ -205,29 +207,50 @@ class BloomFilter:
                 "rewrite the file, or use an index of type SIMPLE"
             ) from error
 
-    def may_contain(self, keys: pa.Array) -> Mask:
+    def may_contain(self, keys: pa.Array, first: UInts | None = None) -> Mask:
         """Say which keys may be in the file.
 
         Parameters
         ----------
         keys : pyarrow.Array of string, without nulls
+        first : numpy.ndarray of uint32, optional
+            Their `first_hashes`, where many files are asked for the same keys.
 
         Returns
         -------
         numpy.ndarray of bool, shape (keys,)
             False only for keys that were never added.
         """
-        found = [np.zeros(0, dtype=np.bool_)]
-        step = _keys_at_once(self.num_hashes)
-        for start in range(0, len(keys), step):
-            some = keys.slice(start, step)
-            positions = _positions(some, self.num_hashes, self.num_bits)
+        left = np.arange(len(keys))
+        # Of the keys that are not there, one hash rules out half or more.
+        for hashes in (first_hashes(keys) if first is None else first)[: self.num_hashes]:
+            positions = _bits_of(hashes[left], self.num_bits)
             places, bits = positions >> 3, np.uint8(1) << (positions & 7).astype(np.uint8)
-            hit = np.zeros(len(some), dtype=np.bool_)
+            hit = np.zeros(len(left), dtype=np.bool_)
             for row in self.rows:
-                hit |= (row[places] & bits).astype(np.bool_).all(axis=0)
-            found.append(hit)
-        return np.concatenate(found)
+                hit |= (row[places] & bits).astype(np.bool_)
+            left = left[hit]
+        found = np.zeros(len(keys), dtype=np.bool_)
+        step = _keys_at_once(self.num_hashes)
+        for start in range(0, len(left), step):
+            some = left[start : start + step]
+            found[some] = self._may_contain(keys.take(pa.array(some)))
+        return found
+
+    def _may_contain(self, keys: pa.Array) -> Mask:
+        positions = _positions(keys, self.num_hashes, self.num_bits)
+        places, bits = positions >> 3, np.uint8(1) << (positions & 7).astype(np.uint8)
+        hit = np.zeros(len(keys), dtype=np.bool_)
+        for row in self.rows:
+            hit |= (row[places] & bits).astype(np.bool_).all(axis=0)
+        return hit
+
+
+def first_hashes(keys: pa.Array) -> UInts:
+    """Return the first hashes (uint32, shape (4, keys)) of keys, the same for every filter."""
+    murmur = Murmur(keys)
+    seeds = np.zeros(len(keys), np.uint32)
+    return np.array([seeds := murmur.hashes(seeds) for _ in range(_FIRST_HASHES)], np.uint32)
 
 
 def _keys_at_once(num_hashes: int) -> int:
@@ -241,8 +264,13 @@ def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np
     positions = np.empty((num_hashes, len(keys)), np.int64)
     for number in range(num_hashes):
         seeds = murmur.hashes(seeds)
-        positions[number] = np.abs(seeds.view(np.int32).astype(np.int64)) % num_bits
+        positions[number] = _bits_of(seeds, num_bits)
     return positions
+
+
+def _bits_of(hashes: UInts, num_bits: int) -> npt.NDArray[np.int64]:
+    bits: npt.NDArray[np.int64] = np.abs(hashes.view(np.int32).astype(np.int64)) % num_bits
+    return bits
 
 
 def _row_bytes(params: BloomParams, row: Mask) -> bytes:
