@@ -43,6 +43,7 @@ def assigning_mapper(
             plan = coordinator.preview(schema, view)
         assigner = FileIdAssigner(plan, num_tasks)
         for chunk in in_chunks(plan, batches):
-            yield from assigner.assign(chunk).to_batches()
+            for assigned in assigner.assign(chunk):
+                yield from assigned.to_batches()
 
     return assign

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from hoodie_ds.arrow_columns import Mask, Numbers
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.stored_keys import KeyQuery, KeySource, Positions, SliceKeys
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.checksums import check_once
@@ -41,18 +41,22 @@ class RecordLocations:
         Position of the key that is located, ascending.
     slices : numpy.ndarray of int64, shape (locations,)
         Position of the slice; those of a key ascend. -1 for a key that is in none.
+    buried : numpy.ndarray of bool, shape (locations,)
+        Whether the slice remembers that the key was deleted, and the key has another location.
     num_keys : int
         Keys that were asked for.
     """
 
     keys: Numbers
     slices: Numbers
+    buried: Mask
     num_keys: int
 
     @classmethod
     def nowhere(cls, num_keys: int) -> RecordLocations:
         """Return the answer for keys none of which is stored."""
-        return cls(np.arange(num_keys), np.full(num_keys, -1, dtype=np.int64), num_keys)
+        nowhere = np.full(num_keys, -1, dtype=np.int64)
+        return cls(np.arange(num_keys), nowhere, np.zeros(num_keys, np.bool_), num_keys)
 
     @property
     def first(self) -> Numbers:
@@ -73,6 +77,11 @@ class RecordLocations:
         here = np.flatnonzero(every - begins == number)
         return self.keys[here], self.slices[here]
 
+    def only(self, wanted: Mask) -> RecordLocations:
+        """Return some of the locations."""
+        kept = self.keys[wanted], self.slices[wanted], self.buried[wanted]
+        return RecordLocations(*kept, self.num_keys)
+
     def take(self, positions: Numbers) -> RecordLocations:
         """Return the locations of some keys, by position, each as often as it is named."""
         counts = np.bincount(self.keys, minlength=self.num_keys)
@@ -81,8 +90,8 @@ class RecordLocations:
         keys = np.repeat(np.arange(len(positions)), taken)
         # Of the locations of one key, the first, the second, and so on.
         nth = np.arange(len(keys)) - np.repeat(np.cumsum(taken) - taken, taken)
-        slices = self.slices[np.repeat(starts[positions], taken) + nth]
-        return RecordLocations(keys, slices, len(positions))
+        at = np.repeat(starts[positions], taken) + nth
+        return RecordLocations(keys, self.slices[at], self.buried[at], len(positions))
 
 
 class KeyLookup:
@@ -127,6 +136,7 @@ class KeyLookup:
 
         A key that was deleted in a log file is still in the base file: what comes later of it
         belongs there too, where its delete is remembered, unless it is stored elsewhere by now.
+        Where several slices remember deletes, the one that goes back furthest knows of all.
 
         Parameters
         ----------
@@ -153,25 +163,20 @@ class KeyLookup:
         fronted, may = self._cache.ask_front(sources, query)
         every, passed = np.arange(len(order)), np.flatnonzero(may)
         fewer = query if len(passed) == len(order) else query.only(passed)
-        # Nowhere, unless a slice turns up.
-        elsewhere = np.full(len(order), -1, dtype=np.int64)
-        found: list[tuple[Positions, int]] = []
+        at, numbers, buried = [every[:0]], [every[:0]], [np.zeros(0, np.bool_)]
         for number, source in enumerate(sources):
             asked, wanted = (passed, fewer) if source in fronted else (every, query)
             if not len(asked):
                 continue
             live, dead = self._holds(source, wanted)
-            found.append((order[asked[live]], number))
-            elsewhere[order[asked[dead]]] = -1 if live_only else number
-        lengths = [len(positions) for positions, _ in found]
-        at = np.concatenate([every[:0], *(positions for positions, _ in found)])
-        numbers = np.repeat(np.array([n for _, n in found], dtype=np.int64), lengths)
-        is_found = np.zeros(len(order), dtype=np.bool_)
-        is_found[at] = True
-        others = np.flatnonzero(~is_found)
-        at, numbers = np.append(at, others), np.append(numbers, elsewhere[others])
-        by_key = np.argsort(at, kind="stable")
-        located = RecordLocations(at[by_key], numbers[by_key], len(order))
+            for held, is_dead in ((live, False), (dead, True)):
+                some = order[asked[held]]
+                if len(some) and not (live_only and is_dead):
+                    at.append(some)
+                    numbers.append(np.full(len(some), number))
+                    buried.append(np.full(len(some), is_dead))
+        found = np.concatenate(at), np.concatenate(numbers), np.concatenate(buried)
+        located = _located(*found, [slice_.base_instant for slice_ in slices], len(order))
         return located.take(encoded.indices.to_numpy(zero_copy_only=False))
 
     def _holds(self, source: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
@@ -190,12 +195,32 @@ class KeyLookup:
                 may = _in_range(query.keys, reader.key_range())
                 bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
                 if bloom is not None:
-                    may[may] = bloom.may_contain(query.keys.filter(pa.array(may)))
+                    keys = query.keys.filter(pa.array(may))
+                    may[may] = bloom.may_contain(keys, query.first_hashes[:, may])
                 if not may.any():
                     return may, may
                 stored = SliceKeys.of(reader.read().column(RECORD_KEY).combine_chunks())
         self._cache.put(source, stored)
-        return stored.live.scan(query), stored.dead.scan(query)
+        return stored.live.look(query), stored.dead.look(query)
+
+
+def _located(
+    at: Numbers, numbers: Numbers, dead: Mask, begins: Sequence[str], num_keys: int
+) -> RecordLocations:
+    """Give keys that are not live one location, and put all in order."""
+    is_live = np.zeros(num_keys, dtype=np.bool_)
+    is_live[at[~dead]] = True
+    homeless = np.flatnonzero(dead & ~is_live[at])
+    age = np.argsort(np.argsort(np.array(begins, np.str_), kind="stable"))
+    oldest_last = homeless[np.argsort(-age[numbers[homeless]], kind="stable")]
+    home = np.full(num_keys, -1, dtype=np.int64)
+    home[at[oldest_last]] = numbers[oldest_last]
+    buried = dead & (is_live[at] | (numbers != home[at]))
+    nowhere = np.flatnonzero(~is_live & (home < 0))
+    at, numbers = np.append(at, nowhere), np.append(numbers, home[nowhere])
+    buried = np.append(buried, np.zeros(len(nowhere), np.bool_))
+    by_key = np.argsort(at, kind="stable")
+    return RecordLocations(at[by_key], numbers[by_key], buried[by_key], num_keys)
 
 
 def _in_range(keys: pa.Array, bounds: tuple[str, str] | None) -> Mask:

@@ -37,31 +37,31 @@ _COPY: Final = 1 << 30
 """Bit of a location whose row is there once more."""
 
 
-def encode_locations(timeline_digest: int, locations: Numbers, copies: Mask) -> pa.Array:
-    """Return the values of `LOCATION_COLUMN`.
+def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
+    """Return the values of `LOCATION_COLUMN` for locations in a timeline."""
+    return pa.array((np.int64(timeline_digest) << _LOW_BITS) | (locations & 0xFFFFFFFF))
 
-    Parameters
-    ----------
-    timeline_digest : int
-        Digest of the timeline that the locations are in.
-    locations : numpy.ndarray of int64, shape (rows,)
-        Where each row goes.
-    copies : numpy.ndarray of bool, shape (rows,)
-        Which rows are there already, with another location.
+
+def mark_copies(locations: Numbers) -> Numbers:
+    """Return locations of rows that are there with another location already."""
+    return locations | _COPY
+
+
+def without_copies(rows: pa.Table) -> pa.Table:
+    """Return the rows that came from the user.
+
+    The others are what an assigner added for further file groups of their keys.
     """
-    low = (locations | np.where(copies, _COPY, 0)) & 0xFFFFFFFF
-    return pa.array((np.int64(timeline_digest) << _LOW_BITS) | low)
+    copies = copies_among(rows)
+    return rows if copies is None else rows.filter(pa.array(~copies))
 
 
-def arrived(chunk: pa.Table) -> Mask | None:
-    """Return which rows came from the user; None if all did.
-
-    The others are copies of them, which an assigner made for further file groups of their key.
-    """
-    if LOCATION_COLUMN not in chunk.column_names:
+def copies_among(rows: pa.Table) -> Mask | None:
+    """Return which rows an assigner added; None if it added none."""
+    if LOCATION_COLUMN not in rows.column_names:
         return None
-    copies = _are_copies(chunk.column(LOCATION_COLUMN).to_numpy().astype(np.int32))
-    return ~copies if copies.any() else None
+    copies = _are_copies(rows.column(LOCATION_COLUMN).to_numpy().astype(np.int32))
+    return copies if copies.any() else None
 
 
 def _are_copies(low: npt.NDArray[np.int32]) -> Mask:
@@ -94,10 +94,13 @@ class Assignment:
         Number of the task.
     timeline_digest : int
         Digest of the timeline that the batch is written by.
+    looks_up : bool
+        Whether the batch looks keys up; otherwise rows go to no slice.
     """
 
-    def __init__(self, task: int, timeline_digest: int) -> None:
+    def __init__(self, task: int, timeline_digest: int, looks_up: bool = True) -> None:
         self._task = task
+        self._looks_up = looks_up
         self._timeline_digest = timeline_digest
         self._is_here = True
         self._is_located = True
@@ -125,6 +128,9 @@ class Assignment:
             self._is_located = False
             return None
         low = values.astype(np.int32)
+        if not self._looks_up and low.max(initial=-1) >= 0:  # assigned for another operation
+            self._is_located = False
+            return None
         locations: Numbers = np.where(_are_copies(low), low & ~_COPY, low).astype(np.int64)
         return locations
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.formats.conform import conform
@@ -34,13 +35,17 @@ def to_records(plan: WritePlan, rows: pa.Table) -> RecordSet:
 
     A row is a delete if the operation is, or if its columns say so.
     """
-    if plan.operation is Operation.DELETE:
-        deleted = np.ones(rows.num_rows, dtype=np.bool_)
-    else:
-        deleted = deletes_among(rows, plan.table.properties.delete_marker)
-        if IS_DELETED in rows.column_names and IS_DELETED not in plan.schema.names:
-            rows = rows.drop_columns([IS_DELETED])  # a mark of the sink's own
+    deleted = are_deletes(plan, rows)
+    if IS_DELETED in rows.column_names and IS_DELETED not in plan.schema.names:
+        rows = rows.drop_columns([IS_DELETED])  # a mark of the sink's own
     return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in plan.ordering_fields))
+
+
+def are_deletes(plan: WritePlan, rows: pa.Table) -> Mask:
+    """Which rows are deletes; see `to_records`."""
+    if plan.operation is Operation.DELETE:
+        return np.ones(rows.num_rows, dtype=np.bool_)
+    return deletes_among(rows, plan.table.properties.delete_marker)
 
 
 class KeyedRows:

@@ -17,7 +17,7 @@ from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
-from hoodie_ds.sink.hidden_columns import Assignment, arrived
+from hoodie_ds.sink.hidden_columns import Assignment, copies_among, without_copies
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, distinct_partitions
@@ -110,13 +110,15 @@ def _write_rows(
     time = open_instant(pending)
     context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
-    assignment = Assignment(task.partition, batch.timeline.digest)
+    assignment = Assignment(task.partition, batch.timeline.digest, plan.looks_up)
     digest = InputDigest()
     late = no_late_files(pending, time, context.files)
     with told_if_undone(pending, time), alive(pending, time), late, _discarding(writer):
         for chunk, keyed in chunks:
-            locations, own = assignment.locations(chunk), arrived(chunk)
-            once = keyed if own is None else KeyedRows(plan, keyed.rows.filter(pa.array(own)))
+            locations, copies = assignment.locations(chunk), copies_among(chunk)
+            once = keyed
+            if copies is not None:
+                once = KeyedRows(plan, keyed.rows.filter(pa.array(~copies)))
             if locations is None:  # every row is located anew
                 writer.write(once)
             else:
@@ -165,7 +167,7 @@ def _take_partitions(
     digest = InputDigest()
     is_empty = not batch.plan.schema.names  # nothing was committed to the table
     for part in batches:
-        rows = pa.Table.from_batches([part])
+        rows = without_copies(pa.Table.from_batches([part]))
         digest += digest_of(batch.plan, batch_id, rows)
         if batch.options.partitions_to_delete is None and not is_empty:
             seen |= distinct_partitions(batch.plan, rows)

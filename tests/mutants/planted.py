@@ -129,8 +129,8 @@ COPIES = [
         "a key is in the first of its file groups alone",
         instead(
             "KeyLookup.find",
-            lambda find, *given, **more: RecordLocations(
-                np.arange(len(given[2])), find(*given, **more).first, len(given[2])
+            lambda find, *given, **more: replace(
+                RecordLocations.nowhere(len(given[2])), slices=find(*given, **more).first
             ),
         ),
         f"{_COPIES}::test_random_batches_change_every_copy[COPY_ON_WRITE-BLOOM-1]",
@@ -138,15 +138,39 @@ COPIES = [
     ),
     Mutant(
         "a row counts once for each file group that it goes to",
-        always("arrived", None),
+        always("copies_among", None),
         f"{_COPIES}::test_a_copy_counts_neither_as_a_row_nor_in_the_digest",
         "P2: a batch that comes again is taken for another one",
     ),
     Mutant(
         "a global index changes the first copy of a key alone",
-        Text("range(1, found.most)", "range(1, 1)"),
+        Text("for number in range(1, found.most)", "for number in range(1, 1)"),
         f"{_COPIES}::test_to_a_global_index_each_copy_is_a_record[1-GLOBAL_SIMPLE-True]",
         "a deleted key is still read, and an update leaves old rows",
+    ),
+    Mutant(
+        "copies that move to one partition stay apart there",
+        Text("moves & ~np.isin(pairs, settled)", "moves"),
+        f"{_COPIES}::test_moved_copies_are_one_record_to_every_reader",
+        "hudi-rs and Hudi find a deleted row in log files' stead",
+    ),
+    Mutant(
+        "a delete goes to the live copies of its key alone",
+        Text("are_deletes(self._plan, rows)[found.keys]", "np.zeros(len(found.keys), np.bool_)"),
+        f"{_COPIES}::test_a_late_row_stays_away_whichever_copies_remember_deletes",
+        "P14: a late row brings a deleted key back",
+    ),
+    Mutant(
+        "rows for further file groups are held beside the others",
+        Text("            if left < 0:\n", "            if left < -1e18:\n"),
+        f"{_COPIES}::test_rows_for_many_copies_are_held_within_the_cap[SIMPLE]",
+        "memory grows with the copies of a key",
+    ),
+    Mutant(
+        "locations are taken for those of another operation",
+        Text("if not self._looks_up and low.max", "if False and low.max"),
+        f"{_COPIES}::test_rows_assigned_for_another_operation_are_written_once[insert]",
+        "P1: one row is inserted several times",
     ),
 ]
 _BOMBS = "tests/hostile/test_bombs.py"

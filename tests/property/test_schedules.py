@@ -78,7 +78,7 @@ def assigned(coordinator: Coordinator, operation: str, rows: pa.Table) -> pa.Tab
     """What `shuffle_by_file_group` adds to rows."""
     plan = coordinator.preview(rows.schema)
     if plan.layout is None and operation in ("upsert", "insert", "delete"):
-        return FileIdAssigner(plan, TASKS).assign(rows)
+        return pa.concat_tables(FileIdAssigner(plan, TASKS).assign(rows))
     layout = plan.layout or key_spread(plan.table.properties.record_key_fields, TASKS)
     spec = key_spec(plan.table.properties, plan.options)
     return pa.Table.from_batches(task_mapper(layout, spec, TASKS)(rows.to_batches()))

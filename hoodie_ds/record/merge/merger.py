@@ -257,7 +257,7 @@ class Merge:
         self._new = new
         self._keys = one_chunk(new.rows.column(RECORD_KEY))
         self._take_new = ~new.deleted
-        self.num_updates = 0
+        self._replacing = np.zeros(new.num_rows, dtype=np.bool_)
         self.num_deletes = 0
 
     def keep(self, old: RecordSet) -> Mask:
@@ -282,15 +282,19 @@ class Merge:
         new_wins = self._merger.new_wins(old, old_at, self._new, new_at)
         keep[old_at[new_wins]] = False
         self._take_new[new_at[~new_wins]] = False
-        removed = int((self._new.deleted[new_at] & new_wins).sum())
-        self.num_deletes += removed
-        self.num_updates += int(new_wins.sum()) - removed
+        self._replacing[new_at[new_wins]] = True
+        self.num_deletes += int((self._new.deleted[new_at] & new_wins).sum())
         return keep
+
+    @property
+    def num_updates(self) -> int:
+        """Number of rows that take the place of stored ones, once all pieces were there."""
+        return int((self._take_new & self._replacing).sum())
 
     @property
     def num_inserts(self) -> int:
         """Number of rows that are added, once all pieces were there."""
-        return int(self._take_new.sum()) - self.num_updates
+        return int((self._take_new & ~self._replacing).sum())
 
     @property
     def changes_nothing(self) -> bool:

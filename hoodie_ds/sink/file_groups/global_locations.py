@@ -5,14 +5,15 @@ a row that arrives too late moves nothing, and what was merged decides about the
 that moves is deleted where it was and inserted where it belongs, in one commit. Everything else
 goes, unchanged, to the file group that holds its key, whose writer merges it as ever.
 
-Invariant: all rows of a key are here, and each key has one location in the end, unless inserts that
-look nothing up have stored it several times.
+Invariant: all rows of a key are here, and each key has one location in the end, or as many as
+inserts that look nothing up have stored it in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,30 @@ from hoodie_ds.sink.stage.incoming import POSITION, Incoming
 from hoodie_ds.sink.stage.key_partitions import by_key_partitions
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One location for each of some keys.
+
+    Parameters
+    ----------
+    combined : RecordSet
+        The incoming record of each key.
+    which : numpy.ndarray of int64, shape (keys,)
+        Their numbers among all keys of the batch.
+    stored : numpy.ndarray of int64, shape (keys,)
+        Their slices; -1 for a key that is stored nowhere.
+    """
+
+    combined: RecordSet
+    which: Numbers
+    stored: Numbers
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """The record keys (string)."""
+        return one_chunk(self.combined.rows.column(RECORD_KEY))
 
 
 class GlobalLocations:
@@ -63,87 +88,91 @@ class GlobalLocations:
 
         Rows for new file groups are one for each key, and merged. Of a key that inserts stored
         several times each copy is a record of its own, as in Hudi: rows go to each, and each moves
-        by itself.
+        by itself. Those that come to one partition are one record from then on, as readers of log
+        files take no two records of one key apart.
         """
         records = self._incoming.records(_partition_columns(self._plan))
         combined = self._plan.merger.combine(records)
         found = self._stored.find(one_chunk(combined.rows.column(RECORD_KEY)))
-        placed = [(yield from self._place(records, combined, found.first))]
-        for nth in range(1, found.most):
-            which, stored = found.nth(nth)
-            placed.append((yield from self._place(records, combined.take(which), stored)))
-        at, codes = map(np.concatenate, zip(*placed, strict=True))
-        order = np.argsort(at, kind="stable")
-        pieces = self._incoming.parted(at[order], codes[order], self._plan.budget.chunk_bytes)
+        copies = [found.nth(number) for number in range(1, found.most)]
+        places = [_Place(combined, np.arange(combined.num_rows), found.first)]
+        places += [_Place(combined.take(which), which, stored) for which, stored in copies]
+        settled = _pairs(found.keys, self._homes_of(found.slices))
+        placed = []
+        for place, merged in zip(places, self._merged(places), strict=True):
+            at = as_numpy(pc.index_in(one_chunk(merged.column(RECORD_KEY)), value_set=place.keys))
+            paths = self._partitions(merged)
+            moves = (place.stored[at] >= 0) & (paths != self._homes_of(place.stored[at]))
+            pairs = _pairs(place.which[at], paths)
+            inserted = (place.stored[at] < 0) | (moves & ~np.isin(pairs, settled))
+            settled = np.append(settled, pairs[inserted])
+            yield from self._tombstones(records.rows, place, at[moves])
+            rows_at, codes = self._staying(records, place, at[moves])
+            new, new_codes = merged.filter(pa.array(inserted)), len(self._homes) + paths[inserted]
+            if self._plan.merger.needs_complete_rows:
+                whole = self._marked(new.select([*self._plan.schema.names, RECORD_KEY]))
+                yield from self._targeted(split(whole, new_codes))
+            else:
+                rows_at = np.append(rows_at, new.column(POSITION).to_numpy())
+                codes = np.append(codes, new_codes)
+            order = np.argsort(rows_at, kind="stable")
+            placed.append((rows_at[order], codes[order]))
+        pieces = self._incoming.parted(placed, self._plan.budget.chunk_bytes)
         yield from self._targeted((code, self._marked(rows)) for code, rows in pieces)
 
-    def _place(
-        self, records: RecordSet, combined: RecordSet, stored: Numbers
-    ) -> Generator[tuple[Target, pa.Table], None, tuple[Numbers, Numbers]]:
-        """Place the rows of some keys, each of which is in one slice or in none.
-
-        Yields what is made here; returns positions of rows that go on as they are, and the numbers
-        of their targets.
-        """
-        plan = self._plan
-        keys = one_chunk(combined.rows.column(RECORD_KEY))
-        merged = self._merged(combined, keys, stored)
-        at = as_numpy(pc.index_in(one_chunk(merged.column(RECORD_KEY)), value_set=keys))
-        paths = self._partitions(merged)
-        moves = (stored[at] >= 0) & (paths != self._homes_of(stored[at]))
-        inserted = moves | (stored[at] < 0)
-        yield from self._tombstones(records.rows, keys.take(pa.array(at[moves])), stored[at[moves]])
-        rows_at, codes = self._staying(records, keys, stored, at[moves])
-        new, new_codes = merged.filter(pa.array(inserted)), len(self._homes) + paths[inserted]
-        if plan.merger.needs_complete_rows:
-            whole = self._marked(new.select([*plan.schema.names, RECORD_KEY]))
-            yield from self._targeted(split(whole, new_codes))
-            return rows_at, codes
-        new_at = new.column(POSITION).to_numpy()
-        return np.append(rows_at, new_at), np.append(codes, new_codes)
-
-    def _merged(self, combined: RecordSet, keys: pa.Array, stored: Numbers) -> pa.Table:
+    def _merged(self, places: Sequence[_Place]) -> list[pa.Table]:
         """What becomes of records that are new, or that say another partition than the stored."""
         plan = self._plan
-        elsewhere = np.zeros(combined.num_rows, dtype=np.bool_)
-        if plan.moves_records and plan.operation.merges:
-            paths = self._partitions(combined.rows)
-            elsewhere = (stored >= 0) & ~combined.deleted & (paths != self._homes_of(stored))
-        merge = plan.merger.over(combined.take(np.flatnonzero((stored < 0) | elsewhere)))
+        merges, wanted = [], []
+        for place in places:
+            elsewhere = np.zeros(place.combined.num_rows, dtype=np.bool_)
+            if plan.moves_records and plan.operation.merges:
+                paths = self._partitions(place.combined.rows)
+                elsewhere = paths != self._homes_of(place.stored)
+                elsewhere &= (place.stored >= 0) & ~place.combined.deleted
+            chosen = np.flatnonzero((place.stored < 0) | elsewhere)
+            merges.append(plan.merger.over(place.combined.take(chosen)))
+            wanted.append(np.where(elsewhere, place.stored, -1))
         reader = plan.slice_reader(self._stored.view)
-        for number in np.unique(stored[elsewhere]).tolist():
-            wanted = keys.filter(pa.array(elsewhere & (stored == number)))
+        for number in np.unique(np.concatenate(wanted)).tolist():
+            if number < 0:
+                continue
+            asked = [
+                (merge, place.keys.filter(pa.array(slices == number)))
+                for merge, place, slices in zip(merges, places, wanted, strict=True)
+            ]
             for rows in reader.read(self._stored.slices[number], _compared_columns(plan)):
-                met = rows.filter(pc.is_in(rows.column(RECORD_KEY), value_set=wanted))
-                merge.keep(RecordSet.of_rows(met, plan.ordering_fields))
-        return merge.new_rows()
+                for merge, keys in asked:
+                    met = rows.filter(pc.is_in(rows.column(RECORD_KEY), value_set=keys))
+                    merge.keep(RecordSet.of_rows(met, plan.ordering_fields))
+        return [merge.new_rows() for merge in merges]
 
     def _staying(
-        self, records: RecordSet, keys: pa.Array, stored: Numbers, moved: Numbers
+        self, records: RecordSet, place: _Place, moved: Numbers
     ) -> tuple[Numbers, Numbers]:
         """The positions of rows whose key stays in its slice, and the slices."""
-        stays = stored >= 0
+        stays = place.stored >= 0
         stays[moved] = False
         at = pc.index_in(
-            one_chunk(records.rows.column(RECORD_KEY)), value_set=keys.filter(pa.array(stays))
+            one_chunk(records.rows.column(RECORD_KEY)), value_set=place.keys.filter(pa.array(stays))
         )
         rows_at = np.flatnonzero(as_numpy(pc.is_valid(at)))
-        return rows_at, stored[stays][as_numpy(at.drop_null())]
+        return rows_at, place.stored[stays][as_numpy(at.drop_null())]
 
     def _tombstones(
-        self, rows: pa.Table, keys: pa.Array, numbers: Numbers
+        self, rows: pa.Table, place: _Place, moved: Numbers
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Deletes of records where they are moved from; without ordering values none outranks them.
 
         Hudi deletes there in the same way.
         """
         schema = self._marked(self._plan.schema.empty_table()).schema
-        columns = {field.name: pa.nulls(len(keys), field.type) for field in schema}
-        columns[IS_DELETED] = pa.array(np.ones(len(keys), dtype=np.bool_))
+        columns = {field.name: pa.nulls(len(moved), field.type) for field in schema}
+        columns[IS_DELETED] = pa.array(np.ones(len(moved), dtype=np.bool_))
         deletes = pa.table(columns, schema=schema).append_column(
-            rows.schema.field(RECORD_KEY), keys
+            rows.schema.field(RECORD_KEY), place.keys.take(pa.array(moved))
         )
-        return self._targeted(split(deletes, numbers))
+        return self._targeted(split(deletes, place.stored[moved]))
 
     def _marked(self, rows: pa.Table) -> pa.Table:
         """Rows with a mark of deletes, so that all rows of a file group have the same columns."""
@@ -216,6 +245,11 @@ def write_located(
     except BaseException as error:
         writer.discard(error)
         raise
+
+
+def _pairs(keys: Numbers, paths: Numbers) -> Numbers:
+    """One number for a key and a partition; a negative one where there is no partition."""
+    return np.where(paths < 0, -1, keys << 32 | paths)
 
 
 def _partition_columns(plan: WritePlan) -> set[str]:

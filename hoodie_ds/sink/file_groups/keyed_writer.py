@@ -73,10 +73,17 @@ class KeyedWriter:
         self.take(self._router.route(keyed, locations), keyed.rows.nbytes)
 
     def take(self, routed: Iterable[tuple[Target, pa.Table]], size: int) -> None:
-        """Take rows that are parted by target already; `size` is the bytes of all of them."""
+        """Take rows that are parted by target already.
+
+        `size` is the bytes of all of them, each row counted once, in whichever groups it is.
+        """
         self._flusher.collect()
         self._make_room(size)
+        left = size
         for target, part in routed:
+            left -= part.nbytes
+            if left < 0:
+                self._make_room(part.nbytes)
             writer = self._writer(target)
             writer.buffer.add(part)
             if writer.buffer.nbytes >= self._budget.flush_bytes and not writer.holds_until_close:

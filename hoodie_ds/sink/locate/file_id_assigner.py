@@ -7,9 +7,11 @@ rows of one key, always meet in one task.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hoodie_ds.arrow_columns import Numbers
@@ -17,12 +19,19 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task
 from hoodie_ds.meta_columns import RECORD_KEY
-from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN, encode_locations
+from hoodie_ds.sink.hidden_columns import (
+    LOCATION_COLUMN,
+    TASK_COLUMN,
+    encode_locations,
+    mark_copies,
+)
 from hoodie_ds.sink.locate.routers import IndexRouter
 from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.write_plan import WritePlan
 
 _POSITION: Final = "_hoodie_ds_position"
+
+Tasks = npt.NDArray[np.int32]
 
 
 class FileIdAssigner:
@@ -42,7 +51,7 @@ class FileIdAssigner:
         self._router = IndexRouter(plan)
         self._spread = key_spread(plan.table.properties.record_key_fields, num_tasks)
 
-    def assign(self, rows: pa.Table) -> pa.Table:
+    def assign(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Add the hidden columns to rows.
 
         Parameters
@@ -50,35 +59,33 @@ class FileIdAssigner:
         rows : pyarrow.Table
             As they come from Spark.
 
-        Returns
-        -------
+        Yields
+        ------
         pyarrow.Table
-            The rows in their order. One whose key is in several file groups comes once for each,
-            since their tasks may be different ones.
+            All rows, and once more those whose key is in several file groups, as the tasks of
+            these may be different ones.
         """
         typed = conform(rows, self._plan.schema)
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
-        parts = [
-            (part.column(_POSITION).to_numpy(), *self._assigned(path, part, numbers))
-            for path, part, numbers in self._router.locate(KeyedRows(self._plan, typed))
-        ]
-        at, tasks, locations = map(np.concatenate, zip(*parts, strict=True))
-        order = np.argsort(at, kind="stable")
-        at = at[order]
-        if len(at) > rows.num_rows:
-            rows = rows.take(at)
-        copies = np.diff(at, prepend=-1) == 0
-        encoded = encode_locations(self._plan.timeline.digest, locations[order], copies)
-        return rows.append_column(TASK_COLUMN, pa.array(tasks[order])).append_column(
+        tasks = np.zeros(rows.num_rows, dtype=np.int32)
+        locations = np.zeros(rows.num_rows, dtype=np.int64)
+        for path, part, numbers, is_again in self._router.locate(KeyedRows(self._plan, typed)):
+            at = part.column(_POSITION).to_numpy()
+            by_key = self._spread.key_buckets(part.column(RECORD_KEY))
+            slots = np.where(numbers < 0, by_key, numbers)
+            of_part = (first_task(path, self._num_tasks) + slots) % self._num_tasks
+            if is_again:
+                yield self._marked(rows.take(at), of_part.astype(np.int32), mark_copies(numbers))
+                continue
+            tasks[at] = of_part
+            locations[at] = np.where(numbers < 0, -self._num_tasks, numbers)
+        yield self._marked(rows, tasks, locations)
+
+    def _marked(self, rows: pa.Table, tasks: Tasks, locations: Numbers) -> pa.Table:
+        encoded = encode_locations(self._plan.timeline.digest, locations)
+        return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(
             LOCATION_COLUMN, encoded
         )
-
-    def _assigned(self, path: str, part: pa.Table, numbers: Numbers) -> tuple[Numbers, Numbers]:
-        """The task and the location of each row of a partition."""
-        by_key = self._spread.key_buckets(part.column(RECORD_KEY))
-        slots = np.where(numbers < 0, by_key, numbers)
-        tasks = (first_task(path, self._num_tasks) + slots) % self._num_tasks
-        return tasks.astype(np.int32), np.where(numbers < 0, -self._num_tasks, numbers)
 
 
 def key_spread(record_key_fields: tuple[str, ...], num_tasks: int) -> BucketLayout:

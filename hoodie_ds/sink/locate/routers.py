@@ -17,7 +17,14 @@ from hoodie_ds.index.key_lookup import RecordLocations
 from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
-from hoodie_ds.sink.records import BucketKey, KeyedRows, split, split_by_bucket, split_by_partition
+from hoodie_ds.sink.records import (
+    BucketKey,
+    KeyedRows,
+    are_deletes,
+    split,
+    split_by_bucket,
+    split_by_partition,
+)
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PartitionFiles
@@ -173,7 +180,7 @@ class IndexRouter:
         self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by file group; see `Router`."""
-        for path, part, numbers in self.locate(keyed, locations):
+        for path, part, numbers, _ in self.locate(keyed, locations):
             slices = self.latest_slices(path)
             for number, some in split(part, numbers):
                 if number >= 0:
@@ -183,8 +190,8 @@ class IndexRouter:
 
     def locate(
         self, keyed: KeyedRows, locations: Numbers | None = None
-    ) -> Iterator[tuple[str, pa.Table, Numbers]]:
-        """Part rows by partition, and find the file group of each.
+    ) -> Iterator[tuple[str, pa.Table, Numbers, bool]]:
+        """Part rows by partition, and find the file groups of each.
 
         Parameters
         ----------
@@ -195,10 +202,10 @@ class IndexRouter:
 
         Yields
         ------
-        tuple of str, pyarrow.Table and numpy.ndarray of int64
+        tuple of str, pyarrow.Table, numpy.ndarray of int64 and bool
             Partition path; rows, with ``_hoodie_record_key``; for each the position of its slice
-            among the `latest_slices`, or a negative number if its key is in none. A row whose key
-            is in several slices comes once for each, one after another.
+            among the `latest_slices`, or a negative number if its key is in none; whether the rows
+            came before with another slice, as their keys are in several.
         """
         rows = keyed.with_keys
         if locations is not None:
@@ -206,12 +213,14 @@ class IndexRouter:
         for path, part in split_by_partition(keyed.paths, rows):
             if locations is None:
                 found = self._find(self.latest_slices(path), part)
-                is_once = len(found.keys) == part.num_rows
-                yield path, part if is_once else part.take(found.keys), found.slices
+                yield path, part, found.first, False
+                for nth in range(1, found.most):
+                    at, numbers = found.nth(nth)
+                    yield path, part.take(pa.array(at)), numbers, True
             else:
                 known = part.column(LOCATION_COLUMN).to_numpy()
                 self._num_tasks = max(self._num_tasks, -int(known.min(initial=0)))
-                yield path, part.drop_columns(LOCATION_COLUMN), known
+                yield path, part.drop_columns(LOCATION_COLUMN), known, False
 
     def latest_slices(self, path: str) -> list[FileSlice]:
         """Latest slices of a partition, by file id, in which keys are looked up."""
@@ -234,4 +243,8 @@ class IndexRouter:
     def _find(self, slices: list[FileSlice], rows: pa.Table) -> RecordLocations:
         if not self._plan.looks_up or not slices:
             return RecordLocations.nowhere(rows.num_rows)
-        return self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())
+        found = self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())
+        if not found.buried.any():
+            return found
+        # A late row may come to any slice that remembers the key: all of them know its deletes.
+        return found.only(~found.buried | are_deletes(self._plan, rows)[found.keys])

@@ -27,7 +27,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest
-from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, arrived
+from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, without_copies
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
@@ -136,9 +136,8 @@ def drain(batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]) ->
     """Read one task's rows of a batch that is committed, and write nothing."""
     digest = InputDigest()
     for part in batches:
-        rows = pa.Table.from_batches([part])
-        own = arrived(rows)
-        digest += digest_of(batch.plan, batch_id, rows if own is None else rows.filter(own))
+        rows = without_copies(pa.Table.from_batches([part]))
+        digest += digest_of(batch.plan, batch_id, rows)
     return TaskCommitMessage(batch, batch_id, digest=digest, already_committed=True)
 
 

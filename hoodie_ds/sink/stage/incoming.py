@@ -91,17 +91,15 @@ class Incoming:
                 yield rows if here.all() else rows.filter(pa.array(here))
 
     def parted(
-        self, rows_at: Numbers, codes: Numbers, piece_bytes: int
+        self, placed: Sequence[tuple[Numbers, Numbers]], piece_bytes: int
     ) -> Iterator[tuple[int, pa.Table]]:
         """Yield rows parted by a number for each, piece by piece, and forget them.
 
         Parameters
         ----------
-        rows_at : numpy.ndarray of int64, shape (numbers,)
-            Position of the row that each number is for, ascending. Rows may have several numbers,
-            or none.
-        codes : numpy.ndarray of int64, shape (numbers,)
-            The numbers.
+        placed : sequence of tuple of numpy.ndarray and numpy.ndarray
+            Positions of rows (int64), ascending, and a number (int64) for each. Rows that have
+            several numbers are named several times.
         piece_bytes : int
             Size of the pieces.
         """
@@ -111,8 +109,10 @@ class Incoming:
                 step = max(1, rows.num_rows * piece_bytes // max(1, rows.nbytes))
                 for first in range(0, rows.num_rows, step):
                     piece = rows.slice(first, step)
-                    low, high = np.searchsorted(rows_at, [start, start + piece.num_rows])
-                    yield from split(piece.take(rows_at[low:high] - start), codes[low:high])
+                    for at, codes in placed:
+                        low, high = np.searchsorted(at, [start, start + piece.num_rows])
+                        some = piece.take(pa.array(at[low:high] - start))
+                        yield from split(some, codes[low:high])
                     start += piece.num_rows
 
     def _pieces(self, wanted: set[str] | None) -> Iterator[pa.Table]:

@@ -55,6 +55,11 @@ def table_of(path: Path, partitions: int, groups: int, keys: int) -> pa.Table:
     return pa.concat_tables(made)
 
 
+def assign(path: Path, rows: pa.Table, num_tasks: int) -> pa.Table:
+    assigner = FileIdAssigner(writer(path).preview(rows.schema), num_tasks)
+    return pa.concat_tables(assigner.assign(rows))
+
+
 def write(batch: Batch, rows: pa.Table) -> list[TaskCommitMessage]:
     """Each row where its task column says."""
     owners = rows.column(TASK_COLUMN).to_numpy()
@@ -66,7 +71,7 @@ def write(batch: Batch, rows: pa.Table) -> list[TaskCommitMessage]:
 
 def test_each_file_group_comes_to_one_task_and_all_tasks_work(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=10, groups=2, keys=5)
-    rows = FileIdAssigner(writer(tmp_path).preview(stored.schema), TASKS).assign(stored)
+    rows = assign(tmp_path, stored, TASKS)
     assert rows.drop_columns(list(HIDDEN_COLUMNS)).equals(stored)
     tasks: dict[str, set[int]] = {}
     files = HoodieTable(str(tmp_path)).read(columns=["id", "_hoodie_file_name"]).to_pylist()
@@ -80,7 +85,7 @@ def test_each_file_group_comes_to_one_task_and_all_tasks_work(tmp_path: Path) ->
 
 def test_64_file_groups_of_one_partition_are_even_on_8_tasks(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=1, groups=64, keys=1)
-    rows = FileIdAssigner(writer(tmp_path).preview(stored.schema), TASKS).assign(stored)
+    rows = assign(tmp_path, stored, TASKS)
     assert np.bincount(rows.column(TASK_COLUMN).to_numpy()).tolist() == [8] * TASKS
 
 
@@ -88,7 +93,7 @@ def test_rows_of_a_new_key_come_to_one_task(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=1, groups=2, keys=3)
     new = trips(*((f"new{i % 40}", "c0", 1, 0.0) for i in range(400)))
     assigner = FileIdAssigner(writer(tmp_path).preview(stored.schema), TASKS)
-    rows = pa.concat_tables([assigner.assign(new.slice(0, 150)), assigner.assign(new.slice(150))])
+    rows = pa.concat_tables([*assigner.assign(new.slice(0, 150)), *assigner.assign(new.slice(150))])
     tasks: dict[str, set[int]] = {}
     for row in rows.select(["id", TASK_COLUMN]).to_pylist():
         tasks.setdefault(row["id"], set()).add(row[TASK_COLUMN])
@@ -99,7 +104,7 @@ def test_rows_of_a_new_key_come_to_one_task(tmp_path: Path) -> None:
 def test_rows_assigned_by_an_older_view_are_merged_by_the_commit(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=2, groups=2, keys=5)
     changed = stored.set_column(2, "ts", pa.array(np.full(stored.num_rows, 7)))
-    assigned = FileIdAssigner(writer(tmp_path).preview(stored.schema), 3).assign(changed)
+    assigned = assign(tmp_path, changed, 3)
     HoodieTable(str(tmp_path), BLOOM).upsert(trips(("other", "c0", 1, 0.0)))
     batch = writer(tmp_path).begin(assigned.schema)
     messages = write(batch, assigned)
@@ -114,9 +119,9 @@ def test_rows_assigned_by_different_views_are_refused(tmp_path: Path) -> None:
     """One task would take a key for new that another knows, and the table would have it twice."""
     table_of(tmp_path, partitions=1, groups=1, keys=1)
     rows = trips(("new", "c0", 1, 0.0), ("old", "c0", 1, 0.0))
-    before = FileIdAssigner(writer(tmp_path).preview(rows.schema), 2).assign(rows)
+    before = assign(tmp_path, rows, 2)
     HoodieTable(str(tmp_path), BLOOM).upsert(trips(("new", "c0", 1, 0.0)))
-    after = FileIdAssigner(writer(tmp_path).preview(rows.schema), 2).assign(rows)
+    after = assign(tmp_path, rows, 2)
     mixed = pa.concat_tables([before, after])
     batch = writer(tmp_path).begin(mixed.schema)
     with pytest.raises(WriteConflictError, match="can be run again"):
@@ -178,7 +183,7 @@ def test_nothing_is_pinned_before_there_is_a_table(tmp_path: Path) -> None:
 
 def test_the_hidden_columns_are_not_stored(tmp_path: Path) -> None:
     rows = trips(("a", "x", 1, 0.0))
-    assigned = FileIdAssigner(writer(tmp_path).preview(rows.schema), 1).assign(rows)
+    assigned = assign(tmp_path, rows, 1)
     assert LOCATION_COLUMN in assigned.column_names
     batch = writer(tmp_path).begin(assigned.schema)
     writer(tmp_path).commit(write(batch, assigned))
@@ -201,9 +206,9 @@ def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> N
 
 def test_rows_of_which_some_were_moved_after_the_shuffle_are_refused(tmp_path: Path) -> None:
     """A task that has its keys to itself writes one that another left to the commit."""
-    stored = table_of(tmp_path, partitions=1, groups=2, keys=3)
+    table_of(tmp_path, partitions=1, groups=2, keys=3)
     rows = trips(*((f"new{i}", "c0", 1, 0.0) for i in range(20)))
-    assigned = FileIdAssigner(writer(tmp_path).preview(stored.schema), 2).assign(rows)
+    assigned = assign(tmp_path, rows, 2)
     owners = assigned.column(TASK_COLUMN).to_numpy()
     kept, moved = (assigned.filter(pa.array(owners == n)) for n in range(2))
     batch = writer(tmp_path).begin(assigned.schema)
