@@ -41,15 +41,15 @@ class RecordLocations:
         Position of the key that is located, ascending.
     slices : numpy.ndarray of int64, shape (locations,)
         Position of the slice; those of a key ascend. -1 for a key that is in none.
-    buried : numpy.ndarray of bool, shape (locations,)
-        Whether the slice remembers that the key was deleted, and the key has another location.
+    tombstones : numpy.ndarray of bool, shape (locations,)
+        Whether no more than a delete of the key is there; the key has another location too.
     num_keys : int
         Keys that were asked for.
     """
 
     keys: Numbers
     slices: Numbers
-    buried: Mask
+    tombstones: Mask
     num_keys: int
 
     @classmethod
@@ -79,7 +79,7 @@ class RecordLocations:
 
     def only(self, wanted: Mask) -> RecordLocations:
         """Return some of the locations."""
-        kept = self.keys[wanted], self.slices[wanted], self.buried[wanted]
+        kept = self.keys[wanted], self.slices[wanted], self.tombstones[wanted]
         return RecordLocations(*kept, self.num_keys)
 
     def take(self, positions: Numbers) -> RecordLocations:
@@ -91,7 +91,7 @@ class RecordLocations:
         # Of the locations of one key, the first, the second, and so on.
         nth = np.arange(len(keys)) - np.repeat(np.cumsum(taken) - taken, taken)
         at = np.repeat(starts[positions], taken) + nth
-        return RecordLocations(keys, self.slices[at], self.buried[at], len(positions))
+        return RecordLocations(keys, self.slices[at], self.tombstones[at], len(positions))
 
 
 class KeyLookup:
@@ -163,7 +163,7 @@ class KeyLookup:
         fronted, may = self._cache.ask_front(sources, query)
         every, passed = np.arange(len(order)), np.flatnonzero(may)
         fewer = query if len(passed) == len(order) else query.only(passed)
-        at, numbers, buried = [every[:0]], [every[:0]], [np.zeros(0, np.bool_)]
+        at, numbers, tombstones = [every[:0]], [every[:0]], [np.zeros(0, np.bool_)]
         for number, source in enumerate(sources):
             asked, wanted = (passed, fewer) if source in fronted else (every, query)
             if not len(asked):
@@ -174,8 +174,8 @@ class KeyLookup:
                 if len(some) and not (live_only and is_dead):
                     at.append(some)
                     numbers.append(np.full(len(some), number))
-                    buried.append(np.full(len(some), is_dead))
-        found = np.concatenate(at), np.concatenate(numbers), np.concatenate(buried)
+                    tombstones.append(np.full(len(some), is_dead))
+        found = np.concatenate(at), np.concatenate(numbers), np.concatenate(tombstones)
         located = _located(*found, [slice_.base_instant for slice_ in slices], len(order))
         return located.take(encoded.indices.to_numpy(zero_copy_only=False))
 
@@ -215,12 +215,12 @@ def _located(
     oldest_last = homeless[np.argsort(-age[numbers[homeless]], kind="stable")]
     home = np.full(num_keys, -1, dtype=np.int64)
     home[at[oldest_last]] = numbers[oldest_last]
-    buried = dead & (is_live[at] | (numbers != home[at]))
+    tombstones = dead & (is_live[at] | (numbers != home[at]))
     nowhere = np.flatnonzero(~is_live & (home < 0))
     at, numbers = np.append(at, nowhere), np.append(numbers, home[nowhere])
-    buried = np.append(buried, np.zeros(len(nowhere), np.bool_))
+    tombstones = np.append(tombstones, np.zeros(len(nowhere), np.bool_))
     by_key = np.argsort(at, kind="stable")
-    return RecordLocations(at[by_key], numbers[by_key], buried[by_key], num_keys)
+    return RecordLocations(at[by_key], numbers[by_key], tombstones[by_key], num_keys)
 
 
 def _in_range(keys: pa.Array, bounds: tuple[str, str] | None) -> Mask:

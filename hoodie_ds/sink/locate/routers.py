@@ -244,7 +244,7 @@ class IndexRouter:
         if not self._plan.looks_up or not slices:
             return RecordLocations.nowhere(rows.num_rows)
         found = self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())
-        if not found.buried.any():
+        if not found.tombstones.any():
             return found
         # A late row may come to any slice that remembers the key: all of them know its deletes.
-        return found.only(~found.buried | are_deletes(self._plan, rows)[found.keys])
+        return found.only(~found.tombstones | are_deletes(self._plan, rows)[found.keys])
