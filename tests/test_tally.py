@@ -28,7 +28,7 @@ def test_some(n, _before):
 """
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_all_workers_counted_is_added_up(tmp_path: Path, workers: int) -> None:
     (tmp_path / "test_some.py").write_text(COUNTING)
     written = tmp_path / "new" / "tally.json"

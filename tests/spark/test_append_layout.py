@@ -52,6 +52,7 @@ def written(spark: Any, df: Any, opts: dict[str, str]) -> list[list[int]]:
     return list(files.values())
 
 
+@pytest.mark.slow
 def test_rows_are_sorted_as_a_whole(spark: Any, tmp_path: Path) -> None:
     files = written(spark, rows(spark), options(tmp_path, **{SORT: "GLOBAL_SORT", COLUMNS: "v"}))
     assert all(values == sorted(values) for values in files)

@@ -65,6 +65,7 @@ def lay_down(folder: Path, number: int) -> None:
     os.utime(file, (1_700_000_000 + number,) * 2)
 
 
+@pytest.mark.slow
 def test_spark_submit_runs_it_and_a_second_run_goes_on(tmp_path: Path) -> None:
     lay_down(tmp_path, 0)
     lay_down(tmp_path, 1)
