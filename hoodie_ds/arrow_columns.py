@@ -24,3 +24,10 @@ def as_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return the values of a column without nulls, copied where they are not numbers."""
     values: npt.NDArray[Any] = one_chunk(column).to_numpy(zero_copy_only=False)
     return values
+
+
+def ranks(counts: Numbers) -> Numbers:
+    """Return 0, 1 and so on up to each of some counts, one after another."""
+    ends = np.cumsum(counts)
+    result: Numbers = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
+    return result

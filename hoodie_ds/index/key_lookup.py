@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask, Numbers
+from hoodie_ds.arrow_columns import Mask, Numbers, ranks
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
@@ -89,8 +89,7 @@ class RecordLocations:
         taken = counts[positions]
         keys = np.repeat(np.arange(len(positions)), taken)
         # Of the locations of one key, the first, the second, and so on.
-        nth = np.arange(len(keys)) - np.repeat(np.cumsum(taken) - taken, taken)
-        at = np.repeat(starts[positions], taken) + nth
+        at = np.repeat(starts[positions], taken) + ranks(taken)
         return RecordLocations(keys, self.slices[at], self.tombstones[at], len(positions))
 
 

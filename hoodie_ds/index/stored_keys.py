@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.arrow_columns import Mask, ranks
 from hoodie_ds.formats.parquet.bloom_filter import first_hashes
 from hoodie_ds.index.java_hash import UInts, string_hashes
 from hoodie_ds.table.file_slice import FileSlice
@@ -100,8 +100,7 @@ class StoredKeys:
             return self.scan(query)  # so many share a hash that it says nothing
         sought = np.repeat(np.arange(len(counts)), counts)
         # Of the keys with one hash on the other side, the first, the second, and so on.
-        nth = np.arange(len(sought)) - np.repeat(np.cumsum(counts) - counts, counts)
-        met = first[sought] + nth
+        met = first[sought] + ranks(counts)
         asked, stored = (met, sought) if len(self.keys) < len(query.keys) else (sought, met)
         candidates = self._by_hash[stored] & _POSITION
         same = pc.equal(query.keys.take(pa.array(asked)), self.keys.take(pa.array(candidates)))

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -109,6 +110,17 @@ def test_random_batches_change_every_copy(
     assert max(Counter(row[0] for row in expected).values()) > 2
 
 
+def write_assigned(writer: Coordinator, assigned: pa.Table) -> None:
+    """Write rows that an assigner parted between two tasks."""
+    batch = writer.begin(assigned.schema)
+    owners = assigned.column(TASK_COLUMN).to_numpy()
+    messages = [
+        write_task(batch, TaskId(n, 1, n), None, assigned.filter(owners == n).to_batches())
+        for n in range(2)
+    ]
+    writer.commit(messages)
+
+
 def twice(path: Path, index: str = "BLOOM") -> dict[str, str]:
     """A table with two file groups that hold the same keys."""
     opts = options("COPY_ON_WRITE", index)
@@ -137,13 +149,7 @@ def test_copies_assigned_by_an_older_view_are_located_anew(tmp_path: Path) -> No
     plain = assigned.drop_columns(list(HIDDEN_COLUMNS))
     assert Counter(map(str, plain.to_pylist())) == Counter(map(str, rows.to_pylist() * 2))
     HoodieTable(str(tmp_path), opts).insert(trips(("k0", "x", 3, 0.0), ("new", "x", 3, 0.0)))
-    batch = writer.begin(assigned.schema)
-    owners = assigned.column(TASK_COLUMN).to_numpy()
-    messages = [
-        write_task(batch, TaskId(n, 1, n), None, assigned.filter(owners == n).to_batches())
-        for n in range(2)
-    ]
-    writer.commit(messages)
+    write_assigned(writer, assigned)
     count = Counter(found(HoodieTable(str(tmp_path))))
     changed = {(f"k{i}", "x", 5, 1.0): 2 + (i == 0) for i in range(8)}
     assert count == {**changed, ("new", "x", 3, 0.0): 1}
@@ -228,13 +234,7 @@ def test_rows_assigned_for_another_operation_are_written_once(
     assert assigned.num_rows == 4
     opts["hoodie.datasource.write.operation"] = operation
     writer = coordinator(tmp_path, **{k.replace(".", "__"): v for k, v in opts.items()})
-    batch = writer.begin(assigned.schema)
-    owners = assigned.column(TASK_COLUMN).to_numpy()
-    messages = [
-        write_task(batch, TaskId(n, 1, n), None, assigned.filter(owners == n).to_batches())
-        for n in range(2)
-    ]
-    writer.commit(messages)
+    write_assigned(writer, assigned)
     count = Counter(row[0] for row in found(HoodieTable(str(tmp_path))))
     assert (count["k0"], count["k1"]) == ((1, 1) if "overwrite" in operation else (3, 3))
 

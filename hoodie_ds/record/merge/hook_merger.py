@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask, as_numpy, one_chunk
+from hoodie_ds.arrow_columns import Mask, as_numpy, one_chunk, ranks
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.meta_columns import RECORD_KEY
@@ -258,9 +258,9 @@ def merger_of(
 def _by_occurrence(keys: Positions, counts: Positions) -> list[Positions]:
     """Positions of the first record of each key, of the second, ...; each in the order of keys."""
     order = np.argsort(keys, kind="stable")
-    ranks = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
-    by_rank = order[np.argsort(ranks, kind="stable")]
-    return np.split(by_rank, np.cumsum(np.bincount(ranks))[:-1])
+    occurrences = ranks(counts)
+    by_rank = order[np.argsort(occurrences, kind="stable")]
+    return np.split(by_rank, np.cumsum(np.bincount(occurrences))[:-1])
 
 
 def _replacing(records: RecordSet) -> Mask:
