@@ -98,8 +98,7 @@ def _widens(stored: pa.DataType, wanted: pa.DataType) -> bool:
         if _TYPES.is_float64(wanted):
             return bool(stored.bit_width <= 32)
         return bool(_TYPES.is_signed_integer(wanted) and wanted.bit_width >= stored.bit_width)
-    if _TYPES.is_float32(stored):
-        return bool(_TYPES.is_float64(wanted))
+    # A float as a double, too, is another value to Spark than to Hudi, which reads its string.
     if _TYPES.is_decimal128(stored) and _TYPES.is_decimal128(wanted):
         more = wanted.scale - stored.scale
         return bool(more >= 0 and wanted.precision - stored.precision >= more)

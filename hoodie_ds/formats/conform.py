@@ -1,7 +1,7 @@
 """Bringing Arrow data to a table's schema: base files, log blocks and incoming batches alike.
 
-Invariant: a value is changed only as Avro's schema resolution would (numbers widen, text and bytes
-change places), never truncated or rounded to fit. Whole columns at a time.
+Invariant: a value is changed only as Hudi's schema resolution would (numbers widen or become
+strings, text and bytes change places), never truncated or rounded to fit. Whole columns at a time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import is_list_like
+from hoodie_ds.java_numbers import float_strings, widen
 
 _INT32_MAX = 2**31 - 1
+_HALF = 16
+"""Bits of a floating-point type that neither Java nor Avro has."""
 _TYPES = pa.types
 _FAMILIES = (
     (_TYPES.is_decimal,),
@@ -206,7 +209,10 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
             or types.is_string(target)
         )
     if types.is_floating(source):
-        return bool(types.is_floating(target) and target.bit_width >= source.bit_width)
+        wider = types.is_floating(target) and target.bit_width >= source.bit_width
+        return bool(wider or (types.is_string(target) and source.bit_width > _HALF))
+    if types.is_date32(source) and types.is_string(target):
+        return True
     return any(
         any(test(source) for test in family) and any(test(target) for test in family)
         for family in _FAMILIES
@@ -229,6 +235,10 @@ def _cast(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
             array = array.cast(pa.decimal128(20, 0))
         elif pa.types.is_large_string(source) or pa.types.is_large_binary(source):
             array = _from_zero(array)
+        elif pa.types.is_floating(source) and pa.types.is_string(target):
+            return float_strings(array)
+        elif pa.types.is_float32(source) and pa.types.is_float64(target):
+            return widen(array)
         return array.cast(target, safe=exact)
     except pa.ArrowException as error:
         raise _refusal(source, target, path, str(error)) from error

@@ -846,6 +846,20 @@ READS = [
         "a look-up opens the whole table",
     ),
     Mutant(
+        "a float is widened bit by bit",
+        instead("widen", lambda _, floats: floats.cast(pa.float64())),
+        "tests/faults/regressions/test_types_and_schemas.py"
+        "::test_a_float_that_became_a_double_got_digits_that_nobody_wrote",
+        "0.1 is read, and stored by the next rewrite, as 0.10000000149011612",
+    ),
+    Mutant(
+        "the statistics of floats are widened bit by bit",
+        within("_widened", widen=lambda floats: floats.cast(pa.float64())),
+        "tests/unit/formats/parquet/test_base_file_reader.py"
+        "::test_bounds_of_floats_are_those_of_the_doubles_they_are_read_as",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
         "a number of a filter is rounded to the column's type",
         Text("return cast if same else None", "return cast"),
         "tests/unit/reader/pruning/test_expression.py"

@@ -107,7 +107,7 @@ def test_files_of_older_schemas(spark: Any, tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), options)
     nested = pa.struct([("a", pa.int32())])
     decimals = pa.array([Decimal("1.10")], pa.decimal128(10, 2))
-    old = {"id": ["1"], "n": pa.array([1], pa.int32()), "f": pa.array([1.5], pa.float32())}
+    old = {"id": ["1"], "n": pa.array([1], pa.int32()), "f": [1.5]}
     table.upsert(pa.table({**old, "s": pa.array([{"a": 1}], nested), "d": decimals}))
     wider = pa.struct([("a", pa.int64()), ("b", pa.string())])
     new = {"id": ["2"], "n": pa.array([2], pa.int64()), "f": pa.array([2.5], pa.float64())}
@@ -119,6 +119,14 @@ def test_files_of_older_schemas(spark: Any, tmp_path: Path) -> None:
         {"n": 1, "f": 1.5, "s": {"a": 1, "b": None}, "d": Decimal("1.10"), "x": None},
         {"n": 2, "f": 2.5, "s": {"a": 2, "b": "b"}, "d": Decimal("1.10"), "x": "x"},
     ]
+
+
+def test_floats_widen_by_way_of_their_strings(spark: Any, tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {"hoodie.table.name": "t", KEY: "id", BUCKETS: "8"})
+    table.upsert(pa.table({"id": ["1"], "f": pa.array([0.1], pa.float32())}))
+    table.upsert(pa.table({"id": ["2"], "f": [0.2]}))
+    df = hoodie_ds.read(spark, str(tmp_path))
+    assert sorted(row["f"] for row in df.select("f").collect()) == [0.1, 0.2]
 
 
 def test_a_hook_merges(spark: Any, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hoodie_ds.java_numbers import widen
+
 _KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
     pa.types.is_integer,
     pa.types.is_floating,
@@ -77,7 +79,8 @@ def column_bounds(
     if field.name not in stored.names:
         return Bounds(values=False)
     kind = kind_of(field.type)
-    if kind is None or kind_of(stored.field(field.name).type) != kind:
+    held = stored.field(field.name).type
+    if kind is None or kind_of(held) != kind:
         return None
     group = metadata.row_group(row_group)
     columns = map(group.column, range(group.num_columns))
@@ -90,8 +93,15 @@ def column_bounds(
     if not statistics.has_min_max:
         return known
     try:
-        ends = [pa.scalar(end, field.type) for end in (statistics.min, statistics.max)]
+        ends = _widened([statistics.min, statistics.max], held, field.type)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return known
     low, high = map(sortable, ends)
     return Bounds(low, high, known.nulls, known.values)
+
+
+def _widened(ends: list[object], held: pa.DataType, wanted: pa.DataType) -> pa.Array:
+    """Ends in the type of the table's column, as the values between them are read."""
+    if pa.types.is_float32(held) and pa.types.is_float64(wanted):
+        return widen(pa.array(ends, held))
+    return pa.array(ends, wanted)

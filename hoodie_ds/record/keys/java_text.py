@@ -9,13 +9,12 @@ it, some values had more digits than needed: 2.0E23 came out as 1.99999999999999
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.errors import RecordKeyError, SchemaError
+from hoodie_ds.java_numbers import float_strings
 from hoodie_ds.record.keys.epoch_time import (
     YEAR_1_MS,
     YEAR_10000_MS,
@@ -63,7 +62,7 @@ def java_text(
         distinct = java_text(values.dictionary, consistent_logical_timestamp)
         return pc.take(distinct, values.indices)
     if pa.types.is_floating(kind):
-        return _floats_text(values)
+        return float_strings(values)
     if pa.types.is_timestamp(kind):
         consistent = consistent_logical_timestamp and kind.tz is not None
         return (
@@ -92,42 +91,6 @@ _ARROW_TEXT_IS_JAVAS = (
     pa.types.is_large_string,
     pa.types.is_string_view,
 )
-
-
-def _floats_text(values: pa.Array) -> pa.Array:
-    """Distinct values one by one: Arrow has the shortest digits, but not Java's notation."""
-    encoded = values.dictionary_encode()
-    shortest = encoded.dictionary.cast(pa.string())
-    texts = [
-        _float_text(number, digits)
-        for number, digits in zip(encoded.dictionary.to_pylist(), shortest.to_pylist(), strict=True)
-    ]
-    return pc.take(pa.array(texts, pa.string()), encoded.indices)
-
-
-def _float_text(number: float, shortest: str) -> str:
-    """``Double.toString`` or ``Float.toString`` from the shortest digits that round-trip."""
-    match shortest:
-        case "nan" | "-nan":
-            return "NaN"
-        case "inf" | "-inf":
-            return shortest.replace("inf", "Infinity")
-    sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
-    assert isinstance(exponent, int), shortest
-    if len(digits) == 1 and number:
-        # Java wants two digits at least, and of those the ones nearest to the value.
-        sign, digits, exponent = Decimal(f"{number:.1e}").as_tuple()
-        assert isinstance(exponent, int), shortest
-    point = len(digits) + exponent  # the value is 0.DIGITS times ten to this
-    text = "".join(map(str, digits))
-    minus = "-" if sign else ""
-    if not number:
-        return f"{minus}0.0"
-    if -3 < point <= 7:
-        whole = text[:point].ljust(point, "0") if point > 0 else "0"
-        fraction = "0" * max(-point, 0) + text[max(point, 0) :]
-        return f"{minus}{whole}.{fraction.rstrip('0') or '0'}"
-    return f"{minus}{text[0]}.{text[1:].rstrip('0') or '0'}E{point - 1}"
 
 
 def _dates_text(values: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -89,6 +90,28 @@ def test_what_finds_and_orders_rows_was_widened(
     there.upsert(rows(pa.int64()))  # the text of a whole number is the same in any width
     assert there.read(["_hoodie_record_key"]).num_rows == 1
     assert there.schema.field("s").type == pa.struct([("k", pa.int64()), ("v", pa.int64())])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_float_that_became_a_double_got_digits_that_nobody_wrote(
+    tmp_path: Path, kind: str
+) -> None:
+    """Hudi reads it by way of its string (HUDI-8902), and stores it so with the next rewrite."""
+    target = table(tmp_path, kind, **{"hoodie.index.type": "BUCKET"})
+    target.upsert(pa.table({"id": ["1", "2"], "v": one(pa.float32(), 0.1).take([0, 0])}))
+    if kind == "MERGE_ON_READ":
+        target.upsert(pa.table({"id": ["2"], "v": one(pa.float32(), 0.7)}))
+    target.upsert(pa.table({"id": ["3"], "v": [0.3]}))
+    widened = {"1": 0.1, "2": 0.7 if kind == "MERGE_ON_READ" else 0.1, "3": 0.3}
+
+    def rows(**chosen: Any) -> dict[str, float]:
+        return {row["id"]: row["v"] for row in target.read(["id", "v"], **chosen).to_pylist()}
+
+    assert rows() == widened
+    assert rows(filter=pc.field("v") <= 0.1).keys() == {k for k, v in widened.items() if v <= 0.1}
+    if kind == "MERGE_ON_READ":
+        target.compact()
+        assert rows() == widened
 
 
 def test_a_narrower_number_is_a_key_of_a_double_column(tmp_path: Path) -> None:

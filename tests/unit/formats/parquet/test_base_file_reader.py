@@ -59,3 +59,12 @@ def test_pieces_are_all_rows_in_their_order() -> None:
     content, rows = _file()
     reader = BaseFileReader(io.BytesIO(content), rows.schema, "f.parquet", trusted=True)
     assert pa.concat_tables(reader.pieces(["text", "id"])).equals(rows.select(["text", "id"]))
+
+
+def test_bounds_of_floats_are_those_of_the_doubles_they_are_read_as() -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"v": pa.array([0.1, 0.7], pa.float32())}), sink)
+    reader = BaseFileReader(sink, pa.schema([("v", pa.float64())]), "f")
+    bounds = reader.bounds(0, pa.field("v", pa.float64()))
+    assert bounds is not None
+    assert (bounds.low, bounds.high) == (0.1, 0.7)
