@@ -292,3 +292,17 @@ def test_a_row_goes_to_the_task_of_its_key_alone() -> None:
     tasks = batch.column(TASK_COLUMN).to_pylist()
     assert tasks == tasks[:3] * 20
     assert len(set(tasks)) > 1
+
+
+@pytest.mark.parametrize("index", ["GLOBAL_BLOOM", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize("num_keys", [1, 3, 25])
+def test_few_keys_of_more_rows_than_a_task_holds(tmp_path: Path, index: str, num_keys: int) -> None:
+    small = {"write.batch.size": "1MB", "write.task.max.size": "2MB", INDEX: index}
+    table = HoodieTable(str(tmp_path), {**LOOKUP, **small})
+    count = 300
+    rows = trips(*((f"k{n % num_keys}", f"c{n % 2}", n, 0.0) for n in range(count)))
+    rows = rows.append_column("pad", pa.array(["x" * 5_000] * count))
+    table.upsert(pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=5)))
+    newest = {f"k{n % num_keys}": n for n in range(count)}
+    read = table.read(["id", "ts"])
+    assert sorted(zip(*read.to_pydict().values(), strict=True)) == sorted(newest.items())

@@ -14,11 +14,12 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import StorageError
 from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
+from hoodie_ds.sink.file_groups.buffers import RowBuffer
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.timeline.timeline import read_commit
-from tests.tables import TYPE, TYPES, coordinator, trips
+from tests.tables import TRIPS, TYPE, TYPES, coordinator, trips
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "peak_memory.py"
 ROWS = trips(*((f"k{i}", f"c{i % 2}", 1, float(i)) for i in range(20_000)))
@@ -66,3 +67,25 @@ def test_a_buffer_is_held_until_its_flush_succeeded_and_a_failure_fails_the_task
     with pytest.raises(StorageError, match="the disk is gone"):
         write_task(batch, TaskId(), None, ROWS.to_batches(500), sole_writer=True)
     assert threads[0].startswith("hoodie-flush")
+
+
+def test_a_task_does_not_ask_all_of_its_buffers_for_each_file_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    class Counting(RowBuffer):
+        def __getattribute__(self, name: str) -> object:
+            nonlocal asked
+            asked += name == "nbytes"
+            return super().__getattribute__(name)
+
+    monkeypatch.setattr("hoodie_ds.sink.file_groups.bucket_writer.RowBuffer", Counting)
+    counts = []
+    for number in (20, 40):
+        asked = 0
+        rows = trips(*((f"k{n}", f"c{n}", 1, 0.0) for n in range(number)))
+        HoodieTable(str(tmp_path / str(number)), TRIPS).upsert(rows)
+        counts.append(asked)
+    assert counts[0]
+    assert counts[1] <= 2 * counts[0]

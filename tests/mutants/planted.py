@@ -124,6 +124,7 @@ LOGGED_ROWS = [
     ),
 ]
 _COPIES = "tests/integration/test_copies_of_a_key.py"
+_GLOBAL = "tests/integration/test_global_index.py"
 COPIES = [
     Mutant(
         "a key is in the first of its file groups alone",
@@ -141,6 +142,12 @@ COPIES = [
         always("copies_among", None),
         f"{_COPIES}::test_a_copy_counts_neither_as_a_row_nor_in_the_digest",
         "P2: a batch that comes again is taken for another one",
+    ),
+    Mutant(
+        "key partitions without a row are handed on",
+        Text("for part, batches in chosen if batches]", "for part, batches in chosen]"),
+        f"{_GLOBAL}::test_few_keys_of_more_rows_than_a_task_holds[3-GLOBAL_BLOOM]",
+        "a batch of few keys can never be written",
     ),
     Mutant(
         "a global index changes the first copy of a key alone",

@@ -58,6 +58,7 @@ class KeyedWriter:
         self._router = _router(plan, context.task_partition)
         self._profile = WriteProfile(plan.table, plan.timeline, plan.options)
         self._filled_bytes = 0
+        self._buffered_bytes = 0  # kept as it changes: a batch may have thousands of writers
         self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
 
     def write(self, keyed: KeyedRows, locations: Numbers | None = None) -> None:
@@ -86,9 +87,10 @@ class KeyedWriter:
                 self._make_room(part.nbytes)
             writer = self._writer(target)
             writer.buffer.add(part)
+            self._buffered_bytes += part.nbytes
             if writer.buffer.nbytes >= self._budget.flush_bytes and not writer.holds_until_close:
                 self._flush(writer)
-        held = self._buffered_bytes() + self._flusher.in_flight_bytes
+        held = self._buffered_bytes + self._flusher.in_flight_bytes
         self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
 
     def close(self, owns: TaskOwnership) -> tuple[list[WriteStatus], list[StagedRows]]:
@@ -98,6 +100,7 @@ class KeyedWriter:
         staged: list[StagedRows] = []
         for insert in [w for w in self._writers.values() if isinstance(w, InsertWriter)]:
             small_files = self._small_files(insert.partition_path, owns)
+            self._buffered_bytes -= insert.buffer.nbytes
             written, set_aside = insert.close(owns.keys, small_files, self._fill)
             statuses += written
             staged += set_aside
@@ -117,15 +120,13 @@ class KeyedWriter:
     def _make_room(self, incoming: int) -> None:
         """Flush the largest buffers until so many bytes more are no more than the task may hold."""
         allowed = max(0, self._budget.buffer_bytes - incoming)
-        while self._buffered_bytes() > allowed:
+        while self._buffered_bytes > allowed:
             self._flush(max(self._writers.values(), key=lambda writer: writer.buffer.nbytes))
-        while self._flusher.in_flight_bytes > max(0, allowed - self._buffered_bytes()):
+        while self._flusher.in_flight_bytes > max(0, allowed - self._buffered_bytes):
             self._flusher.wait_for_one()
 
-    def _buffered_bytes(self) -> int:
-        return sum(writer.buffer.nbytes for writer in self._writers.values())
-
     def _flush(self, writer: BucketWriter | InsertWriter) -> None:
+        self._buffered_bytes -= writer.buffer.nbytes
         for rows in writer.buffer.take():
             self._flusher.submit(partial(writer.flush, rows), rows.nbytes)
 
@@ -150,7 +151,7 @@ class KeyedWriter:
         writer = self._writer(Target(small.slice.group, small.slice))
         assert isinstance(writer, BucketWriter)
         self._filled_bytes += rows.nbytes
-        held = self._buffered_bytes() + self._filled_bytes
+        held = self._buffered_bytes + self._filled_bytes
         writer.add_inserts(rows, may_hold=held <= self._budget.buffer_bytes)
 
     def _writer(self, target: Target) -> BucketWriter | InsertWriter:

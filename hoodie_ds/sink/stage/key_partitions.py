@@ -41,6 +41,8 @@ def stage_by_key_partition(context: WriteContext, rows: pa.Table, sequence: int)
 def by_key_partitions(parts: Sequence[StagedRows], max_bytes: int) -> Iterator[list[StagedRows]]:
     """Yield the rows in as many groups of key partitions as are needed for each to be that small.
 
+    Few keys leave key partitions without a row: no group is empty, nor any part of one.
+
     Parameters
     ----------
     parts : sequence of StagedRows
@@ -51,10 +53,10 @@ def by_key_partitions(parts: Sequence[StagedRows], max_bytes: int) -> Iterator[l
     wanted = -(-sum(part.nbytes for part in parts) // max_bytes)
     count = 1 << min(_PARTITION_BITS, max(0, wanted - 1).bit_length())
     for number in range(count):
-        yield [
-            replace(
-                part,
-                batches=tuple(n for n, k in enumerate(part.key_partitions) if k % count == number),
-            )
+        chosen = [
+            (part, tuple(n for n, k in enumerate(part.key_partitions) if k % count == number))
             for part in parts
         ]
+        group = [replace(part, batches=batches) for part, batches in chosen if batches]
+        if group:
+            yield group
