@@ -184,6 +184,20 @@ _BOMBS = "tests/hostile/test_bombs.py"
 _TYPES = "tests/faults/regressions/test_types_and_schemas.py"
 TYPES = [
     Mutant(
+        "a float is widened bit by bit",
+        instead("widen", lambda _, floats: floats.cast(pa.float64())),
+        "tests/faults/regressions/test_types_and_schemas.py"
+        "::test_a_float_that_became_a_double_got_digits_that_nobody_wrote",
+        "0.1 is read, and stored by the next rewrite, as 0.10000000149011612",
+    ),
+    Mutant(
+        "the statistics of floats are widened bit by bit",
+        within("_widened", widen=lambda floats: floats.cast(pa.float64())),
+        "tests/unit/formats/parquet/test_base_file_reader.py"
+        "::test_bounds_of_floats_are_those_of_the_doubles_they_are_read_as",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
         "a key column may become floating point",
         within(
             "stored_schema",
@@ -851,20 +865,6 @@ READS = [
         always("Pruner.keeps", True),
         f"{_SCANNER}::test_a_key_of_a_bucket_table_opens_one_file_group",
         "a look-up opens the whole table",
-    ),
-    Mutant(
-        "a float is widened bit by bit",
-        instead("widen", lambda _, floats: floats.cast(pa.float64())),
-        "tests/faults/regressions/test_types_and_schemas.py"
-        "::test_a_float_that_became_a_double_got_digits_that_nobody_wrote",
-        "0.1 is read, and stored by the next rewrite, as 0.10000000149011612",
-    ),
-    Mutant(
-        "the statistics of floats are widened bit by bit",
-        within("_widened", widen=lambda floats: floats.cast(pa.float64())),
-        "tests/unit/formats/parquet/test_base_file_reader.py"
-        "::test_bounds_of_floats_are_those_of_the_doubles_they_are_read_as",
-        "P1: rows that match a filter are not found",
     ),
     Mutant(
         "a number of a filter is rounded to the column's type",
