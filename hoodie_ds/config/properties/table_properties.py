@@ -41,6 +41,9 @@ from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableErro
 _PREFIXED_SINCE: Final = 9
 """Table version from which on a COMPLEX key of one field is always ``field:value``."""
 _LAYOUTS: Final = {6: 1, 8: 2, 9: 2}
+_KEEPING: Final = (
+    "; hoodie.write.table.version=9 and hoodie.write.auto.upgrade=false keep JVM writers at 9"
+)
 """Version of the timeline layout that tables of a version have."""
 
 
@@ -186,7 +189,7 @@ class TableProperties:
     def check_version(self) -> None:
         """Raise `UnsupportedTableError` if this release does not know where the timeline is."""
         reasons = {
-            f"table version {self.version} (this release handles {_named(_LAYOUTS)})": (
+            f"table version {self.version} (this release handles {_named(_LAYOUTS)}{_KEEPING})": (
                 self.version not in _LAYOUTS
             ),
             f"timeline layout version {self.layout_version} (version {self.version} has "

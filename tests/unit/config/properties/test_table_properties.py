@@ -340,7 +340,8 @@ def test_what_is_unknown_here_is_refused(changes: dict[str, str | None]) -> None
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"hoodie.table.version": "5"}, r"table version 5 \(this release handles 6, 8 and 9\)"),
+        ({"hoodie.table.version": "5"}, r"table version 5 \(this release handles 6, 8 and 9"),
+        ({"hoodie.table.version": "10"}, r"version=9 and hoodie.write.auto.upgrade=false"),
         ({"hoodie.table.version": "7"}, "table version 7"),
         ({"hoodie.table.version": "10"}, "table version 10"),
         ({"hoodie.timeline.layout.version": "2"}, "layout version 2"),
