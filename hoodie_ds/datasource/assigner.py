@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.datasource.task import micro_batch
+from hoodie_ds.datasource.task import in_worker, micro_batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.pinned_timeline import pin_timeline
@@ -35,15 +35,16 @@ def assigning_mapper(
     """
 
     def assign(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        coordinator = Coordinator.of(options)
-        if view is None:
-            pin = partial(pin_timeline, coordinator.storage, micro_batch())
-            plan = coordinator.preview(schema, pin=pin)
-        else:
-            plan = coordinator.preview(schema, view)
-        assigner = FileIdAssigner(plan, num_tasks)
-        for chunk in in_chunks(plan, batches):
-            for assigned in assigner.assign(chunk):
-                yield from assigned.to_batches()
+        with in_worker():
+            coordinator = Coordinator.of(options)
+            if view is None:
+                pin = partial(pin_timeline, coordinator.storage, micro_batch())
+                plan = coordinator.preview(schema, pin=pin)
+            else:
+                plan = coordinator.preview(schema, view)
+            assigner = FileIdAssigner(plan, num_tasks)
+            for chunk in in_chunks(plan, batches):
+                for assigned in assigner.assign(chunk):
+                    yield from assigned.to_batches()
 
     return assign

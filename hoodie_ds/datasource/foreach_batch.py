@@ -19,7 +19,7 @@ from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT, CHECKPOINT_IDENTIFIER
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
-from hoodie_ds.datasource.task import QUERY_ID, refuse_number, task_id
+from hoodie_ds.datasource.task import QUERY_ID, in_worker, refuse_number, task_id
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
@@ -128,7 +128,8 @@ def _task(
     batch: Batch, batch_id: BatchId
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        message = write_task(batch, task_id(), batch_id, batches)
+        with in_worker():
+            message = write_task(batch, task_id(), batch_id, batches)
         yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(message)]})
 
     return run

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from hoodie_ds.datasource.packing import packed_for_all_cores
 from hoodie_ds.datasource.pushed import row_filter
+from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import Query
@@ -56,11 +57,12 @@ class HoodieReader(DataSourceReader):
         """Read one split (executor)."""
         assert isinstance(partition, PackedSplit)
         executor = self._plan().executor
-        for task in partition.tasks:
-            pieces = executor.read(task, self._columns.names)
-            if self._filter is not None:
-                pieces = (rows.filter(self._filter) for rows in pieces)
-            yield from declared_batches(pieces, self._columns, BATCH_ROWS)
+        with in_worker():
+            for task in partition.tasks:
+                pieces = executor.read(task, self._columns.names)
+                if self._filter is not None:
+                    pieces = (rows.filter(self._filter) for rows in pieces)
+                yield from declared_batches(pieces, self._columns, BATCH_ROWS)
 
     def _plan(self) -> ScanPlan:
         if self._filter is None:

@@ -42,6 +42,7 @@ from hoodie_ds.datasource.pushed import (
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
+from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -348,10 +349,11 @@ class PackedTasks:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what there is, batch by batch."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                pack: Sequence[ScanTask] = pickle.loads(self.packs[number])  # noqa: S301  our own
-                yield from chain.from_iterable(map(self.rows, pack))
+        with in_worker():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    pack: Sequence[ScanTask] = pickle.loads(self.packs[number])  # noqa: S301  ours
+                    yield from chain.from_iterable(map(self.rows, pack))
 
 
 def _log_bytes(task: ScanTask) -> int:

@@ -15,6 +15,7 @@ from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.archiving import archive
@@ -153,7 +154,7 @@ def _task(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 plan = CompactionPlan((operations[number],))
-                work = partial(compactor.execute, instant, plan)
+                work = in_worker()(partial(compactor.execute, instant, plan))
                 failure = attempted(Service.COMPACTION, options.base_path, instant.time, work)
                 if failure is not None:
                     yield pa.RecordBatch.from_pydict({"reason": [failure.reason]})

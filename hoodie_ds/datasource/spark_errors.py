@@ -16,6 +16,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 _OURS: Final = re.compile(r"\bhoodie_ds\.errors\.\w+: (.+)")
+_NO_MODULE: Final = re.compile(
+    r"ModuleNotFoundError: No module named "
+    r"'(hoodie_ds|pyarrow|numpy|fsspec|fastavro|xxhash|rbloom)\b"
+)
+_NO_PYTHON: Final = re.compile(r"Cannot run program \"([^\"]*python[^\"]*)\"")
+_WHERE: Final = "see 'On a cluster' in hoodie-ds' conf/README.md"
 _MARK: Final = "ends_with_hoodie_ds"
 
 
@@ -25,8 +31,27 @@ def our_sentence(text: str) -> str | None:
     return found[-1].strip() if found else None
 
 
+def worker_sentence(text: str) -> str | None:
+    """Return what to do about a Python worker that did not start, or lacks this package."""
+    if missing := _NO_MODULE.search(text):
+        return (
+            f"a Python worker of Spark has no module {missing.group(1)!r}: install hoodie-ds in "
+            f"the Python that PYSPARK_PYTHON names on every node, or send it with the job; {_WHERE}"
+        )
+    if program := _NO_PYTHON.search(text):
+        return (
+            f"the Python {program.group(1)!r} of Spark's workers is not on every node: an archive "
+            "that Spark unpacks for executors has to be unpacked in the driver's working folder "
+            f"too; {_WHERE}"
+        )
+    return None
+
+
 def end_with_our_sentence() -> None:
-    """Make PySpark's exceptions end with the error of this library that they tell of, if any.
+    """Make PySpark's exceptions end with the error of this library that they report, if any.
+
+    A worker on which this library could not run at all has no such error, and gets a sentence that
+    says what to do (`worker_sentence`).
 
     Their classes stay what they are, and other errors say what they did. May be called again, for
     classes that were imported meanwhile, such as those of Spark Connect.
@@ -44,9 +69,10 @@ def _ending(text: Callable[[BaseException], str]) -> Callable[[BaseException], s
     def ended(error: BaseException) -> str:
         said = text(error)
         found = [match.group() for match in _OURS.finditer(said)]
-        if not found or said.endswith(found[-1]):
+        last = found[-1].strip() if found else worker_sentence(said)
+        if last is None or said.endswith(last):
             return said
-        return f"{said.rstrip()}\n\n{found[-1].strip()}"
+        return f"{said.rstrip()}\n\n{last}"
 
     setattr(ended, _MARK, True)
     return ended

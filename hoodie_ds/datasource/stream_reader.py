@@ -19,6 +19,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import ReadAllAvailable, ReadMaxFiles, SupportsTriggerAvailableNow
 from hoodie_ds.datasource.packing import packed_for_all_cores
 from hoodie_ds.datasource.reader import BATCH_ROWS
+from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
 from hoodie_ds.reader.table_stream import TableStream
@@ -111,9 +112,10 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one split (executor)."""
         assert isinstance(partition, StreamSplit)
-        for task in partition.tasks:
-            pieces = partition.executor.read(task, self._columns.names)
-            yield from declared_batches(pieces, self._columns, BATCH_ROWS)
+        with in_worker():
+            for task in partition.tasks:
+                pieces = partition.executor.read(task, self._columns.names)
+                yield from declared_batches(pieces, self._columns, BATCH_ROWS)
 
     def _offset(self, position: str) -> Offset:
         return {_UNTIL: position, _LAYOUT: self._stream.layout}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +14,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from hoodie_ds.config.options.stream import BATCH_IDENTIFIER
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError, TimelineError
+from hoodie_ds.errors import AccessDeniedError, OptionError, TimelineError, UnavailableError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.replay_guard import BatchId
@@ -34,7 +36,25 @@ def run_task(
 ) -> WriterCommitMessage:
     """Write the rows of the task that this process runs."""
     batch_id = micro_batch() if streaming else batch.given_id
-    return SparkMessage(write_task(batch, task_id(), batch_id, batches))
+    with in_worker():
+        return SparkMessage(write_task(batch, task_id(), batch_id, batches))
+
+
+@contextmanager
+def in_worker() -> Iterator[None]:
+    """Say of a storage that denies access, or does not answer, that it does so to a worker.
+
+    The driver has used the same storage before, so what the worker lacks is the driver's
+    environment: a user who sees the storage's answer alone looks for it in the wrong place.
+    """
+    try:
+        yield
+    except (AccessDeniedError, UnavailableError) as error:
+        raise type(error)(
+            f"{error}; this was in a Python worker on {socket.gethostname()}, which sees neither "
+            "the driver's environment variables nor its files: pass credentials and endpoints as "
+            "hoodie.py.storage.option.<name>, or set them on all nodes (spark.executorEnv.<NAME>)"
+        ) from error
 
 
 def refuse_number(options: WriteOptions) -> None:

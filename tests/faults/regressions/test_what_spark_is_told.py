@@ -31,8 +31,16 @@ from hoodie_ds import (
 from hoodie_ds.datasource.commit_listener import _leave, _show
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence, our_sentence
+from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.datasource.triggers import refuse_continuous
-from hoodie_ds.errors import HoodieError, OptionError, SchemaError, TableNotFoundError
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    HoodieError,
+    OptionError,
+    SchemaError,
+    TableNotFoundError,
+    UnavailableError,
+)
 from tests.tables import BUCKETS, TRIPS, tree, trips
 
 ROWS = trips(("a", "x", 1, 1.5), ("b", "y", 2, 2.5))
@@ -219,6 +227,45 @@ def test_our_sentence_was_not_the_last_line() -> None:
     assert str(PySparkException("of Spark alone\n\n")) == "of Spark alone\n\n"
     assert our_sentence(text) == "column 'x' is missing; add it"
     assert our_sentence("of Spark alone") is None
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy"),
+    [
+        ("ModuleNotFoundError: No module named 'hoodie_ds'", "has no module 'hoodie_ds': install"),
+        ("ModuleNotFoundError: No module named 'pyarrow.lib'", "has no module 'pyarrow': install"),
+        (
+            'java.io.IOException: Cannot run program "./env/bin/python": error=2',
+            "'./env/bin/python' of Spark's workers is not on every node",
+        ),
+    ],
+)
+def test_a_worker_without_the_package_did_not_say_what_to_do(cause: str, remedy: str) -> None:
+    from pyspark.errors import PySparkException
+
+    end_with_our_sentence()
+    last = str(PySparkException(f"Traceback\n{cause}\n SQLSTATE: 38000")).splitlines()[-1]
+    assert remedy in last
+    assert "'On a cluster'" in last
+
+
+@pytest.mark.parametrize(
+    "cause", ["ModuleNotFoundError: No module named 'numpyro'", 'Cannot run program "whoami"']
+)
+def test_the_failure_of_another_program_was_taken_for_ours(cause: str) -> None:
+    from pyspark.errors import PySparkException
+
+    end_with_our_sentence()
+    assert str(PySparkException(cause)) == cause
+
+
+@pytest.mark.parametrize("kind", [AccessDeniedError, UnavailableError])
+def test_a_worker_without_credentials_did_not_say_that_it_is_one(kind: type[HoodieError]) -> None:
+    said = r"no key; this was in a Python worker on .*storage\.option"
+    with pytest.raises(kind, match=said), in_worker():
+        raise kind("no key")
+    with pytest.raises(SchemaError, match=r"^no column$"), in_worker():
+        raise SchemaError("no column")
 
 
 def progress(query: str, batch: int) -> Any:
