@@ -80,7 +80,9 @@ class AppendHandle:
         self._num_blocks = 0
         if target.is_new:
             ensure_partition_metafile(context, target.group.partition_path)
-        self._opened = open_data_file(context, self._path, "APPEND")
+        # Hudi refuses to roll back an instant of layout 2 whose log file is said to be appended to.
+        kind = "APPEND" if context.shares_log_files else "CREATE"
+        self._opened = open_data_file(context, self._path, kind)
         self._output = self._opened.__enter__()
 
     @property

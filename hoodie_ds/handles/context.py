@@ -70,6 +70,9 @@ class WriteContext:
         `hoodie_ds.table.virtual_keys`.
     logging : SupplementalLogging or None
         What is logged of the changes to a base file that is written anew; None where nothing is.
+    shares_log_files : bool
+        Whether a log file may hold blocks of several instants, as in layout 1; see
+        `hoodie_ds.table.slicing`.
     batch_number : int
         How many micro-batches the instant holds before this one.
     files : list of str
@@ -91,6 +94,7 @@ class WriteContext:
     has_keys: bool = True
     virtual_keys: MadeColumn | None = None
     logging: SupplementalLogging | None = None
+    shares_log_files: bool = True
     batch_number: int = 0
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
     files: list[str] = field(default_factory=list)

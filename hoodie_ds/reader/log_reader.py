@@ -35,7 +35,7 @@ from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.storage.mapped import let_go
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.paths import TEMP, marked_file
+from hoodie_ds.timeline.paths import TEMP, instant_of_temporary, marked_file
 
 _DATA = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
 
@@ -148,8 +148,8 @@ class LogReader:
     def _is_unfinished(self, path: str) -> bool:
         """Whether a marker announces a file which no commit in sight names."""
         for status in self.view.storage.list(TEMP, recursive=True):
-            time = status.path[len(TEMP) + 1 :].partition("/")[0]
-            if marked_file(time, status.path) == path:
+            time = instant_of_temporary(status.path)
+            if time is not None and marked_file(time, status.path) == path:
                 return not (self.view.is_committed(time) and self.view.names(time, path))
         return False
 

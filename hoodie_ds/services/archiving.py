@@ -30,7 +30,8 @@ from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.late_files import delete_late
-from hoodie_ds.transaction.sweep import left_over, sweep
+from hoodie_ds.transaction.sweep import sweep
+from hoodie_ds.transaction.temporary_files import left_over
 
 _AT_ONCE: Final = 200
 """Instants of one file of the archive: what they say is held in memory."""

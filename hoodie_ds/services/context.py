@@ -15,7 +15,6 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged, drop_metadata_table, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
-from hoodie_ds.timeline.paths import temp_folder
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from hoodie_ds.transaction.decision_log import Outcome
@@ -24,6 +23,7 @@ from hoodie_ds.transaction.ownership import claim, owner_text
 from hoodie_ds.transaction.pending_action import PendingAction
 from hoodie_ds.transaction.recovery import drop_dead_plans
 from hoodie_ds.transaction.resolution import apply_pending
+from hoodie_ds.transaction.temporary_files import delete_temporary
 
 T = TypeVar("T")
 
@@ -234,7 +234,7 @@ class ServiceContext:
                     if exclusion.schedule(instant):
                         return instant
                 finally:
-                    storage.delete(temp_folder(time))
+                    delete_temporary(storage, time)
 
     def look(self, table: Table) -> Timeline:
         """Return the timeline with all that was decided, and refuse while a restore is pending.

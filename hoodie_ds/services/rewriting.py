@@ -15,8 +15,8 @@ from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.table.virtual_keys import virtual_keys
-from hoodie_ds.timeline.paths import temp_folder
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.temporary_files import delete_temporary
 
 _ROW_GROUP_SHARE: Final = 8
 """Part of a task's memory that one row group may take, as in writes."""
@@ -86,7 +86,7 @@ def take_back_if_late(table: Table, time: str, paths: Iterable[str]) -> None:
     named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
     for path in sorted(set(paths) - named):
         storage.delete(path)
-    storage.delete(temp_folder(time))
+    delete_temporary(storage, time)
 
 
 def delete_uncounted(

@@ -18,6 +18,7 @@ from hoodie_ds.index.choice import bloom_params
 from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.replace_plan import empty_plan
@@ -132,6 +133,7 @@ def write_context(
         has_keys=plan.index is not None and plan.table.properties.populate_meta_fields,
         virtual_keys=plan.virtual_keys,
         logging=plan.table.properties.supplemental_logging,
+        shares_log_files=SLICINGS[batch.table.layout].shares_log_files,
         batch_number=batch.pending.batches_before,
     )
 

@@ -71,7 +71,7 @@ from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner
 from hoodie_ds.transaction.ownership import owner_text
 from hoodie_ds.transaction.pending_action import write_action
 from hoodie_ds.transaction.recovery import decided_timeline, recover, recover_lazily
-from hoodie_ds.transaction.sweep import left_over
+from hoodie_ds.transaction.temporary_files import left_over
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from hoodie_ds.errors import AlreadyExistsError, OptionError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
 
-PROBES: Final = ".hoodie/.temp/probe-"
+PROBES: Final = ".hoodie/.temp/hoodie_ds/probe-"
 """How the paths of probes begin: files that may lie where there is no table yet."""
 
 

@@ -19,7 +19,15 @@ HASHING_CONFIGS: Final = f"{BUCKET_INDEX}/partition_bucket_index_meta/configs"
 HASHING_RINGS: Final = f"{BUCKET_INDEX}/consistent_hashing_metadata"
 """Where Hudi keeps which hash values belong to which bucket, if buckets are split and merged."""
 TEMP: Final = f"{HOODIE}/.temp"
-PINNED_TIMELINES: Final = f"{TEMP}/views"
+OURS: Final = f"{TEMP}/hoodie_ds"
+"""Folder of this library's own temporary files.
+
+Hudi looks into the folder that ``.temp`` has for an instant which it rolls back, and where it finds
+anything but markers there it takes them for those of a timeline server, of which there are none:
+then it deletes no data file. Of the other names in ``.temp`` it asks nothing but whether they are
+earlier instants of writers that live, and a letter comes after all digits.
+"""
+PINNED_TIMELINES: Final = f"{OURS}/views"
 LATER_TIMELINE: Final = f"{HOODIE}/timeline"
 """Where the timeline of table versions 8 and above lies."""
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
@@ -41,6 +49,12 @@ STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 _MARKER = ".marker."
 _MANIFEST = "manifest_"
 _MANIFEST_NAME = re.compile(_MANIFEST + r"(\d{1,10})\.json", re.ASCII)
+_FORMERLY_HERE = re.compile(
+    re.escape(TEMP) + r"/(\d+/(claim|completion|aborted|start_[^/]+|manifest_\d+\.json|\d+\.plan"
+    r"|(fill|staged|compacted|taken|clustered)/[^/]+)|views/[^/]+)",
+    re.ASCII,
+)
+"""Paths of temporary files before they had a folder of their own, after the markers' folder."""
 
 
 def instant_path(instant: Instant) -> str:
@@ -49,24 +63,29 @@ def instant_path(instant: Instant) -> str:
     return f"{layout.folder}/{layout.file_name(instant)}"
 
 
-def temp_folder(time: str) -> str:
-    """Folder of what an unfinished instant needs: markers, staged rows, the manifest."""
+def marker_folder(time: str) -> str:
+    """Folder of an instant's markers, where Hudi has them; nothing else may lie in it."""
     return f"{TEMP}/{time}"
+
+
+def work_folder(time: str) -> str:
+    """Folder of what else an unfinished instant needs: its claim, staged rows, the manifest."""
+    return f"{OURS}/{time}"
 
 
 def claim_path(time: str) -> str:
     """Path of the file by which a writer takes an instant time, whatever its action."""
-    return f"{temp_folder(time)}/claim"
+    return f"{work_folder(time)}/claim"
 
 
 def start_path(time: str, attempt: str) -> str:
     """Path of the file by which the tasks of a batch agree on a later time than was proposed."""
-    return f"{temp_folder(time)}/start_{attempt}"
+    return f"{work_folder(time)}/start_{attempt}"
 
 
 def completion_path(time: str) -> str:
     """Path of the file by which those who end an instant agree on its completion time."""
-    return f"{temp_folder(time)}/completion"
+    return f"{work_folder(time)}/completion"
 
 
 def manifest_path(time: str, num_batches: int = 1) -> str:
@@ -79,7 +98,7 @@ def manifest_path(time: str, num_batches: int = 1) -> str:
     num_batches : int
         Number of the micro-batches of the instant that it is of.
     """
-    return f"{temp_folder(time)}/{_MANIFEST}{num_batches}.json"
+    return f"{work_folder(time)}/{_MANIFEST}{num_batches}.json"
 
 
 def manifest_number(path: str) -> int | None:
@@ -142,29 +161,29 @@ def late_path(time: str, digest: str) -> str:
 
 def aborted_path(time: str) -> str:
     """Path of the mark that an instant was given up."""
-    return f"{temp_folder(time)}/aborted"
+    return f"{work_folder(time)}/aborted"
 
 
 def staged_path(time: str, name: str) -> str:
     """Path of a file of staged rows."""
-    return f"{temp_folder(time)}/staged/{name}.arrow"
+    return f"{work_folder(time)}/staged/{name}.arrow"
 
 
 def reservation_path(time: str, batch_number: int, partition_path: str, file_id: str) -> str:
     """Path of the mark by which a task claims a small file for its inserts."""
     partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
-    return f"{temp_folder(time)}/fill/{batch_number}_{partition}_{file_id}"
+    return f"{work_folder(time)}/fill/{batch_number}_{partition}_{file_id}"
 
 
 def compacted_path(time: str, partition_path: str, file_id: str) -> str:
     """Path of what a compaction has made of a file group, before the compaction is complete."""
     partition = xxhash.xxh3_64_hexdigest(partition_path.encode())
-    return f"{temp_folder(time)}/compacted/{partition}_{file_id}.json"
+    return f"{work_folder(time)}/compacted/{partition}_{file_id}.json"
 
 
 def compaction_claims(time: str) -> str:
     """Folder of the marks by which tasks take file groups of a compaction."""
-    return f"{temp_folder(time)}/taken"
+    return f"{work_folder(time)}/taken"
 
 
 def compaction_claim_path(time: str, attempt: str, partition_path: str, file_id: str) -> str:
@@ -185,7 +204,7 @@ def clustered_path(time: str, number: int, digest: str) -> str:
     digest : str
         Of the committed files that the group was made of.
     """
-    return f"{temp_folder(time)}/clustered/{number}_{digest}.json"
+    return f"{work_folder(time)}/clustered/{number}_{digest}.json"
 
 
 def marker_path(time: str, file_path: str, kind: str) -> str:
@@ -200,7 +219,20 @@ def marker_path(time: str, file_path: str, kind: str) -> str:
     kind : str
         ``CREATE``, ``MERGE`` or ``APPEND``.
     """
-    return f"{temp_folder(time)}/{file_path}{_MARKER}{kind}"
+    return f"{marker_folder(time)}/{file_path}{_MARKER}{kind}"
+
+
+def moved_path(path: str) -> str | None:
+    """Path at which a temporary file of an earlier release lies now; None if it is none."""
+    is_old = _MARKER not in path and _FORMERLY_HERE.fullmatch(path) is not None
+    return f"{OURS}{path[len(TEMP) :]}" if is_old else None
+
+
+def instant_of_temporary(path: str) -> str | None:
+    """Time of the instant that a temporary file is of; None where it is of none."""
+    folder = OURS if path.startswith(f"{OURS}/") else TEMP
+    time = path[len(folder) + 1 :].partition("/")[0]
+    return time if time.isascii() and time.isdigit() else None
 
 
 def marked_file(time: str, path: str) -> str | None:
@@ -209,7 +241,7 @@ def marked_file(time: str, path: str) -> str | None:
     What markers announce is deleted with a failed write. So whoever made the marker, nothing but a
     log file or a base file of that very instant, outside of ``.hoodie``, is taken for announced.
     """
-    prefix = f"{temp_folder(time)}/"
+    prefix = f"{marker_folder(time)}/"
     head, found, _ = path.rpartition(_MARKER)
     file = head[len(prefix) :]
     if not found or not head.startswith(prefix) or file.startswith(f"{HOODIE}/"):

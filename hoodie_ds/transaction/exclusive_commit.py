@@ -25,7 +25,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
+from hoodie_ds.timeline.paths import instant_path, manifest_path, marker_folder
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, save_timeline
 from hoodie_ds.transaction import heartbeat
@@ -36,6 +36,7 @@ from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
 from hoodie_ds.transaction.resolution import apply_pending, put_requested
+from hoodie_ds.transaction.temporary_files import delete_temporary
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -218,7 +219,7 @@ def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
     manifest : bytes
         Names the files that are to be committed.
     """
-    listed = [s.path for s in pending.storage.list(temp_folder(time), recursive=True)]
+    listed = [s.path for s in pending.storage.list(marker_folder(time), recursive=True)]
     for path, marker in sorted(_lost_files(time, manifest, listed).items()):
         if marked_by(pending.storage, marker) == pending.attempt:
             pending.storage.delete(path)
@@ -252,13 +253,13 @@ def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
         ) from error
     try:
         # Listed anew: a late task looks for the completed file once its own is there.
-        left = [s.path for s in storage.list(temp_folder(instant.time), recursive=True)]
+        left = [s.path for s in storage.list(marker_folder(instant.time), recursive=True)]
         if not left and _is_gone(storage, instant):
             storage.delete(instant_path(instant))
             return
         lost = _lost_files(instant.time, manifest, left)
         delete_left(storage, instant.time, lost, is_complete=True)
-        storage.delete(temp_folder(instant.time))
+        delete_temporary(storage, instant.time)
     except StorageError as error:
         # The batch is in the table: to report a failure would have it written twice.
         _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
@@ -284,8 +285,8 @@ def sum_up(storage: Storage, timeline: Timeline) -> None:
 def _is_gone(storage: Storage, instant: Instant) -> bool:
     """Whether others completed an instant and took it back, all before this process put it.
 
-    Who takes it back deletes its requested file, its temporary folder and then, once more, what is
-    put here: so one of the two finds what the other one did.
+    Who takes it back deletes its requested file, its markers and then, once more, what is put here:
+    so one of the two finds what the other one did. Hudi deletes the same, and nothing twice.
     """
     try:
         storage.read(instant_path(instant.at(State.REQUESTED)))

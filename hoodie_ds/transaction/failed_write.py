@@ -30,7 +30,8 @@ from hoodie_ds.timeline.paths import (
     instant_path,
     manifest_number,
     marked_file,
-    temp_folder,
+    marker_folder,
+    work_folder,
 )
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback
 from hoodie_ds.timeline.timeline import Timeline, read_commit
@@ -50,7 +51,7 @@ def is_ours(table: Table, instant: Instant) -> bool:
     except NotFoundError:
         return False
     except CorruptFileError:
-        listed = table.storage.list(temp_folder(instant.time))
+        listed = table.storage.list(work_folder(instant.time))
         return any(manifest_number(status.path) is not None for status in listed)
 
 
@@ -141,7 +142,7 @@ def was_committed(table: Table, timeline: Timeline, time: str) -> bool:
 
 def marked_files(table: Table, time: str) -> dict[str, str]:
     """Files that the markers of an instant announce, written or not, each with its marker."""
-    listed = table.storage.list(temp_folder(time), recursive=True)
+    listed = table.storage.list(marker_folder(time), recursive=True)
     return announced(time, [status.path for status in listed])
 
 

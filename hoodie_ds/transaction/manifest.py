@@ -20,7 +20,7 @@ from hoodie_ds.timeline.paths import (
     instant_path,
     manifest_number,
     manifest_path,
-    temp_folder,
+    work_folder,
 )
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours
@@ -48,7 +48,7 @@ def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | N
     CorruptFileError
         The newest one is damaged, and the instant takes several batches.
     """
-    listed = (manifest_number(s.path) for s in storage.list(temp_folder(instant.time)))
+    listed = (manifest_number(s.path) for s in storage.list(work_folder(instant.time)))
     number = max((n for n in listed if n is not None), default=None)
     if number is None:
         return None

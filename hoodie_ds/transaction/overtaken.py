@@ -19,12 +19,13 @@ from hoodie_ds.errors import (
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.paths import instant_path, temp_folder
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.completion import find_completed
 from hoodie_ds.transaction.failed_write import marked_files
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
+from hoodie_ds.transaction.temporary_files import delete_temporary
 
 
 @contextmanager
@@ -149,4 +150,4 @@ def _take_back(table: Table, instant: Instant) -> None:
         storage.delete(path)
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
-    storage.delete(temp_folder(instant.time))
+    delete_temporary(storage, instant.time)

@@ -37,7 +37,8 @@ from hoodie_ds.transaction.rollback import (
     finish_rollback,
     forget,
 )
-from hoodie_ds.transaction.sweep import left_over, sweep
+from hoodie_ds.transaction.sweep import sweep
+from hoodie_ds.transaction.temporary_files import left_over
 
 _PLANNED: Final = (Action.COMPACTION, *REPLACING)
 """What may be a table service, which waits on the timeline to be carried out."""

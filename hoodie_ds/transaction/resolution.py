@@ -18,7 +18,7 @@ from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import instant_path, manifest_path, temp_folder
+from hoodie_ds.timeline.paths import instant_path, manifest_path, work_folder
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction import heartbeat
@@ -167,7 +167,7 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
         if not completed and table.load_timeline().is_pending(time):
             raise CorruptFileError(
                 f"{table.storage.root}: decision {newest.number} completes instant {time}, but "
-                f"{temp_folder(time)} holds no whole manifest of it; restore the folder"
+                f"{work_folder(time)} holds no whole manifest of it; restore the folder"
             )
     elif newest.outcome is Outcome.TAKE_BACK:
         take_back(table, newest.instant, newest.plan, clock)

@@ -16,7 +16,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
-from hoodie_ds.timeline.paths import PINNED_TIMELINES, instant_path, temp_folder
+from hoodie_ds.timeline.paths import PINNED_TIMELINES, instant_path, work_folder
 from hoodie_ds.timeline.restore_metadata import RestoreRequest, restore_to_bytes
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes, planned_files
 from hoodie_ds.timeline.timeline import Timeline
@@ -29,6 +29,7 @@ from hoodie_ds.transaction.failed_write import (
     is_ours,
 )
 from hoodie_ds.transaction.rollback import leave_timeline, take_away
+from hoodie_ds.transaction.temporary_files import delete_temporary
 
 
 def request_of(storage: Storage, restore: Instant) -> RestoreRequest:
@@ -85,7 +86,7 @@ def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
     taken_ms = max(0, clock.now_ms() - started_ms)
     body = restore_to_bytes(storage.root, restore.time, request, done, taken_ms)
     complete(table, restore, body, clock)
-    storage.delete(temp_folder(restore.time))
+    delete_temporary(storage, restore.time)
 
 
 def finish_own_restores(table: Table, timeline: Timeline, clock: Clock) -> bool:
@@ -114,7 +115,7 @@ def finish_own_restores(table: Table, timeline: Timeline, clock: Clock) -> bool:
 def _take_off(table: Table, restore: Instant, time: str) -> dict[str, PartitionRollback]:
     """Take one write off the table; returns what went with it."""
     storage = table.storage
-    kept = f"{temp_folder(restore.time)}/{time}.plan"
+    kept = f"{work_folder(restore.time)}/{time}.plan"
     timeline = table.load_timeline()
     known = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
     if known is None:  # an earlier try came to its end

@@ -24,7 +24,6 @@ from hoodie_ds.timeline.paths import (
     PINNED_TIMELINES,
     in_partition,
     instant_path,
-    temp_folder,
 )
 from hoodie_ds.timeline.rollback_metadata import (
     PartitionRollback,
@@ -44,6 +43,7 @@ from hoodie_ds.transaction.failed_write import (
     was_committed,
 )
 from hoodie_ds.transaction.ownership import claim
+from hoodie_ds.transaction.temporary_files import delete_temporary
 
 _COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
 _COMMAND_ROLLBACK = "0"
@@ -164,7 +164,7 @@ def forget(table: Table, instant: Instant) -> None:
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
     delete_left(storage, instant.time, marked_files(table, instant.time))
-    storage.delete(temp_folder(instant.time))
+    delete_temporary(storage, instant.time)
 
 
 def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
@@ -248,7 +248,7 @@ def _execute(
     body = metadata_to_bytes(storage.root, rollback.time, instant, done, taken_ms)
     complete(table, rollback, body, clock)
     leave_timeline(table, instant, ours)
-    storage.delete(temp_folder(rollback.time))
+    delete_temporary(storage, rollback.time)
 
 
 def take_away(
@@ -305,7 +305,7 @@ def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
     # Its tasks may have written on while it was undone; after their markers nothing tells of that.
     if ours:
         delete_left(storage, instant.time, marked_files(table, instant.time))
-    storage.delete(temp_folder(instant.time))
+    delete_temporary(storage, instant.time)
     if instant.state is State.COMPLETED:
         storage.delete(instant_path(instant))  # its writer may have put it again meanwhile
 

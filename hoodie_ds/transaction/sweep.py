@@ -13,28 +13,14 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import TEMP, claim_path, temp_folder
+from hoodie_ds.timeline.paths import claim_path, work_folder
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import announced, delete_left
-
-
-def left_over(storage: Storage) -> dict[str, frozenset[str]]:
-    """Files in the temporary folders of instants, by instant time.
-
-    To be taken before the timeline is loaded: what is announced there by an instant that is not on
-    a timeline loaded later is that of one that has been rolled back. Of an instant that is opened
-    meanwhile, nothing but a claim is found here, however long the sweep takes.
-    """
-    folders: dict[str, set[str]] = {}
-    for status in storage.list(TEMP, recursive=True):
-        time = status.path[len(TEMP) + 1 :].partition("/")[0]
-        if time.isascii() and time.isdigit():
-            folders.setdefault(time, set()).add(status.path)
-    return {time: frozenset(paths) for time, paths in folders.items()}
+from hoodie_ds.transaction.temporary_files import delete_temporary, temporary_files
 
 
 def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]) -> None:
-    """Delete the files of late tasks, then their instants' temporary folders.
+    """Delete the files of late tasks, then all temporary files of their instants.
 
     Parameters
     ----------
@@ -58,10 +44,17 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
         # known here. Those of a rollback are the commands that hide failed blocks, and stay.
         known_otherwise = not is_commit and (timeline.at(time) or view.is_committed(time))
         if known_otherwise and time not in undone:
+            if not timeline.at(time) and not announced(time, paths):
+                _drop_work(table.storage, time, paths)
             continue
         marked = {} if time in undone else announced(time, paths)
         late = {p: m for p, m in marked.items() if not (is_commit and view.names(time, p))}
         delete_left(table.storage, time, late, is_complete=is_commit)
-        now = table.storage.list(temp_folder(time), recursive=True)
-        if paths.issuperset(status.path for status in now):
-            table.storage.delete(temp_folder(time))
+        if paths >= temporary_files(table.storage, time):
+            delete_temporary(table.storage, time)
+
+
+def _drop_work(storage: Storage, time: str, paths: frozenset[str]) -> None:
+    """Delete what this library alone knows of an instant that another engine ended and archived."""
+    if all(path.startswith(f"{work_folder(time)}/") for path in paths):
+        storage.delete(work_folder(time))

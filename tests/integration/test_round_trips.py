@@ -6,6 +6,7 @@ import io
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,6 +154,8 @@ def widen_value(value: Any, kind: pa.DataType) -> Any:
         return [widen_value(item, kind.value_type) for item in value]
     if pa.types.is_map(kind):
         return [(key, widen_value(item, kind.item_type)) for key, item in value]
+    if kind == pa.float32():
+        return float(str(np.float32(value)))  # by way of the shortest string, as in Hudi
     return value
 
 

@@ -370,7 +370,33 @@ NAMES_AND_DELETIONS = [
 ]
 """Of names that two attempts share, and of what is deleted by name."""
 
+_MARKERS = "tests/faults/regressions/test_beside_the_markers.py"
 TIMES_AND_NAMES = [
+    Mutant(
+        "our own temporary files lie among the markers",
+        Text('    return f"{OURS}/{time}"\n', '    return f"{TEMP}/{time}"\n'),
+        f"{_MARKERS}::test_hudi_found_no_markers_where_our_own_files_lay_among_them",
+        "P11: the JVM's rollback of a dead write leaves its files",
+    ),
+    Mutant(
+        "a log file of an instant of its own is said to be appended to",
+        Text('"APPEND" if context.shares_log_files else "CREATE"', '"APPEND"'),
+        f"{_MARKERS}::test_hudi_found_no_markers_where_our_own_files_lay_among_them",
+        "every write of the JVM beside a dead write fails",
+    ),
+    Mutant(
+        "temporary files of an earlier release stay among the markers",
+        instead("temporary_files._moved", lambda moved, storage, path: path),
+        f"{_MARKERS}::test_a_dead_write_of_an_earlier_release",
+        "P1: what is decided cannot be completed",
+    ),
+    Mutant(
+        "temporary files stay of instants that another engine has archived",
+        within("sweep.sweep", _drop_work=nothing),
+        "tests/unit/transaction/test_sweep.py"
+        "::test_what_only_we_know_of_an_instant_that_another_engine_archived_goes",
+        "what is left of dead writes only grows",
+    ),
     Mutant(
         "an instant time is claimed by a put that overwrites",
         instead("claim", overwriting),
@@ -801,7 +827,7 @@ RECOVERIES = [
             '    _put_again(table, rollback.at(State.INFLIGHT), b"")\n'
             "    storage.delete(instant_path(instant.at(State.INFLIGHT)))\n"
             "    storage.delete(instant_path(instant.at(State.REQUESTED)))\n"
-            "    storage.delete(temp_folder(instant.time))\n",
+            "    delete_temporary(storage, instant.time)\n",
         ),
         f"{RECOVERY}::test_recovery_may_be_killed_at_any_operation",
         "P11: files of a failed write stay",

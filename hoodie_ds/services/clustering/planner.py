@@ -33,7 +33,7 @@ from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import announced
-from hoodie_ds.transaction.sweep import left_over
+from hoodie_ds.transaction.temporary_files import left_over
 
 _MB: Final = 1 << 20
 _IGNORING_CASE: Final = "(?i)"

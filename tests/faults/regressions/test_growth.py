@@ -160,10 +160,12 @@ def test_views_of_abandoned_queries_were_never_removed() -> None:
     forget_pinned(storage, ReplayGuard({"mine": "4"}))
     assert len(storage.files) == 51  # a batch is not held up by what others left
     forget_pinned(storage, ReplayGuard({"mine": "4"}))
-    assert list(storage.files) == [".hoodie/.temp/views/another_7"]
+    assert list(storage.files) == [".hoodie/.temp/hoodie_ds/views/another_7"]
     clock.advance(8 * 24 * 3600 * 1000)
     forget_pinned(storage, ReplayGuard({"mine": "4"}))
-    assert list(storage.files) == [".hoodie/.temp/views/another_7"]  # there is no later one
+    assert list(storage.files) == [
+        ".hoodie/.temp/hoodie_ds/views/another_7"
+    ]  # there is no later one
 
 
 class Counting:

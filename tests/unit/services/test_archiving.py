@@ -27,7 +27,7 @@ from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.paths import instant_path, marker_path, temp_folder
+from hoodie_ds.timeline.paths import instant_path, marker_folder, marker_path
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from tests.archived import archived, rows_of
 from tests.faults.stream import Step, run
@@ -302,7 +302,7 @@ def test_an_instant_with_a_task_at_work_is_not_archived(version: str) -> None:
 
     storage.put_if_absent(path, b"late")
     again = _Interrupted(
-        storage, temp_folder(times[2]), lambda: storage.replace(f"{path}.2", b"late")
+        storage, marker_folder(times[2]), lambda: storage.replace(f"{path}.2", b"late")
     )
     done = archive(_context(again))
     assert [i.time for i in done] == times[:2]

@@ -24,7 +24,7 @@ from hoodie_ds.transaction.decision_log import Outcome, append_decision, next_de
 from hoodie_ds.transaction.manifest import newest_manifest
 from hoodie_ds.transaction.recovery import decided_timeline, recover, recover_lazily
 from hoodie_ds.transaction.rollback import roll_back
-from hoodie_ds.transaction.sweep import left_over
+from hoodie_ds.transaction.temporary_files import left_over
 from tests.unit.transaction.failed_tables import (
     DONE,
     FAILED,

@@ -10,7 +10,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MUTATING, FaultyStorage, Kind, Operation
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import DECISIONS, instant_path, temp_folder
+from hoodie_ds.timeline.paths import DECISIONS, instant_path, work_folder
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, newest_decision
@@ -53,7 +53,7 @@ def test_a_decided_commit_whose_manifest_is_lost_is_an_error_that_says_so(storag
     assert append_decision(storage, Decision(1, Outcome.COMPLETE, instant, "me"))
     before = files(storage)
     with pytest.raises(
-        CorruptFileError, match=f"decision 1 .* {FAILED}, but {temp_folder(FAILED)}"
+        CorruptFileError, match=f"decision 1 .* {FAILED}, but {work_folder(FAILED)}"
     ):
         apply_pending(table, _CLOCK)
     assert files(storage) == before

@@ -3,10 +3,11 @@ from __future__ import annotations
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import claim_path, instant_path
+from hoodie_ds.timeline.paths import claim_path, instant_path, marker_folder
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.ownership import claim
-from hoodie_ds.transaction.sweep import left_over, sweep
+from hoodie_ds.transaction.sweep import sweep
+from hoodie_ds.transaction.temporary_files import left_over
 from tests.unit.transaction.failed_tables import (
     DONE,
     FAILED,
@@ -71,6 +72,21 @@ def test_files_of_an_archived_instant_stay(storage: Storage) -> None:
     put_file(table, NEW_BASE, marker=_BEFORE)
     _sweep(table)
     assert data_files(storage) == [NEW_BASE]
+
+
+def test_what_only_we_know_of_an_instant_that_another_engine_archived_goes(
+    storage: Storage,
+) -> None:
+    table = new_table(storage)
+    commit(table, DONE)
+    assert claim(storage, _BEFORE, "a dead writer")
+    _sweep(table)
+    assert left_over(table.storage) == {}
+    assert claim(storage, _BEFORE, "a dead writer")
+    theirs = f"{marker_folder(_BEFORE)}/MARKERS.type"
+    storage.put_if_absent(theirs, b"TIMELINE_SERVER_BASED")
+    _sweep(table)
+    assert left_over(table.storage) == {_BEFORE: {theirs, claim_path(_BEFORE)}}
 
 
 def test_commands_of_another_engines_rollback_stay(storage: Storage) -> None:

@@ -21,7 +21,7 @@ from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.paths import TEMP, instant_path, manifest_path, temp_folder
+from hoodie_ds.timeline.paths import TEMP, instant_path, manifest_path, work_folder
 from hoodie_ds.transaction.decision_log import Outcome, append_decision, newest_decision
 from hoodie_ds.transaction.decision_log import next_decision as next_one
 from tests.faults import foreign
@@ -437,7 +437,7 @@ def test_results_read_as_they_were_written() -> None:
     assert CompactionResult.from_bytes(place.storage.read(path), path) == result
     nothing = CompactionResult(None, {"x": 1})
     assert CompactionResult.from_bytes(nothing.to_bytes(), path) == nothing
-    assert temp_folder(instant.time) in path
+    assert work_folder(instant.time) in path
 
 
 def test_a_plan_without_operations_completes() -> None:

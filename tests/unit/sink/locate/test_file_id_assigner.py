@@ -156,7 +156,7 @@ def test_a_micro_batch_keeps_the_view_that_was_pinned_first(tmp_path: Path) -> N
     )
     coming.commit([message])
     coming.begin(trips().schema)
-    views = sorted(p.name for p in (tmp_path / ".hoodie/.temp/views").iterdir())
+    views = sorted(p.name for p in (tmp_path / ".hoodie/.temp/hoodie_ds/views").iterdir())
     assert views == ["q_1"]
 
 
@@ -165,7 +165,7 @@ def test_a_damaged_view_is_named(tmp_path: Path) -> None:
     storage = writer(tmp_path).storage
     look = partial(load_timeline, storage, 1)
     pin_timeline(storage, BatchId("q", 1), look)
-    view = tmp_path / ".hoodie/.temp/views/q_1"
+    view = tmp_path / ".hoodie/.temp/hoodie_ds/views/q_1"
     nameless = json.loads(view.read_text()) | {"instants": [[1, 0]]}
     for damaged in (b'["2026', json.dumps(nameless).encode()):
         view.write_bytes(damaged)

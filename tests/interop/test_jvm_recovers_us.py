@@ -1,0 +1,103 @@
+"""Writes of ours that died, which Apache Hudi on the JVM takes off the table, and cleans up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimulatedCrash
+from tests.interop.hudi_rs import read_with_hudi_rs
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
+from tests.rows import assert_same_rows
+from tests.tables import TYPE
+from tests.tiers import by_day
+
+pytestmark = pytest.mark.jvm
+
+_TABLE = {
+    "hoodie.table.name": "dead_writes",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.partitionpath.field": "city",
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "1",
+    "hoodie.compact.inline": "false",
+}
+TABLES = {
+    f"{kind} {version}": {**_TABLE, TYPE: kind, TABLE_VERSION: version}
+    for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")
+    for version in ("6", "8", "9")
+}
+_ARCHIVES = {
+    "hoodie.clean.automatic": "true",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.archive.automatic": "true",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
+_PUT = frozenset({Kind.PUT, Kind.WRITE})
+PHASES = {
+    "claimed": "*/claim",
+    "open": "*.inflight",
+    "a file announced": "*.marker.*",
+    "a file written": "?/*_*",
+    "a manifest": "*/manifest_1.json",
+}
+
+
+def _rows(ts: int, *ids: str) -> pa.Table:
+    city = [name[0] for name in ids]
+    return pa.table({"id": [*ids], "city": city, "ts": pa.array([ts] * len(ids), pa.int64())})
+
+
+def _die(path: Path, options: dict[str, str], phase: str) -> None:
+    """Write a row into a stored file group and one into a new one, and die after a put."""
+    fault = Fault(Effect.CRASH_AFTER, kinds=_PUT, path=PHASES[phase])
+    storage = FaultyStorage(LocalStorage(str(path)), [fault])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(path), options, storage=storage).upsert(_rows(9, "a1", "z9"))
+
+
+def _data_files(path: Path) -> set[str]:
+    found = (p for p in path.rglob("*") if p.is_file() and p.suffix != ".crc")
+    return {str(p) for p in found if ".hoodie" not in p.parts and ".hoodie_" not in p.name}
+
+
+SOME = {"COPY_ON_WRITE 6", "MERGE_ON_READ 9"}
+
+
+@pytest.mark.parametrize("name", by_day(TABLES, SOME))
+def test_hudi_takes_our_dead_writes_off_the_table(
+    name: str, jvm_hudi: JvmHudi, tmp_path: Path
+) -> None:
+    path, options = tmp_path / "t", TABLES[name]
+    ours = HoodieTable(str(path), options)
+    ours.upsert(_rows(1, "a1", "a2", "b1"))
+    wanted = {"a1": 1, "a2": 1, "b1": 1}
+    for number, phase in enumerate(PHASES, start=2):
+        before = _data_files(path)
+        _die(path, options, phase)
+        left = _data_files(path) - before
+        jvm_hudi.write(path, _rows(number, "b1"), options)
+        wanted["b1"] = number
+        # Of log files that other blocks may share, version 6 hides the blocks.
+        stays = {file for file in left if ".log." in file and name.endswith("6")}
+        assert not (left - stays) & _data_files(path), phase
+        assert {row["id"]: row["ts"] for row in ours.read().to_pylist()} == wanted, phase
+        assert not ours.timeline.pending
+    newest = ours.timeline.commits[-1].time
+    for number in range(20, 27):  # past all that would tell of the dead
+        jvm_hudi.write(path, _rows(number, "b1"), {**options, **_ARCHIVES})
+    wanted["b1"] = 26
+    assert ours.timeline.commits[0].time > newest
+    found = ours.read()
+    assert {row["id"]: row["ts"] for row in found.to_pylist()} == wanted
+    assert_same_rows(jvm_hudi.read(path), found)
+    assert_same_rows(read_with_hudi_rs(path), found)
+    ours.upsert(_rows(30, "a1"))
+    assert {row["id"]: row["ts"] for row in ours.read().to_pylist()} == {**wanted, "a1": 30}
+    assert not [p for p in (path / ".hoodie/.temp").rglob("*") if p.is_file()]
