@@ -63,15 +63,15 @@ def marking_late(opened: Any, context: Any, *given: Any) -> Iterator[Any]:
         context.storage.put_if_absent(*put)
 
 
-def listing_again(slices: Any, snapshot: Any) -> Any:
+def listing_again(slices: Any, pinned: Any, *given: Any) -> Any:
     """List the folders again after what is in them was looked at."""
-    view = snapshot._view
+    view = pinned.view
 
     def listed(files: Any) -> list[Any]:
         folders = sorted({file.folder for file in files})
         return [found for path in folders for found in view.latest_slices(path)]
 
-    return slices(Changed(snapshot, _view=Changed(view, slices_among=listed)))
+    return slices(Changed(pinned, view=Changed(view, slices_among=listed)), *given)
 
 
 def knowing_no_other(apply_pending: Any, exclusion: Any, timeline: Any) -> Any:

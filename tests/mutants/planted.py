@@ -1001,10 +1001,7 @@ READS = [
     ),
     Mutant(
         "a table with savepoints of log files goes back to version 6",
-        Text(
-            "    if is_merged and layout == V1.version != table.layout and timeline.savepoints:",
-            "    if not is_merged:",
-        ),
+        instead("_leaves_logs", returns(False)),
         "tests/unit/services/upgrade/test_preparation.py"
         "::test_savepoints_of_log_files_can_be_read_in_the_later_version[9]",
         "a savepoint reads as other rows than it keeps",
@@ -2634,6 +2631,7 @@ MUTANTS = [
     *MERGES,
     *STORAGE,
     *LOCKS_AND_TURNS,
+    *READS,
     *UNDOING,
     *TEXTS,
 ]

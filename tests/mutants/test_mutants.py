@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.mutants import planted
 from tests.mutants.patches import Text
 from tests.mutants.planted import MUTANTS, Mutant
 from tests.mutants.runs import FAILED, PASSED, ROOT, module_with, run_tests
@@ -44,3 +45,9 @@ def test_what_is_changed_is_there() -> None:
             module_with(mutant.patch.old)
         else:
             mutant.patch.check()
+
+
+def test_every_planted_bug_is_tried() -> None:
+    lists = [value for value in vars(planted).values() if isinstance(value, list)]
+    written = {one.name for found in lists for one in found if isinstance(one, Mutant)}
+    assert written == {mutant.name for mutant in MUTANTS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,6 +52,13 @@ def log_path(storage: Storage) -> str:
 
 def next_log(storage: Storage, *blocks: bytes) -> None:
     storage.put_if_absent(log_path(storage).replace(".log.1_", ".log.2_"), b"".join(blocks))
+
+
+def with_fare(data: bytes, fare: float, instead: float) -> bytes:
+    """A block with other rows, which would be seen if they were read."""
+    changed = data.replace(struct.pack("<d", fare), struct.pack("<d", instead))
+    assert changed != data
+    return changed
 
 
 def test_log_records_lie_on_the_base_file(table: HoodieTable, storage: Storage) -> None:
@@ -118,7 +126,7 @@ def test_a_block_of_an_instant_that_is_not_committed_does_not_count(
     data = storage.read(log_path(storage))
     newest = load_timeline(storage, 1).commits[-1].time
     (other,) = {newest[:-3] + digits for digits in ("998",)} - {newest}
-    next_log(storage, data.replace(newest.encode(), other.encode()))
+    next_log(storage, with_fare(data, 2.0, 7.0).replace(newest.encode(), other.encode()))
     assert found(table) == MERGED
 
 
@@ -130,7 +138,7 @@ def test_a_block_that_its_commit_does_not_name_does_not_count(
     late = next(f.path for f in storage.list("x") if ".log.2_" in f.path)
     expected = found(table)
     body = storage.read(late)
-    storage.put_if_absent(f"{late.rpartition('_')[0]}_5-0-9", body.replace(b"3.0", b"7.0"))
+    storage.put_if_absent(f"{late.rpartition('_')[0]}_5-0-9", with_fare(body, 3.0, 7.0))
     assert found(table) == expected
 
 
