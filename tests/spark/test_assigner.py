@@ -16,6 +16,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.paths import PINNED_TIMELINES
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
@@ -78,7 +79,7 @@ def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, in
     # Two tasks, each of which goes on filling its own file group of a partition.
     if kind == "COPY_ON_WRITE":
         assert {len(view.latest_slices(f"c{city}")) for city in range(3)} <= {1, 2}
-    pinned = tmp_path / "t" / ".hoodie" / ".temp" / "views"
+    pinned = tmp_path / "t" / PINNED_TIMELINES
     assert len(list(pinned.iterdir())) == 1  # that of the last batch, until the next begins
 
 
