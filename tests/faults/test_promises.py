@@ -215,13 +215,14 @@ def test_a_rollback_takes_no_time_that_was_used_meanwhile(table: MemoryStorage) 
 
     def other(operation: Operation) -> None:
         if operation.kind is Kind.PUT and operation.path.endswith("/claim") and not times:
-            times.append(operation.path.split("/")[2])
+            times.append(operation.path.split("/")[-2])
             name = f".hoodie/{times[0]}.replacecommit"
             for state, body in ((".requested", b""), (".inflight", b""), ("", b"{}")):
                 table.put_if_absent(f"{name}{state}", body)
 
     begun(FaultyStorage(table, before_each=other), "b")
     assert times
+    assert times[0].isdigit()
     taken = [path for path in table.files if path.startswith(f".hoodie/{times[0]}.rollback")]
     assert taken == []
 
