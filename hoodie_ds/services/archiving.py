@@ -28,6 +28,7 @@ from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.undone_marks import fold_marks
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.late_files import delete_late
 from hoodie_ds.transaction.sweep import sweep
@@ -194,6 +195,7 @@ def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...
         if step.state is State.COMPLETED:
             storage.delete(instant_path(step))
     archive.tidy(settled)
+    fold_marks(storage)
     return _leaving(files)
 
 

@@ -7,17 +7,17 @@ it, a file that a late task of that instant brings would count as one of an arch
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
+from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import UNDONE, instant_path, undone_path
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.rollback_metadata import rolled_back, rolled_back_time
 from hoodie_ds.timeline.timeline import Timeline, is_archived
+from hoodie_ds.timeline.undone_marks import mark_undone, marked_times
 
 
 def target_of(storage: Storage, rollback: Instant) -> str | None:
@@ -79,7 +79,7 @@ def is_dead_compaction(storage: Storage, timeline: Timeline, pending: Instant) -
         One of its pending compactions.
     """
     time = pending.time
-    if _is_restored(storage, timeline, time) or _is_there(storage, undone_path(time)):
+    if _is_restored(storage, timeline, time) or time in marked_times(storage):
         return True
     return timeline.starts_after(time) and is_archived(storage, timeline, time)
 
@@ -87,13 +87,6 @@ def is_dead_compaction(storage: Storage, timeline: Timeline, pending: Instant) -
 def _is_restored(storage: Storage, timeline: Timeline, time: str) -> bool:
     restores = (restore for restore in timeline.restores if restore.time > time)
     return any(time in restored_times(storage, restore) for restore in restores)
-
-
-def _is_there(storage: Storage, path: str) -> bool:
-    with suppress(NotFoundError):
-        storage.read(path)
-        return True
-    return False
 
 
 def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
@@ -115,12 +108,6 @@ def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
             mark_undone(storage, time)
 
 
-def mark_undone(storage: Storage, time: str) -> None:
-    """Leave a mark that an instant was undone, which stays when its rollback is archived."""
-    with suppress(AlreadyExistsError):
-        storage.put_if_absent(undone_path(time), b"")
-
-
 @dataclass(slots=True)
 class _Memory:
     """The marks that there were when a timeline was looked at."""
@@ -138,8 +125,7 @@ def _remembered(storage: Storage, timeline: Timeline) -> frozenset[str]:
     """Times of instants whose rollbacks are archived; looked up once for each timeline."""
     memory = _memory(storage)
     if memory.timeline is not timeline:
-        listed = storage.list(UNDONE)
-        memory.times = frozenset(status.path.rpartition("/")[2] for status in listed)
+        memory.times = marked_times(storage)
         memory.timeline = timeline
     return memory.times
 
@@ -191,7 +177,7 @@ def _undone_target(storage: Storage, rollback: Instant) -> str | None:
         return None
     time, action = rolled_back(plan, path)
     # Hudi rolls back what a failed compaction has left, and its plan stays; ours leave a mark.
-    stays = action == Action.COMPACTION.value and not _is_there(storage, undone_path(time))
+    stays = action == Action.COMPACTION.value and time not in marked_times(storage)
     return None if stays else time
 
 

@@ -31,8 +31,9 @@ from hoodie_ds.timeline.rollback_metadata import (
     plan_to_bytes,
     planned_files,
 )
-from hoodie_ds.timeline.rollbacks import mark_undone, target_of, undone_times
+from hoodie_ds.timeline.rollbacks import target_of, undone_times
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.undone_marks import mark_undone
 from hoodie_ds.transaction.completion import complete
 from hoodie_ds.transaction.decision_log import Outcome, newest_decision
 from hoodie_ds.transaction.failed_write import (

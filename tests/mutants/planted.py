@@ -1923,6 +1923,7 @@ COMPACTIONS = [
 
 _ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
 _ARCHIVING = "tests/unit/services/test_archiving.py"
+_UNDONE_MARKS = "tests/unit/timeline/test_undone_marks.py"
 _LSM_WRITER = "tests/unit/timeline/archive/test_lsm_writer.py"
 _LATE_FILES = "tests/unit/transaction/test_late_files.py"
 _BESIDE_ARCHIVES = "tests/integration/test_archived_commits.py"
@@ -1932,6 +1933,18 @@ ARCHIVES = [
         skipped("remember_undone"),
         f"{_ARCHIVING}::test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count",
         "P1: rows of a batch that was rolled back are in the table",
+    ),
+    Mutant(
+        "folded marks of undone instants are not read",
+        within("undone_marks._times", _folded=returns(frozenset())),
+        f"{_UNDONE_MARKS}::test_many_marks_become_one_file_and_are_all_there",
+        "P1: rows of a batch that was rolled back are in the table",
+    ),
+    Mutant(
+        "marks of undone instants are never folded",
+        skipped("fold_marks"),
+        f"{_ARCHIVING}::test_marks_of_undone_instants_stay_few",
+        "P22: each write that dies leaves a file for ever, and readers list them all",
     ),
     *(
         Mutant(

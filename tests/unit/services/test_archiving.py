@@ -27,8 +27,9 @@ from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.paths import instant_path, marker_folder, marker_path
+from hoodie_ds.timeline.paths import UNDONE, instant_path, marker_folder, marker_path
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.undone_marks import MOST_FILES, mark_undone, marked_times
 from tests.archived import archived, rows_of
 from tests.faults.stream import Step, run
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
@@ -368,6 +369,18 @@ def test_a_rollback_without_a_plan_leaves_no_mark(version: str) -> None:
         place.put(place.instant(f"2025010100000000{number}", Action.ROLLBACK, State.COMPLETED))
     assert len(place.table.archive()) == 3
     assert not place.storage.list(".hoodie/.locks/undone")
+
+
+def test_marks_of_undone_instants_stay_few(version: str) -> None:
+    place = _Place(version, commits=2)
+    before = [f"2024010100{n:07d}" for n in range(MOST_FILES + 1)]
+    for time in before:
+        mark_undone(place.storage, time)
+    for number in range(6):
+        place.table.upsert(trips(("a", "x", 10 + number, 1.0)))
+    place.table.archive()
+    assert len(place.storage.list(UNDONE)) == 1
+    assert marked_times(place.storage) == set(before)
 
 
 def test_a_savepoint_and_its_commit_stay_together(version: str) -> None:
