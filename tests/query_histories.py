@@ -10,6 +10,7 @@ from typing import Any
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError
+from tests.partial_updates import without_columns
 from tests.tables import trips
 
 Rows = dict[str, tuple[int, float]]
@@ -23,6 +24,8 @@ WRITES = {
     "overwrite_partition": 1,
     "delete_partitions": 1,
 }
+IN_LOGS = {"update_time": 3, "lose": 1}
+"""Updates of some columns, which log files alone can hold; those that lose change nothing."""
 SERVICES = {"compact": 2, "cluster": 1, "clean": 2, "archive": 2, "savepoint": 1}
 UNDOING = {"rollback": 1, "restore": 1}
 
@@ -59,6 +62,8 @@ class History:
     def step(self, number: int) -> None:
         """Do something to the table, and the same to the model."""
         kinds = {"upsert": 1} if number == 1 else {**WRITES, **SERVICES, **UNDOING}
+        if self.rows and self.table.properties.table_type.value == "MERGE_ON_READ":
+            kinds |= IN_LOGS
         (kind,) = self.chance.choices([*kinds], [*kinds.values()])
         if number > 1 and not self.table.timeline.commits:  # all have been taken back
             kind = "upsert"
@@ -68,6 +73,8 @@ class History:
         """Do something that is chosen."""
         if kind in WRITES:
             self.write(kind, number)
+        elif kind in IN_LOGS:
+            self.update(kind, number)
         elif kind in UNDOING:
             self.undo(kind)
         else:
@@ -100,6 +107,15 @@ class History:
         else:
             self.table.upsert(rows)
             self.rows |= new
+
+    def update(self, kind: str, number: int) -> None:
+        """Update the column that orders, by rows that lack the others."""
+        keys = self.chance.sample(sorted(self.rows), min(self.batch, len(self.rows)))
+        ts = number if kind == "update_time" else 0
+        with without_columns("id", "city", "fare"):
+            self.table.upsert(trips(*((key, "xy"[ord(key) % 2], ts, None) for key in keys)))
+        if ts:
+            self.rows |= {key: (ts, self.rows[key][1]) for key in keys}
 
     def drop(self, is_gone: Callable[[str], bool]) -> None:
         self.rows = {key: row for key, row in self.rows.items() if not is_gone(key)}

@@ -120,6 +120,7 @@ class FileSliceReader:
         changes: Changes | None = None,
         pruner: Pruner | None = None,
         part: tuple[int, int] = WHOLE,
+        lacking: list[pa.Array] | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a slice, piece by piece.
 
@@ -144,6 +145,8 @@ class FileSliceReader:
         part : tuple of (int, int)
             Which part of a base file without log files to return, and of how many. The file as a
             whole is compared with its checksum by whoever reads the first part.
+        lacking : list of pyarrow.Array, optional
+            Gets the record keys of rows that are left out as `PartialMerge.complete_rows` says.
 
         Raises
         ------
@@ -151,11 +154,14 @@ class FileSliceReader:
             A file is damaged; names it.
         """
         counts = counts or MergeCounts()
-        places = self._places(slice_)
+        places, fetched = self._places(slice_), columns
         logged = self.logged(slice_, columns, counts, pruner, places)
-        if places is not None and logged is not None and isinstance(logged[0], PartialMerger):
-            places, counts.log_blocks, counts.log_records = None, 0, 0
-            logged = self.logged(slice_, columns, counts, pruner)
+        if logged is not None and isinstance(logged[0], PartialMerger):
+            # Which rows lack columns must not depend on the columns that are asked for.
+            fetched = columns if lacking is None else self.schema.names
+            if places is not None or fetched is not columns:
+                places, counts.log_blocks, counts.log_records = None, 0, 0
+                logged = self.logged(slice_, fetched, counts, pruner)
         if logged is None:
             with self._base(slice_, keep_dictionaries, pruner, part) as base:
                 yield from base.pieces(columns)
@@ -163,11 +169,14 @@ class FileSliceReader:
         assert part == WHOLE, slice_
         merge = logged[0].over(logged[1])
         with self._base(slice_, keep_dictionaries, pruner) as base:
-            for rows, keep in self._merged(base, merge, columns):
+            for rows, keep in self._merged(base, merge, fetched):
                 if changes is not None:
                     changes.removed(rows.filter(pa.array(~keep)))
                 yield rows.select(columns).filter(pa.array(keep))
-        rows = merge.new_rows()
+        if lacking is not None and isinstance(merge, PartialMerge):
+            rows = merge.complete_rows(lacking)
+        else:
+            rows = merge.new_rows()
         late = None if places is None else places.rows(self._blocks(slice_, columns), rows)
         for new in late or [rows]:
             if changes is not None:

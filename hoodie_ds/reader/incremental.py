@@ -3,6 +3,10 @@
 Files that the commits of the range wrote are read, and no others: of a merge-on-read table a row
 that loses against an older one in a snapshot is part of the answer, as in Hudi. What is rewritten
 without news, by a compaction or clustering, keeps the commit that wrote it.
+
+Log blocks of ``MERGE INTO`` and ``UPDATE`` have some of the columns. Where the range does not have
+the others, the row is that of the snapshot at the end of the range, if the range wrote it. (Hudi
+1.2 takes what it reads for a whole row, and runs out of memory.)
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import pyarrow.compute as pc
 from hoodie_ds.config.options.read import FULL_SCAN
 from hoodie_ds.config.read_options import IncrementalOptions
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.meta_columns import COMMIT_TIME
+from hoodie_ds.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -31,10 +35,12 @@ from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView, data_file
+from hoodie_ds.table.live_files import check_nothing_is_missing
 from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.timeline import Timeline
 
 _ASKED_SINGLY = 32
 """Files of a partition from which on it is listed to see whether they are there."""
@@ -56,6 +62,8 @@ class IncrementalQuery:
         Whether the whole table is looked through for them.
     path_glob : str, optional
         How the paths of the files end that are read.
+    end : PinnedTable, optional
+        The table at the end of the range; `pinned` if None.
     """
 
     pinned: PinnedTable
@@ -63,6 +71,7 @@ class IncrementalQuery:
     times: tuple[str, ...]
     full_scan: bool = False
     path_glob: str | None = None
+    end: PinnedTable | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -84,7 +93,11 @@ class IncrementalQuery:
             view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
         reader = replace(pinned.reader(view), only_commits=self.times)
         pruner = None if predicate is ANYTHING else pinned.pruner(predicate)
-        return ScanPlan(self.schema, _Executor(pinned, reader, self.times), self._tasks(pruner))
+        return ScanPlan(
+            self.schema,
+            _Executor(pinned, reader, self.times, self.end or pinned),
+            self._tasks(pruner),
+        )
 
     def _tasks(self, pruner: Pruner | None) -> Iterator[ScanTask]:
         if not self.times:
@@ -132,11 +145,8 @@ def incremental(pinned: PinnedTable, options: IncrementalOptions) -> Incremental
     """
     found = commits_in_range(pinned, options)
     if options.end_schema and options.end is not None:
-        end = options.end
-        then = pinned.at(before(pinned.timeline, end, lambda i: moment(i) <= end))
-        pinned = PinnedTable(
-            pinned.table, pinned.timeline, then.schema, pinned.merge_hook, pinned.verify
-        )
+        then = pinned.at(_until(pinned, options.end))
+        pinned = replace(pinned, schema=then.schema)
     storage, scan = pinned.table.storage, options.full_scan
     if scan or (scan is None and pinned.timeline.layout != V1.version):
         # As in Hudi those count too that later commits of the range have put others in place of.
@@ -152,7 +162,10 @@ def incremental(pinned: PinnedTable, options: IncrementalOptions) -> Incremental
         if found.archived:
             return _full_scan(_at_the_end(pinned, found, options), found, options)
     times = tuple(instant.time for instant in found.active)
-    return IncrementalQuery(pinned, found.active, times, path_glob=options.path_glob)
+    end = pinned
+    if options.end is not None and any(moment(i) > options.end for i in pinned.timeline.commits):
+        end = replace(pinned, timeline=_until(pinned, options.end), is_past=True)
+    return IncrementalQuery(pinned, found.active, times, False, options.path_glob, end)
 
 
 def slices_in_range(view: FileSystemView, commits: Iterable[Instant]) -> Iterator[FileSlice]:
@@ -197,15 +210,40 @@ class _Executor:
     pinned: PinnedTable
     reader: FileSliceReader
     times: tuple[str, ...]
+    end: PinnedTable
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a slice that the commits wrote; see `SliceExecutor.read`."""
-        times = pa.array(self.times, pa.string())
-        fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
+        lacking: list[pa.Array] = []
+        fetched = list(dict.fromkeys([*columns, COMMIT_TIME, RECORD_KEY]))
         with told_what_took(self.pinned, task.slice):
-            for rows in self.reader.read(task.slice, fetched):
-                kept = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
-                yield rows.filter(kept).select(list(columns))
+            for rows in self.reader.read(task.slice, fetched, lacking=lacking):
+                yield self._of_range(rows).select(list(columns))
+        if not lacking:
+            return
+        keys = pa.concat_arrays(lacking)
+        for whole in self._whole(task.slice.group):
+            with told_what_took(self.end, whole):
+                for rows in self.end.reader().read(whole, fetched):
+                    written = self._of_range(rows)
+                    found = pc.is_in(written.column(RECORD_KEY), value_set=keys)
+                    yield written.filter(found).select(list(columns))
+
+    def _of_range(self, rows: pa.Table) -> pa.Table:
+        times = pa.array(self.times, pa.string())
+        return rows.filter(pc.is_in(rows.column(COMMIT_TIME), value_set=times))
+
+    def _whole(self, group: FileGroupId) -> Iterator[FileSlice]:
+        """The slice of a file group at the end of the range."""
+        storage, view = self.end.table.storage, self.end.view
+        files = storage.list(group.partition_path)
+        found = {file.path for file in files}
+        check_nothing_is_missing(storage, view.timeline, found, group)
+        yield from view.slices_among(
+            file
+            for file in files
+            if file.path.rpartition("/")[2].removeprefix(".").startswith(group.file_id)
+        )
 
 
 def _full_scan(
@@ -213,6 +251,11 @@ def _full_scan(
 ) -> IncrementalQuery:
     times = tuple(instant.time for instant in (*found.archived, *found.active))
     return IncrementalQuery(pinned, (), times, True, options.path_glob)
+
+
+def _until(pinned: PinnedTable, end: str) -> Timeline:
+    """The timeline at the end of a range."""
+    return before(pinned.timeline, end, lambda instant: moment(instant) <= end)
 
 
 def _at_the_end(

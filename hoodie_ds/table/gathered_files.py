@@ -132,14 +132,17 @@ class LiveFiles:
         known = found.files.get(path)
         return None if known is None else known[1]
 
-    def named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
-        """Yield the files that commits of a timeline name, and by which.
+    def named(
+        self, timeline: Timeline, only: FileGroupId | None = None
+    ) -> Iterator[tuple[str, Instant]]:
+        """Yield the files that commits of a timeline name, or those of one group, and by which.
 
         Commits that were archived since they were taken are asked for nothing: whether their files
         still count, others that were archived with them tell.
         """
         first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
-        for group, named in self._groups.items():
+        groups = self._groups if only is None else {only: self._groups.get(only, _Group())}
+        for group, named in groups.items():
             if group in self._replaced:
                 continue
             for path, (_, instant) in named.files.items():

@@ -41,7 +41,12 @@ _AT_ONCE: Final = 64
 """Commits that no summary has yet, of which a writer takes so many in with each of its own."""
 
 
-def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collection[str]) -> None:
+def check_nothing_is_missing(
+    storage: Storage,
+    timeline: Timeline,
+    found: Collection[str],
+    group: FileGroupId | None = None,
+) -> None:
     """Compare the files that make up the newest slices, as the commits tell, with a listing.
 
     Files of older slices may have been cleaned, those of replaced file groups too; commits that
@@ -55,6 +60,8 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
         The table as it is read; loaded before the listing.
     found : collection of str
         Paths of the data files that storage has.
+    group : FileGroupId, optional
+        The only file group that is looked at.
 
     Raises
     ------
@@ -65,7 +72,7 @@ def check_nothing_is_missing(storage: Storage, timeline: Timeline, found: Collec
     kept = _kept(storage, timeline.layout)
     with kept.lock:
         live = kept.grown(storage, timeline)
-        for path, instant in live.named(timeline):
+        for path, instant in live.named(timeline, group):
             if path not in found:
                 raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
                     f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "

@@ -2507,7 +2507,8 @@ _FAR = (
     "tests/unit/reader/test_incremental.py"
     "::test_a_range_that_reaches_into_the_archive_ends_where_it_ends"
 )
-_LONG = "tests/unit/reader/test_incremental.py::test_a_commit_that_took_long_is_archived"
+_SOME = "tests/unit/reader/test_incremental.py"
+_LONG = f"{_SOME}::test_a_commit_that_took_long_is_archived"
 QUERIES = [
     Mutant(
         "an incremental query begins with the commit after which it is to begin",
@@ -2577,6 +2578,30 @@ QUERIES = [
         "tests/unit/reader/test_incremental.py"
         "::test_blocks_of_later_commits_in_a_log_file_of_the_range_do_not_count",
         "P3: rows that later commits wrote again are missing without a word",
+    ),
+    Mutant(
+        "an incremental query passes over rows of blocks that lack columns",
+        Text("if not lacking:", "if True:"),
+        f"{_HISTORY}[1-8-MERGE_ON_READ-false]",
+        "P3: updates of some columns are missing without a word",
+    ),
+    Mutant(
+        "an incremental query fills columns that its range lacks with values of later commits",
+        Text("end = replace(pinned, timeline=_until(pinned, options.end), is_past=True)", "pass"),
+        f"{_HISTORY}[1-8-MERGE_ON_READ-false]",
+        "P3: updates of some columns are missing without a word",
+    ),
+    Mutant(
+        "which rows a range has depends on the columns that are asked for",
+        Text("columns if lacking is None else self.schema.names", "columns"),
+        f"{_SOME}::test_rows_of_some_columns_are_whole[9-avro]",
+        "P3: rows come that lost against others",
+    ),
+    Mutant(
+        "nobody looks whether the files are there that fill what a range lacks",
+        within("_Executor._whole", check_nothing_is_missing=nothing),
+        f"{_SOME}::test_rows_of_some_columns_are_whole[9-avro]",
+        "P3: updates of some columns come with nulls for the others",
     ),
     Mutant(
         "changes of a file group are told for each of its log files",

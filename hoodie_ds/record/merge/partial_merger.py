@@ -145,6 +145,8 @@ class PartialMerge(Merge):
     def __init__(self, merger: Merger, new: RecordSet) -> None:
         super().__init__(merger, new)
         self._rows = new.rows
+        lacking = np.zeros((new.num_rows, 1)) if new.lacking is None else new.lacking
+        self._lacks = np.asarray(lacking.any(axis=1), dtype=np.bool_)
 
     def keep(self, old: RecordSet) -> Mask:
         """Merge into a piece of the stored rows, with all columns; see `Merge.keep`."""
@@ -157,11 +159,19 @@ class PartialMerge(Merge):
         for number in np.flatnonzero(lacking.any(axis=0)):
             needed = lacking[at, number]
             self._rows = _filled(self._rows, int(number), at[needed], gone, source[needed])
+        self._lacks[at] = False
         return keep
 
     def new_rows(self) -> pa.Table:
         """Return the new records that are rows of the result beside those that stay."""
         return self._rows.filter(pa.array(self._take_new))
+
+    def complete_rows(self, lacking: list[pa.Array]) -> pa.Table:
+        """Return those of `new_rows` that lack no column; append the keys of the others."""
+        lacks = self._take_new & self._lacks
+        if lacks.any():
+            lacking.append(self._keys.filter(pa.array(lacks)))
+        return self._rows.filter(pa.array(self._take_new & ~self._lacks))
 
 
 def _pairs(rows: pa.Table, others: pa.Table) -> tuple[Positions, Positions]:

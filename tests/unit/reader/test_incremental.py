@@ -10,7 +10,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import IncrementalOptions, ReadOptions
-from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, OptionError, TimelineError, UnsupportedTableError
 from hoodie_ds.reader.changes import changes
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.query import open_query
@@ -18,6 +18,7 @@ from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import forget_process
 from hoodie_ds.timeline.paths import instant_path
 from tests.golden.golden_tables import unzip_table
+from tests.partial_updates import without_columns
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
 READ = "hoodie.datasource.read."
@@ -155,6 +156,42 @@ def test_a_scan_of_the_whole_table_merges_what_came_later_as_hudi_does(
     assert keys(table.read_incremental("000")) == [("a", 1.0), ("b", 4.0), ("c", 3.0)]
     table.delete(trips(("a", "x", 5, 5.0)))
     assert keys(table.read_incremental("000", second.ended)) == found[1:]
+
+
+@pytest.mark.parametrize("blocks", ["avro", "parquet"])
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_rows_of_some_columns_are_whole(version: str, blocks: str, tmp_path: Path) -> None:
+    """They are those of the end of the range; Hudi 1.2 reads them as if nothing were lacking.
+
+    Of a row that loses nothing is seen, whichever columns are asked for.
+    """
+    table = written(tmp_path, version)
+    some = {"hoodie.logfile.data.block.format": blocks}
+    with without_columns("id", "city", "fare"):
+        table.upsert(trips(("b", "x", 4, None), ("c", "y", 0, None)), some)
+    ends = [i.ended if version != "6" else i.time for i in table.timeline.completed]
+    assert keys(table.read_incremental(ends[2], ends[3])) == [("b", 2.0)]
+    assert table.read_incremental(ends[2], columns=["ts"])["ts"].to_pylist() == [4]
+    table.upsert(trips(("b", "x", 5, 5.0)))
+    table.compact()
+    assert keys(table.read_incremental(ends[2], ends[3])) == [("b", 2.0)]
+    assert keys(table.read_incremental(ends[1], ends[3])) == [("b", 2.0), ("c", 3.0)]
+    assert keys(table.read_incremental("000", ends[3])) == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
+    assert keys(table.read_incremental(ends[3])) == [("b", 5.0)]
+    first = table.timeline.completed[0].time
+    next(tmp_path.glob(f"x/*_{first}.parquet")).unlink()
+    with pytest.raises(CorruptFileError, match=rf"{first}\.parquet is missing"):
+        table.read_incremental(ends[2], ends[3])
+
+
+def test_a_scan_of_the_whole_table_has_whole_rows(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    first, second, _ = table.timeline.commits
+    table.compact()
+    with without_columns("id", "city", "fare"):
+        table.upsert(trips(("a", "x", 4, None)))
+    next(tmp_path.glob(f"x/.*_{second.time}.log.*")).unlink()
+    assert keys(table.read_incremental(first.ended)) == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
 
 
 def test_many_files_are_looked_up_at_once(tmp_path: Path) -> None:
