@@ -131,6 +131,7 @@ class JvmHudi:
         environ: Mapping[str, str],
         settings: Mapping[str, str] | None = None,
     ) -> None:
+        self._bundle = str(installation.bundle)
         self._folder = folder
         self._numbers = itertools.count()
         self._log = (folder / "worker.log").open("wb")
@@ -141,7 +142,7 @@ class JvmHudi:
             [
                 python,
                 str(worker),
-                str(installation.bundle),
+                self._bundle,
                 str(folder),
                 json.dumps(settings or {}),
             ],
@@ -252,6 +253,10 @@ class JvmHudi:
     def properties(self, path: str | Path) -> dict[str, str]:
         """Table properties as Hudi on the JVM loads them, checksum validated."""
         return dict(self._call("properties", path=str(path))["properties"])
+
+    def option_names(self) -> set[str]:
+        """Names of the options that Hudi declares, earlier names among them."""
+        return set(self._call("option_names", jar=self._bundle)["names"])
 
     def num_buckets(self, expressions: str, default: int, paths: Sequence[str]) -> list[int]:
         """Buckets of each partition path by the rules of a partition-level bucket index.

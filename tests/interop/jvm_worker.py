@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +96,35 @@ def num_buckets(spark: SparkSession, request: Request) -> Request:
     return {"counts": [rules.getNumBuckets(path) for path in request["paths"]]}
 
 
+def option_names(spark: SparkSession, request: Request) -> Request:
+    """Names of all options that classes of Hudi's jar declare, those of before among them."""
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    option = "org.apache.hudi.common.config.ConfigProperty"
+    with zipfile.ZipFile(request["jar"]) as jar:
+        paths = [name for name in jar.namelist() if name.startswith("org/apache/hudi/")]
+    names: set[str] = set()
+    for path in paths:
+        if not path.endswith(".class") or not ("Config" in path or "Options" in path):
+            continue
+        try:
+            found = jvm.java.lang.Class.forName(path[:-6].replace("/", "."), True, loader)
+            fields = [f for f in found.getDeclaredFields() if f.getType().getName() == option]
+            # Options of Scala objects are fields of the one instance.
+            holder = found.getField("MODULE$").get(None) if path.endswith("$.class") else None
+        except Py4JJavaError:  # of an engine that is not here
+            continue
+        is_static = jvm.java.lang.reflect.Modifier.isStatic
+        for field in fields:
+            if holder is None and not is_static(field.getModifiers()):
+                continue
+            field.setAccessible(True)
+            declared = field.get(holder)
+            if declared is not None:  # of several of a cycle of classes, null for now
+                names.update([declared.key(), *declared.getAlternatives()])
+    return {"names": sorted(names)}
+
+
 def roll_back(spark: SparkSession, request: Request) -> Request:
     """Roll an instant back as the write client does; the procedure for it takes no version 6."""
     jvm: Any = spark._jvm
@@ -118,6 +148,7 @@ OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "read": read,
     "sql": sql,
     "properties": properties,
+    "option_names": option_names,
     "num_buckets": num_buckets,
     "roll_back": roll_back,
 }

@@ -53,9 +53,33 @@ _KEYS_BY_REASON: Final = {
         write.retry.interval.ms write.commit.ack.timeout write.client.id write.fail.fast
         write.bulk_insert.shuffle_input write.bulk_insert.sort_input
         write.bulk_insert.sort_input.by_record_key write.extra.metadata.enabled
+        hoodie.avro.schema.externalTransformation hoodie.avro.write.support.class
+        hoodie.parquet.flink.rowdata.write.support.class
+        hoodie.parquet.spark.row.write.support.class hoodie.parquet.write.config.injector.class
+        hoodie.block.writes.on.speculative.execution hoodie.fileid.prefix.provider.class
+        hoodie.bulkinsert.overwrite.operation.type hoodie.bulkinsert.schema.ddl
+        hoodie.cdc.file.group.iterator.memory.spill.bytes hoodie.fs.atomic_creation.support
+        hoodie.write.merge.handle.class hoodie.write.merge.handle.fallback
+        hoodie.write.concat.handle.class hoodie.compact.merge.handle.class
+        hoodie.io.factory.class hoodie.storage.class hoodie.file.listing.parallelism
+        hoodie.filesystem.remote.backup.view.enable hoodie.write.application.id
+        hoodie.optimistic.consistency.guard.sleep_time_ms hoodie.sensitive.config.keys
+        hoodie.release.resource.on.completion.enable hoodie.rollback.avoid.duplicate.plan
+        hoodie.rollback.instant.backup.enabled hoodie.rollback.instant.backup.dir
+        hoodie.metricscompaction.log.blocks.on hoodie.write.can.ignore.post.commit.failures
+        hoodie.post.commit.failures.ignored
+        hoodie.write.rolling.metadata.timeline.lookback.commits
+    """,
+    "instant times are claimed on the storage, so that clocks may differ": """
+        hoodie.time.generator.type hoodie.time.generator.max_expected_clock_skew_ms
+    """,
+    "log blocks have no positions of rows here": """
+        hoodie.write.record.positions hoodie.merge.use.record.positions
     """,
     "rows of one key within a batch are always combined by an upsert": "write.precombine",
-    "event times are not kept in commit metadata here": "hoodie.payload.event.time.field",
+    "event times are not kept in commit metadata here": """
+        hoodie.payload.event.time.field hoodie.write.track.event.time.watermark
+    """,
     "file sizes follow the number of buckets or the batch": """
         hoodie.parquet.page.size hoodie.parquet.writelegacyformat.enabled
         hoodie.parquet.field_id.write.enabled
@@ -74,43 +98,73 @@ _KEYS_BY_REASON: Final = {
         hoodie.bucket.index.max.num.buckets hoodie.bucket.index.min.num.buckets
         hoodie.bucket.index.merge.threshold hoodie.bucket.index.split.threshold
         index.bootstrap.enabled index.state.ttl index.partition.regex
+        hoodie.bloom.index.bucketized.checking.enable.dynamic.parallelism
+        hoodie.bloom.index.fileid.key.sorting.enable hoodie.global.index.reconcile.parallelism
+        hoodie.bucket.index.query.pruning hoodie.bucket.index.remote.partitioner.enable
         index.rli.cache.size index.rli.lookup.minibatch.size index.rli.write.buffer.size
     """,
     _NO_VALIDATOR: """
         hoodie.precommit.validators.failure.policy
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
+        hoodie.precommit.validators.equality.sql.queries
+        hoodie.precommit.validators.inequality.sql.queries
+        hoodie.precommit.validators.single.value.sql.queries
     """,
     "a table service that fails is logged here, and never fails a write": """
         hoodie.fail.on.timeline.archiving
         hoodie.fail.writes.on.inline.table.service.exception
     """,
     "table services here look at the whole table": "hoodie.table.services.incremental.enabled",
+    "the table itself says what version it has": """
+        hoodie.datasource.read.incr.table.version hoodie.datasource.read.streaming.table.version
+    """,
+    "tunes statements of Hudi's SQL": """
+        hoodie.spark.sql.merge.into.partial.updates hoodie.spark.sql.optimized.writes.enable
+    """,
+    _SYNC: "hoodie.datasource.partition_extractor_class",
     _COMPACT: """
         hoodie.compaction.daybased.target.partitions hoodie.compaction.preserve.commit.metadata
+        hoodie.compaction.plan.generator
         compaction.max_memory compaction.timeout.seconds compaction.tasks
     """,
     _INLINE_CLUSTER: """
         hoodie.clustering.inline hoodie.clustering.inline.max.commits
         hoodie.clustering.schedule.inline hoodie.clustering.async.enabled
         hoodie.clustering.async.max.commits
+        hoodie.datasource.clustering.inline.enable hoodie.datasource.clustering.async.enable
         clustering.schedule.enabled clustering.async.enabled clustering.delta_commits
     """,
     _CLUSTER: "clustering.tasks",
+    _CLEAN: "hoodie.write.empty.clean.interval.hours",
+    _ARCHIVE: """
+        hoodie.timeline.compaction.target.file.max.bytes
+        hoodie.timeline.manifest.retained.versions
+    """,
     _NO_METADATA_TABLE: """
         hoodie.metadata.enable metadata.enabled metadata.compaction.delta_commits
+        hoodie.index.name hoodie.expression.index.function hoodie.expression.index.type
+        hoodie.expression.index.range.metadata.storage.level
+        hoodie.datasource.write.secondarykey.column
     """,
     "the lock is asked for again until the time to wait is over": """
         hoodie.write.lock.num_retries hoodie.write.lock.wait_time_ms_between_retry
+        hoodie.write.lock.max_wait_time_ms_between_retry
         hoodie.write.lock.client.num_retries hoodie.write.lock.client.wait_time_ms_between_retry
     """,
     "a commit that outlives its lock is still safe": """
         hoodie.write.lock.storage.renew.interval.secs
+        hoodie.write.lock.storage.heartbeat.poll.secs hoodie.write.lock.heartbeat_interval_ms
     """,
     "file groups are compared, and keys where an index looks them up": """
         hoodie.write.lock.conflict.resolution.strategy
     """,
     "tunes how the JVM plans a read; the rows are the same": """
         hoodie.enable.data.skipping hoodie.file.index.enable
+        hoodie.file.index.cache.spillable.mem hoodie.file.index.cache.use.spillable.map
+        hoodie.file.group.reader.enabled hoodie.spark.polaris.catalog.class
+        hoodie.datasource.read.file.index.list.partitions.from.catalog
+        hoodie.datasource.read.file.index.listing.partition-path-prefix.analysis.enabled
+        hoodie.datasource.read.file.index.optimize.listing.using.path.filter
         hoodie.datasource.read.file.index.listing.mode read.data.skipping.enabled
         read.splits.limit read.streaming.check-interval
     """,
@@ -161,6 +215,10 @@ IGNORED_PREFIXES: Final = {
     "hoodie.memory.": _JVM,
     "hoodie.common.": _JVM,
     "hoodie.filesystem.view.": _JVM,
+    "hoodie.filesystem.operation.retry.": _JVM,
+    "hoodie.lance.": _JVM,
+    "hoodie.metaserver.": "no metaserver is asked here",
+    "hoodie.table.service.manager.": "no service manager is asked here",
     "hoodie.embed.timeline.server.": _JVM,
     "hoodie.markers.": _JVM,
     "hoodie.consistency.check.": _JVM,

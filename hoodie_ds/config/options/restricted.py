@@ -20,6 +20,20 @@ _MERGERS: Final = (
     "org.apache.hudi.common.model.hoodieavrorecordmerger",
 )
 
+_DATE_TIME_PARSERS: Final = ("org.apache.hudi.keygen.parser.hoodiedatetimeparser",)
+_OF_ENGINES: Final = (
+    "hoodie.table.checksum",
+    "hoodie.table.create.schema",
+    "hoodie.table.index.defs.path",
+    "hoodie.table.initial.version",
+    "hoodie.table.legacy.payload.class",
+    "hoodie.table.metadata.partitions",
+    "hoodie.table.metadata.partitions.inflight",
+    "hoodie.table.partition_extractor_class",
+    "hoodie.table.secondary.indexes.metadata",
+)
+"""Properties that whoever makes a table or an index writes down, and no option of a write."""
+
 WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     # What a row or file looks like.
     "hoodie.datasource.write.drop.partition.columns": _FALSE,
@@ -28,6 +42,12 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.table.base.file.format": ("parquet",),
     "hoodie.base.file.format": ("parquet",),
     "hoodie.table.ro.file.format": ("parquet",),
+    "hoodie.table.multiple.base.file.formats.enable": _FALSE,
+    "hoodie.table.log.file.format": ("hoodie_log",),
+    "hoodie.table.rt.file.format": ("hoodie_log",),
+    "hoodie.table.format": ("native",),
+    "hoodie.meta.fields.mode": ("all",),
+    "hoodie.parquet.write.utc-timezone.enabled": ("true",),
     "hoodie.parquet.outputtimestamptype": ("timestamp_micros",),
     "hoodie.partition.metafile.use.base.format": _FALSE,
     "hoodie.assume.date.partitioning": _FALSE,
@@ -36,6 +56,12 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.internal.schema": _NEVER,
     "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": _FALSE,
     "hoodie.table.timeline.timezone": ("utc",),
+    "hoodie.keygen.datetime.parser.class": _DATE_TIME_PARSERS,
+    "hoodie.deltastreamer.keygen.datetime.parser.class": _DATE_TIME_PARSERS,
+    "hoodie.timeline.path": ("timeline",),
+    "hoodie.timeline.history.path": ("history",),
+    "hoodie.archivelog.folder": ("archived",),
+    **dict.fromkeys(_OF_ENGINES, _NEVER),
     "changelog.enabled": _FALSE,
     "partition.default_name": ("__hive_default_partition__",),
     "write.utc-timezone": ("true",),
@@ -45,7 +71,10 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "record.merger.impls": _MERGERS,
     "hoodie.write.record.merge.strategy.id": _NEVER,
     "hoodie.datasource.write.record.merger.strategy": _NEVER,
+    "hoodie.record.merge.strategy.id": _NEVER,
+    "hoodie.compaction.record.merger.strategy": _NEVER,
     "record.merger.strategy": _NEVER,
+    "hoodie.write.partial.update.schema": _NEVER,
     "hoodie.combine.before.upsert": ("true",),
     "hoodie.merge.allow.duplicate.on.inserts": ("true",),
     "hoodie.datasource.hive_sync.use_jdbc": _FALSE,
@@ -55,18 +84,25 @@ WRITE_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.bootstrap.base.path": _NEVER,
     "hoodie.datasource.write.reconcile.schema": _FALSE,
     "hoodie.datasource.write.streaming.ignore.failed.batch": _FALSE,
+    "hoodie.write.ignore.failed": _FALSE,
     "write.ignore.failed": _FALSE,
     # Which file groups a write touches.
     "hoodie.index.class": _NEVER,
     "hoodie.index.bucket.engine": ("simple",),
     "hoodie.bucket.index.partition.rule.type": (RULE_TYPE,),
     "hoodie.datasource.overwrite.mode": _NEVER,
+    "hoodie.static.overwrite.partition.paths": ("",),
+    "hoodie.compaction.partition.path.regex": _NEVER,
     "write.partition.overwrite.mode": ("static",),
     "write.insert.cluster": _FALSE,
     # Commits and other writers.
     "hoodie.write.lock.filesystem.path": _NEVER,
     "hoodie.prewrite.cleaner.policy": ("none", "rollback_failed_writes"),
     "hoodie.precommit.validators": ("",),
+    "hoodie.prewrite.validators": ("",),
+    "hoodie.client.init.callback.classes": ("",),
+    "hoodie.metaserver.enabled": _FALSE,
+    "hoodie.table.service.manager.enabled": _FALSE,
     "hoodie.write.rolling.metadata.keys": ("",),
     "hoodie.clean.trigger.strategy": ("num_commits",),
     "hoodie.cleaner.trigger.strategy": ("num_commits",),
@@ -80,6 +116,13 @@ _STARTS: Final = ("startingVersion", "startingTimestamp", "stream-from-timestamp
 READ_RESTRICTED: Final[Mapping[str, tuple[str, ...]]] = {
     "hoodie.datasource.read.paths": _NEVER,
     "hoodie.datasource.merge.type": ("payload_combine",),
+    "hoodie.read.blob.inline.mode": ("descriptor",),
+    "hoodie.datasource.read.extract.partition.values.from.path": _FALSE,
+    "hoodie.datasource.read.partition.value.extractor.enabled": _FALSE,
+    "hoodie.datasource.read.create.filesystem.relation": _FALSE,
+    "hoodie.datasource.read.table.valued.function.timeline.relation": _FALSE,
+    "hoodie.datasource.read.table.valued.function.timeline.relation.archived": _FALSE,
+    "hoodie.datasource.read.table.valued.function.filesystem.relation.subpath": ("",),
     "hoodie.datasource.read.incr.filters": ("",),
     "read.streaming.enabled": _FALSE,
     "read.start-commit": _NEVER,
@@ -132,7 +175,15 @@ INSTEAD: Final[Mapping[str, str]] = {
     "hoodie.write.record.merge.strategy.id": _MERGE,
     "hoodie.datasource.write.record.merger.strategy": _MERGE,
     "record.merger.strategy": _MERGE,
+    "hoodie.record.merge.strategy.id": _MERGE,
+    "hoodie.compaction.record.merger.strategy": _MERGE,
     "hoodie.index.class": "say hoodie.index.type",
+    "hoodie.meta.fields.mode": "it belongs to table version 10; "
+    "hoodie.populate.meta.fields=false is NONE; use 'ALL' or leave it out",
+    "hoodie.write.ignore.failed": "a write that fails stores nothing; use 'false'",
+    **dict.fromkeys(
+        _OF_ENGINES, "the table's own hoodie.properties hold it; leave it out of the options"
+    ),
     "hoodie.avro.schema": "the rows' own columns are the schema; leave it out",
     "hoodie.write.schema": "the rows' own columns are the schema; leave it out",
     "hoodie.datasource.read.incr.filters": "filter the rows that the query returns; leave it out",
