@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -17,6 +18,8 @@ from hoodie_ds.datasource.triggers import refuse_continuous
 
 _REGISTERED: Final = "spark.hoodie_ds.registered"
 _PUSHES: Final = "spark.sql.python.filterPushdown.enabled"
+_OF_HUDI: Final = ("hoodie.", "spark.hoodie.")
+_log = logging.getLogger("hoodie_ds")
 
 
 def register(spark: SparkSession) -> None:
@@ -29,7 +32,7 @@ def register(spark: SparkSession) -> None:
     `end_with_our_sentence`. A stream into the data source with ``trigger(continuous=...)``, of
     which Spark would write nothing, is refused when it starts. Unless the user has set it, Spark is
     told that Python data sources may take the filters of queries, without which it refuses those
-    that can.
+    that can. A warning names settings of the session by which Hudi on the JVM would go.
     """
     end_with_our_sentence()
     refuse_continuous(DataStreamWriter, HoodieDataSource.name())
@@ -41,9 +44,21 @@ def register(spark: SparkSession) -> None:
         with _active(spark):
             spark.dataSource.register(HoodieDataSource)
         spark.conf.set(_REGISTERED, HoodieDataSource.name())
+        _warn_of_session_options(spark)
     prefer_large_arrow_batches(spark)
     if spark.conf.get(_PUSHES, "true") == "true":  # else the user has set it
         spark.conf.set(_PUSHES, "true")
+
+
+def _warn_of_session_options(spark: SparkSession) -> None:
+    """Spark hands a Python data source the options of the call alone."""
+    found = sorted(key for key in spark.conf.getAll if key.startswith(_OF_HUDI))
+    if found:
+        _log.warning(
+            "settings of the Spark session have no effect on hoodie_py: %s; give them as options "
+            "of the read or write, without 'spark.'",
+            ", ".join(found),
+        )
 
 
 @contextmanager

@@ -98,6 +98,12 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = end
         return end
 
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802
+        """Return the newest commit, for the progress of the query; Spark asks from 4.2 on."""
+        if not self._last:
+            return None
+        return self._offset(self._stream.newest(self._position(self._last)))
+
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the splits of a batch (driver)."""
         if start.get(_IS_INITIAL) and _AFTER in end:

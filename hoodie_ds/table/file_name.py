@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 _BASE = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet", re.ASCII)
+_OTHER_FORMAT = re.compile(r"[A-Za-z0-9-]+_\d+-\d+-\d+_\d+\.(orc|hfile|lance)", re.ASCII)
 _LOG = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})(?:_(\d+-\d+-\d+))?", re.ASCII)
 _CDC = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})_(\d+-\d+-\d+)\.cdc", re.ASCII)
 
@@ -110,6 +111,12 @@ class CdcFileName:
 
     def __str__(self) -> str:
         return f".{self.file_id}_{self.instant_time}.log.{self.version}_{self.write_token}.cdc"
+
+
+def other_format(name: str) -> str | None:
+    """Format of a base file that is not Parquet, in upper case; None for any other file."""
+    match = _OTHER_FORMAT.fullmatch(name)
+    return match[1].upper() if match else None
 
 
 def written_by(name: str) -> str | None:

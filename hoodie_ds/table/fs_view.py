@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.log.log_block import Bytes, first_instant
 from hoodie_ds.storage.mapped import mapped
 from hoodie_ds.storage.names import NamesFiles
@@ -26,7 +26,7 @@ from hoodie_ds.table.commit_files import (
     CommitFiles,
     commit_files,
 )
-from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
+from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, other_format
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
@@ -277,10 +277,24 @@ def _is_data(status: FileStatus) -> bool:
 
 
 def data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:
-    """Return the data file that a name of a partition is; None for what is none."""
+    """Return the data file that a name of a partition is; None for what is none.
+
+    Raises
+    ------
+    UnsupportedTableError
+        It is a base file of another format than Parquet: without it rows would be missing.
+    """
     file_name = status.path.rpartition("/")[2]
     base = BaseFileName.parse(file_name)
     if base is not None:
         return BaseFile(partition_path, base, status.size)
     log = LogFileName.parse(file_name)
-    return None if log is None else LogFile(partition_path, log, file_name, status.size)
+    if log is not None:
+        return LogFile(partition_path, log, file_name, status.size)
+    other = other_format(file_name)
+    if other is not None:
+        raise UnsupportedTableError(
+            f"base file {status.path} is in the format {other}, and this release reads Parquet "
+            "alone; use Apache Hudi on the JVM for the table, or copy it into one of Parquet files"
+        )
+    return None

@@ -99,6 +99,20 @@ def test_each_commit_comes_once(kind: str, version: str, tmp_path: Path) -> None
     assert not rows_of(reader, last, last)
 
 
+def test_the_newest_commit_is_reported_whatever_a_batch_takes(tmp_path: Path) -> None:
+    source = Source(tmp_path)
+    source.write("a")
+    source.write("b")
+    reader = source.reader(**{MAX_COMMITS.key: "1"})
+    assert reader.reportLatestOffset() is None
+    (first, _), (second, _) = batches(reader)
+    assert reader.reportLatestOffset() == second
+    again = source.reader(**{MAX_COMMITS.key: "1"})
+    assert again.latestOffset(again.initialOffset(), again.getDefaultReadLimit())
+    assert again.reportLatestOffset() == second
+    assert through_json(first) != second
+
+
 def test_a_batch_that_comes_again_is_the_same(tmp_path: Path) -> None:
     """Also the first one: Spark asks for the beginning anew, and `latest` is another one then."""
     source = Source(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -140,7 +141,10 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path) -> None:
         source = spark.readStream.format("hoodie_py").options(**options).load(written.path)
         query = source.writeStream.format("memory").queryName(name)
         query = query.option("checkpointLocation", str(tmp_path / name))
-        query.trigger(availableNow=True).start().awaitTermination()
+        started = query.trigger(availableNow=True).start()
+        started.awaitTermination()
+        (followed,) = started.lastProgress["sources"]
+        assert json.loads(followed["latestOffset"])["instant"] == written.bounds[-1]
         found = spark.sql(f"SELECT {columns} FROM {name}").collect()
         assert sorted(map(tuple, found)) == rows
 

@@ -35,3 +35,17 @@ def test_a_second_session_of_the_same_application(spark: Any, tmp_path: Path) ->
     for session in (spark.newSession(), spark.newSession(), spark):
         hoodie_ds.register(session)
         assert session.read.format("hoodie_py").load(str(tmp_path)).count() == 1
+
+
+def test_hudis_settings_of_the_session_are_named(
+    spark: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.hoodie.index.type", "BUCKET")
+    session.conf.set("hoodie.metadata.enable", "false")
+    hoodie_ds.register(session)
+    hoodie_ds.register(session)
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "hoodie_py: hoodie.metadata.enable, spark.hoodie.index.type; give" in told
+    hoodie_ds.register(spark.newSession())
+    assert len(caplog.records) == 1

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
@@ -183,3 +183,12 @@ def test_a_disk_lists_each_folder_however_many_there_are(tmp_path: Path) -> None
     assert [
         s.path for s in FileSystemView(table.storage, table.view().timeline).data_files()
     ] == paths
+
+
+@pytest.mark.parametrize("suffix", ["orc", "hfile", "lance"])
+def test_a_base_file_of_another_format_is_named(suffix: str) -> None:
+    """Hudi may keep several formats in one table; passed over, its rows would be missing."""
+    timeline = Timeline(MemoryStorage()).files(base(1), base(1).replace("parquet", suffix))
+    timeline.commit(1, base(1))
+    with pytest.raises(UnsupportedTableError, match=rf"{T[1]}.{suffix} is in the format"):
+        timeline.see()
