@@ -148,6 +148,9 @@ class TableServices(ABC):
     def delete_savepoint(self, instant: Moment, *, dry: bool = False) -> Savepoint:
         """Let cleans take the files of a savepoint again; the commit itself stays.
 
+        But where commits after it are archived (``hoodie.archive.beyond.savepoint``) it is archived
+        too, and what it has replaced is cleaned before that.
+
         Parameters
         ----------
         instant : str, Instant, WriteResult or Savepoint
@@ -165,7 +168,8 @@ class TableServices(ABC):
         OptionError
             It has no time.
         TimelineError
-            There is no such savepoint, or a restore is pending.
+            There is no such savepoint, or a restore is pending; or the commit would have to be
+            archived, and what it has replaced cannot be cleaned yet.
         """
         return delete_savepoint(self._services(dry=dry), instant_time("instant", instant), dry=dry)
 

@@ -156,6 +156,31 @@ def _completed_beside(
         yield from _completed_beside(storage, timeline, further, seen)
 
 
+def hidden_files(storage: Storage, instant: Instant) -> Iterator[str]:
+    """Yield the paths of files that lie in file groups which a completed commit has replaced.
+
+    They would be seen again if the commit were archived.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    instant : Instant
+        The commit.
+
+    Raises
+    ------
+    CorruptFileError
+        The commit is damaged.
+    """
+    for partition, ids in commit_files(storage, instant).replaced.items():
+        for status in storage.list(partition):
+            name = status.path.rpartition("/")[2]
+            found = BaseFileName.parse(name) or LogFileName.parse(name)
+            if found is not None and found.file_id in ids:
+                yield status.path
+
+
 def _hides(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
     """Whether file groups that a commit has replaced would be seen again without it.
 
@@ -169,13 +194,7 @@ def _hides(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
     cleaned = _cleaned_up_to(storage, timeline)
     if not cleaned or padded(instant.time) >= padded(cleaned):
         return True
-    for partition, ids in replaced.items():
-        for status in storage.list(partition):
-            name = status.path.rpartition("/")[2]
-            found = BaseFileName.parse(name) or LogFileName.parse(name)
-            if found is not None and found.file_id in ids:
-                return True
-    return False
+    return any(hidden_files(storage, instant))
 
 
 def _cleaned_up_to(storage: Storage, timeline: Timeline) -> str:

@@ -14,12 +14,12 @@ from contextlib import suppress
 from typing import Final
 
 from hoodie_ds.config.service_switches import Service
-from hoodie_ds.errors import NotFoundError
-from hoodie_ds.services.archive_planner import is_archiving_due, plan_archive
+from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.services.archive_planner import hidden_files, is_archiving_due, plan_archive
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.past import table_archive
 from hoodie_ds.services.results import ServiceResult, Work, counted, tell
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.archive.archive import ActiveFile
 from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
@@ -27,6 +27,7 @@ from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
+from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.timeline.undone_marks import fold_marks
 from hoodie_ds.transaction.exclusive_commit import excluding
@@ -91,8 +92,7 @@ def _archive_oldest(
         refuse_restore(storage.root, timeline)
         check_unchanged(table)
         plan = plan_archive(storage, timeline, options)
-        instants = _without_busy(table, timeline, plan.instants[:most], found)
-        delete_late(table, timeline, _start_after(timeline, instants))
+        instants = _settle(table, timeline, plan.instants[:most], found)
         work = Work()
         for start in range(0, len(instants), _AT_ONCE):
             work += _archive(context, table, instants[start : start + _AT_ONCE])
@@ -123,10 +123,38 @@ def archive_if_due(context: ServiceContext, timeline: Timeline, most: int | None
         archive(context, most=most)
 
 
+def left_behind(table: Table, timeline: Timeline, time: str) -> Instant | None:
+    """Return the commit of a time if commits after it are archived; None otherwise.
+
+    Without its savepoint it would begin the timeline, and what is missing after it would not count.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        With all that was decided.
+    time : str
+        Instant time of a savepoint.
+
+    Raises
+    ------
+    CorruptFileError
+        The archive cannot be read.
+    """
+    commit = timeline.commit_at(time)
+    newest = table_archive(table).newest_write() if commit is not None else ""
+    return commit if newest and padded(newest) > padded(time) else None
+
+
 def archive_left_behind(
-    context: ServiceContext, table: Table, timeline: Timeline, time: str
+    context: ServiceContext,
+    table: Table,
+    timeline: Timeline,
+    time: str,
+    found: Mapping[str, frozenset[str]],
 ) -> None:
-    """Archive a commit if commits after it are archived, so that it does not begin the timeline.
+    """Archive a commit that is `left_behind`, under the table's lock.
 
     Parameters
     ----------
@@ -137,17 +165,57 @@ def archive_left_behind(
     timeline : Timeline
         With all that was decided.
     time : str
-        The commit's.
+        Instant time of its savepoint.
+    found : mapping of str to frozenset of str
+        From `left_over`, taken before the timeline was loaded.
 
     Raises
     ------
+    TimelineError
+        Files of file groups that it has replaced still lie there and would be seen again, or a task
+        of its is at work.
     CorruptFileError
-        The archive cannot be read.
+        The commit is damaged, or the archive cannot be read.
     """
-    commit = timeline.commit_at(time)
-    newest = table_archive(table).newest_write()
-    if commit is not None and newest and padded(newest) > padded(time):
-        _archive(context, table, (commit,))
+    commit, storage = left_behind(table, timeline, time), table.storage
+    if commit is None:
+        return
+    hidden = next(hidden_files(storage, commit), None)
+    if hidden is not None:
+        raise TimelineError(
+            f"{storage.root}: the savepoint at {time} cannot be deleted yet: commits after it are "
+            f"archived, and so it would be; but {hidden}, of a file group that it has replaced, "
+            f"is still there, and its rows would count again; {_kept_by(storage, timeline, hidden)}"
+        )
+    if not _settle(table, timeline, (commit,), found):
+        raise TimelineError(
+            f"{storage.root}: the savepoint at {time} cannot be deleted yet: commits after it are "
+            "archived, and so it would be; but a task that writes under it is still at work; "
+            "delete the savepoint once that has ended"
+        )
+    _archive(context, table, (commit,))
+
+
+def _kept_by(storage: Storage, timeline: Timeline, path: str) -> str:
+    """What is to be done for a clean to take a file."""
+    for savepoint in timeline.savepoints:
+        if savepoint.state is State.COMPLETED:
+            body = instant_path(savepoint)
+            if path in savepointed_files(storage.read(body), body):
+                return f"the savepoint at {savepoint.time} keeps it: delete that one first"
+    return "clean the table first, by options that retain less"
+
+
+def _settle(
+    table: Table,
+    timeline: Timeline,
+    instants: tuple[Instant, ...],
+    found: Mapping[str, frozenset[str]],
+) -> tuple[Instant, ...]:
+    """Delete what would count once instants are archived; returns those that may be."""
+    ready = _without_busy(table, timeline, instants, found)
+    delete_late(table, timeline, _start_after(timeline, ready))
+    return ready
 
 
 def _without_busy(

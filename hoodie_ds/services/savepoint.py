@@ -12,7 +12,9 @@ from itertools import chain
 
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.formats.log.log_block import first_instant
-from hoodie_ds.services.archiving import archive_left_behind
+from hoodie_ds.services.archive_planner import hidden_files
+from hoodie_ds.services.archiving import archive_left_behind, left_behind
+from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.services.results import counted, size_text
@@ -26,6 +28,7 @@ from hoodie_ds.timeline.paths import in_partition, instant_path
 from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes, savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
+from hoodie_ds.transaction.temporary_files import left_over
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -118,7 +121,8 @@ def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -
     """Let cleans take the files of a commit again; the commit itself stays.
 
     But where commits after it are archived it is archived first: the active timeline begins with
-    the oldest commit without a savepoint, and what is missing after that one would not count.
+    the oldest commit without a savepoint, and what is missing after that one would not count. If it
+    has replaced file groups whose files still lie there, the table is cleaned before that.
 
     Parameters
     ----------
@@ -137,16 +141,22 @@ def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -
     Raises
     ------
     TimelineError
-        There is no such savepoint.
+        There is no such savepoint; or its commit would have to be archived, and what it has
+        replaced is kept by another savepoint or not old enough to be cleaned.
     """
     table = context.open_table()
+    timeline = context.look(table)
+    known = _known(table.storage, timeline, time)
     if dry:
-        return _known(table.storage, context.look(table), time)
-    found: list[Savepoint] = []
+        return known
+    commit = left_behind(table, timeline, time)
+    if commit is not None and any(hidden_files(table.storage, commit)):
+        clean(context)
+    left, found = left_over(table.storage), [known]
 
     def decide(timeline: Timeline) -> Decided:
         found[:] = [_known(table.storage, timeline, time)]
-        archive_left_behind(context, table, timeline, time)
+        archive_left_behind(context, table, timeline, time, left)
         return Decided(Outcome.ROLL_BACK, table.instant(time, Action.SAVEPOINT, State.INFLIGHT))
 
     context.decide(table, Action.SAVEPOINT, decide)

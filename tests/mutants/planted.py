@@ -1921,6 +1921,7 @@ COMPACTIONS = [
 ]
 """Of compactions, and of writes beside them."""
 
+_SAVEPOINT_HOLES = "tests/faults/regressions/test_savepoint_holes.py"
 _ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
 _ARCHIVING = "tests/unit/services/test_archiving.py"
 _UNDONE_MARKS = "tests/unit/timeline/test_undone_marks.py"
@@ -2018,7 +2019,7 @@ ARCHIVES = [
     Mutant(
         "what late tasks left is archived with their commit",
         within(
-            "archiving._archive_oldest",
+            "archiving._settle",
             _without_busy=lambda table, timeline, instants, found: instants,
         ),
         f"{_ARCHIVING}::test_what_a_late_task_left_is_deleted_before_its_commit_is_archived",
@@ -2043,6 +2044,21 @@ ARCHIVES = [
         "P1: rows of archived commits are not in the table any more",
     ),
     Mutant(
+        "the commit of a savepoint is archived while files lie there that it has replaced",
+        always("hidden_files", iter(())),
+        f"{_SAVEPOINT_HOLES}::test_a_deleted_savepoint_brought_replaced_rows_back",
+        "P1: rows that were overwritten or deleted are in the table again",
+    ),
+    Mutant(
+        "what a late task left under the commit of a savepoint is archived with it",
+        within(
+            "archive_left_behind",
+            _settle=lambda table, timeline, instants, found: instants,
+        ),
+        f"{_ARCHIVING}::test_a_task_at_work_under_the_commit_of_a_savepoint_keeps_it",
+        "P1: files that no commit names count once their instant is archived",
+    ),
+    Mutant(
         "what may come after a rollback is not noted",
         skipped("remember_late"),
         f"{_LATE_FILES}"
@@ -2060,14 +2076,14 @@ ARCHIVES = [
     ),
     Mutant(
         "archiving does not look for late files",
-        within("archiving._archive_oldest", delete_late=nothing),
+        within("archiving._settle", delete_late=nothing),
         f"{_ARCHIVING}::test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count",
         "P1: other engines read rows of a batch that was rolled back",
     ),
     Mutant(
         "archiving looks for late files of instants that lie before the timeline already",
         within(
-            "archiving._archive_oldest",
+            "archiving._settle",
             _start_after=lambda timeline, instants: timeline.commits[0].time,
         ),
         f"{_ARCHIVING}::test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count",

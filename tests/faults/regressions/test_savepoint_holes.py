@@ -1,17 +1,36 @@
-"""Another engine keeps the commit of a savepoint and archives those after it: a hole."""
+"""The commit of a savepoint is kept, and those after it are archived: a hole.
+
+Other engines do so, and this library with ``hoodie.archive.beyond.savepoint``.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Final
 
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.errors import TimelineError
 from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.foreign import archive, savepoint
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
+from tests.tiers import by_day
+
+_BEYOND: Final = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.archive.beyond.savepoint": "true",
+    "hoodie.parquet.small.file.limit": "0",
+}
 
 
 def _table(kind: str, commits: int = 4) -> tuple[MemoryStorage, HoodieTable, list[str]]:
@@ -68,3 +87,87 @@ def test_files_of_a_pinned_view_with_savepoints_are_those_of_its_timeline() -> N
     ]
     assert seen[0] == seen[1]
     assert seen[1].is_committed(following(times[0]))
+
+
+_REPLACING: Final[dict[str, Callable[[HoodieTable], object]]] = {
+    "clustering": lambda table: table.cluster(),
+    "overwrite": lambda table: table.overwrite(trips(("c", "x", 9, 9.0))),
+    "deleted partition": lambda table: table.delete_partitions(["x"]),
+}
+
+
+def _replacing(
+    version: str, kind: str, replace: str, *, kept_before: bool = False
+) -> tuple[MemoryStorage, HoodieTable, list[str]]:
+    """A table with a savepoint of a replacing commit, and one before it; what follows is archived.
+
+    Returns
+    -------
+    tuple
+        Its storage, the table, and the times of its savepoints.
+    """
+    storage = MemoryStorage(clock=SimClock())
+    options = {**TRIPS, **_BEYOND, TYPE: kind, VERSION: version, "hoodie.index.type": "SIMPLE"}
+    table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
+    for name in ("a", "b"):
+        table.upsert(trips((name, "x", 1, 1.0)))
+    if kept_before:
+        table.savepoint()
+    _REPLACING[replace](table)
+    assert table.timeline.replace_commits[-1].time == table.savepoint().time
+    for number in range(6):
+        table.upsert(trips((f"y{number}", "y", 1, 1.0)))
+    assert len(table.archive()) >= 4
+    times = [kept.time for kept in table.timeline.savepoints]
+    assert [i.time for i in table.timeline.commits][: len(times)] == times
+    return storage, table, times
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "replace"),
+    by_day(
+        product(["6", "8", "9"], TYPES, _REPLACING),
+        [
+            ("6", "MERGE_ON_READ", "clustering"),
+            ("8", "COPY_ON_WRITE", "deleted partition"),
+            ("9", "COPY_ON_WRITE", "overwrite"),
+        ],
+    ),
+)
+def test_a_deleted_savepoint_brought_replaced_rows_back(
+    version: str, kind: str, replace: str
+) -> None:
+    storage, table, (time,) = _replacing(version, kind, replace)
+    rows = found(table)
+    assert len({row[0] for row in rows}) == len(rows)
+    assert table.delete_savepoint(time).time == time
+    assert found(table) == rows
+    assert not table.timeline.savepoints
+    assert table.timeline.commit_at(time) is None
+    assert found(HoodieTable("/t", storage=storage.copy())) == rows
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_savepoint_stays_while_an_older_one_keeps_what_its_commit_replaced(version: str) -> None:
+    _, table, (older, time) = _replacing(version, "COPY_ON_WRITE", "clustering", kept_before=True)
+    rows = found(table)
+    with pytest.raises(TimelineError, match=f"savepoint at {older} keeps it: delete that one"):
+        table.delete_savepoint(time)
+    assert [kept.time for kept in table.timeline.savepoints] == [older, time]
+    assert found(table) == rows
+    for each in (older, time):
+        table.delete_savepoint(each)
+        assert found(table) == rows
+    assert not table.timeline.savepoints
+
+
+def test_a_savepoint_stays_while_no_clean_takes_what_its_commit_replaced() -> None:
+    storage, table, (time,) = _replacing("9", "COPY_ON_WRITE", "overwrite")
+    rows = found(table)
+    many = HoodieTable("/t", storage=storage, clock=SimClock())  # ten commits are retained
+    with pytest.raises(TimelineError, match="clean the table first, by options that retain less"):
+        many.delete_savepoint(time)
+    assert found(table) == rows
+    table.clean()
+    many.delete_savepoint(time)
+    assert found(table) == rows

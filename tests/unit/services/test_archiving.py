@@ -464,6 +464,25 @@ def test_a_savepoint_is_deleted_whose_neighbours_were_archived(version: str, kin
     assert found(table) == [("a", "x", 50, 1.0), *rows[1:]]
 
 
+def test_a_task_at_work_under_the_commit_of_a_savepoint_keeps_it(version: str) -> None:
+    place = _Place(version)
+    storage, table = place.storage, place.table
+    time = table.savepoint(table.timeline.commits[1].time).time
+    archive(_context(storage, **{"hoodie.archive.beyond.savepoint": "true"}))
+    late = f"y/{'7' * 8}-0000-0000-0000-000000000000-0_5-5-5_{time}.parquet"
+    path = marker_path(time, late, "CREATE")
+    storage.put_if_absent(path, b"late")
+    again = _Interrupted(storage, marker_folder(time), lambda: storage.replace(f"{path}.2", b"x"))
+    with pytest.raises(TimelineError, match="a task that writes under it is still at work"):
+        place.opened(again).delete_savepoint(time)
+    assert [i.time for i in table.timeline.savepoints] == [time]
+    rows = found(table)
+    storage.put_if_absent(late, storage.read(next(p for p in storage.files if time in p[-30:])))
+    table.delete_savepoint(time)
+    assert late not in storage.files
+    assert found(table) == rows
+
+
 def test_a_savepoint_without_archived_neighbours_leaves_its_commit(version: str) -> None:
     table = _Place(version).table
     times = [instant.time for instant in table.timeline.commits]
