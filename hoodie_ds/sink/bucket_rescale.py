@@ -245,7 +245,7 @@ def _config(layout: BucketLayout) -> HashingConfig:
 
 
 def _slices(plan: WritePlan) -> list[FileSlice]:
-    view = plan.view
+    view = plan.whole_view
     return list(view.slices_among(view.data_files()))
 
 

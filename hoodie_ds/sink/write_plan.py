@@ -32,6 +32,7 @@ from hoodie_ds.record.merge.concat_merger import ConcatMerger
 from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.sink.memory_budget import MemoryBudget
+from hoodie_ds.sink.write_view import WriteView
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.virtual_keys import virtual_keys
@@ -82,8 +83,17 @@ class WritePlan:
 
     @property
     def view(self) -> FileSystemView:
-        """The files of the table as the write sees it."""
-        return FileSystemView(self.table.storage, self.timeline, self.options.verify_checksums)
+        """The files of the table as the write sees it; of what it replaces some may be missing."""
+        if self.operation.replaces:
+            return FileSystemView(self.table.storage, self.timeline, self.options.verify_checksums)
+        return self.whole_view
+
+    @property
+    def whole_view(self) -> FileSystemView:
+        """The files of the table as the write sees it, of which none is missing."""
+        options = self.options
+        given = self.table.storage, self.timeline, options.verify_checksums
+        return WriteView(*given, remedy=options.concurrency.remedy)
 
     @property
     def action(self) -> Action:

@@ -105,7 +105,11 @@ class FileSystemView:
             The base file below the log files of a slice is missing, or two base files claim one
             slice.
         """
-        return self._slices_of(partition_path, self.storage.list(partition_path))
+        return self._slices_of(partition_path, self.files_of(partition_path))
+
+    def files_of(self, partition_path: str) -> list[FileStatus]:
+        """All files of a partition, by one listing."""
+        return self.storage.list(partition_path)
 
     def partition(self, partition_path: str) -> PartitionFiles:
         """List the files of a partition, to see the slices of some file groups."""
@@ -257,7 +261,7 @@ class PartitionFiles:
         self._view = view
         self._path = partition_path
         self._by_prefix: dict[str, list[FileStatus]] = {}
-        for status in view.storage.list(partition_path):
+        for status in view.files_of(partition_path):
             name = status.path.rpartition("/")[2].removeprefix(".")
             self._by_prefix.setdefault(name[:PREFIX_LENGTH], []).append(status)
 

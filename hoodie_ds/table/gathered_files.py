@@ -8,6 +8,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from hoodie_ds.storage.protocol import Storage
@@ -51,8 +52,24 @@ class LiveFiles:
 
     def __init__(self, seen: Timeline) -> None:
         self.seen = seen
-        self._groups: dict[FileGroupId, _Group] = {}
+        self._partitions: dict[str, dict[str, _Group]] = {}
         self._replaced: dict[FileGroupId, set[Instant]] = {}
+
+    @classmethod
+    def of_newest(cls, storage: Storage, timeline: Timeline, count: int) -> LiveFiles:
+        """Return what the newest so many commits say, and all that replace file groups.
+
+        Of a file that only older commits name nothing is known.
+        """
+        *_, oldest = islice(timeline.commits_backwards(), count)
+        start = padded(oldest.time)
+        recent = tuple(i for i in timeline.recent if padded(i.time) < start)
+        settled = timeline.settled.before(start)
+        live = cls(Timeline(recent, settled=settled, layout=timeline.layout))
+        for instant in live.seen.replace_commits:
+            live._hide(instant, commit_files(storage, instant))
+        live.grow(storage, timeline)
+        return live
 
     def grow(self, storage: Storage, timeline: Timeline) -> bool:
         """Take in the commits that a timeline has more than what was seen.
@@ -87,23 +104,25 @@ class LiveFiles:
         """
         rule = SLICINGS[instant.layout]
         newest: list[str] = []
-        for partition, ids in commit.replaced.items():
-            for file_id in ids:
-                self._replaced.setdefault(FileGroupId(partition, file_id), set()).add(instant)
+        self._hide(instant, commit)
         for stat in commit.stats.values():
             name = stat.path.rpartition("/")[2]
             base, log = BaseFileName.parse(name), LogFileName.parse(name)
             file = base or log
             if file is None:  # Hudi leaves the path out where it wrote nothing
                 continue
-            group = self._groups.setdefault(
-                FileGroupId(stat.partition_path, file.file_id), _Group()
-            )
+            groups = self._partitions.setdefault(stat.partition_path, {})
+            group = groups.setdefault(file.file_id, _Group())
             start = rule.start(log, instant) if log else padded(instant.time)
             group.add(stat.path, start, instant, base is not None)
             if stat.path in group.files:
                 newest.append(stat.path)
         return newest
+
+    def _hide(self, instant: Instant, commit: CommitFiles) -> None:
+        for partition, ids in commit.replaced.items():
+            for file_id in ids:
+                self._replaced.setdefault(FileGroupId(partition, file_id), set()).add(instant)
 
     def _let_go(self, start: str) -> None:
         """Forget what only commits before a time say: they are archived."""
@@ -112,11 +131,27 @@ class LiveFiles:
             for group, instants in self._replaced.items()
         }
         self._replaced = {group: instants for group, instants in replaced.items() if instants}
-        self._groups = {
-            group: found
-            for group, found in self._groups.items()
+        kept = (
+            (group, found)
+            for group, found in self._groups()
             if any(padded(instant.time) >= start for _, instant in found.files.values())
-        }
+        )
+        partitions: dict[str, dict[str, _Group]] = {}
+        for group, found in kept:
+            partitions.setdefault(group.partition_path, {})[group.file_id] = found
+        self._partitions = partitions
+
+    def _groups(
+        self, among: FileGroupId | str | None = None
+    ) -> Iterator[tuple[FileGroupId, _Group]]:
+        """Yield a file group, those of a partition, or all."""
+        if isinstance(among, FileGroupId):
+            found = self._partitions.get(among.partition_path, {}).get(among.file_id)
+            yield from [] if found is None else [(among, found)]
+            return
+        for path in self._partitions if among is None else (among,):
+            for file_id, found in self._partitions.get(path, {}).items():
+                yield FileGroupId(path, file_id), found
 
     def newest_naming(self, group: FileGroupId, path: str, start: str) -> Instant | None:
         """Return the newest commit that wrote to a file of a group's newest slice.
@@ -126,23 +161,24 @@ class LiveFiles:
         LookupError
             The file is of an older slice, of which nothing is known any more.
         """
-        found = self._groups.get(group, _Group())
+        found = self._partitions.get(group.partition_path, {}).get(group.file_id, _Group())
         if padded(start) < found.newest_base:
             raise LookupError(path)
         known = found.files.get(path)
         return None if known is None else known[1]
 
     def named(
-        self, timeline: Timeline, only: FileGroupId | None = None
+        self, timeline: Timeline, among: FileGroupId | str | None = None
     ) -> Iterator[tuple[str, Instant]]:
-        """Yield the files that commits of a timeline name, or those of one group, and by which.
+        """Yield the files that commits of a timeline name, and by which.
+
+        Those of a file group, of the partition of a path, or all.
 
         Commits that were archived since they were taken are asked for nothing: whether their files
         still count, others that were archived with them tell.
         """
         first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
-        groups = self._groups if only is None else {only: self._groups.get(only, _Group())}
-        for group, named in groups.items():
+        for group, named in self._groups(among):
             if group in self._replaced:
                 continue
             for path, (_, instant) in named.files.items():
@@ -156,7 +192,7 @@ class LiveFiles:
         have come back: new file groups of a bucket are numbered.
         """
         hidden = set(self.replaced(timeline))
-        for group, named in self._groups.items():
+        for group, named in self._groups():
             end = max((padded(i.ended) for i in self._replaced.get(group, ())), default="")
             for path, (start, instant) in named.files.items():
                 if start > end and group not in hidden:
@@ -181,7 +217,7 @@ class LiveFiles:
                         for p, (start, i) in found.files.items()
                     ],
                 ]
-                for g, found in self._groups.items()
+                for g, found in self._groups()
             ],
             "replaced": [
                 [g.partition_path, g.file_id, [_times(i) for i in sorted(instants)]]
@@ -200,7 +236,7 @@ class LiveFiles:
                 path: (start, _instant(times, Action(action), layout))
                 for path, start, times, action in files
             }
-            live._groups[FileGroupId(partition, file_id)] = _Group(found, newest_base)
+            live._partitions.setdefault(partition, {})[file_id] = _Group(found, newest_base)
         for partition, file_id, every in content["replaced"]:
             live._replaced[FileGroupId(partition, file_id)] = {
                 _instant(times, Action.REPLACE_COMMIT, layout) for times in every

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain, islice, takewhile
 from threading import Lock
@@ -71,14 +71,60 @@ def check_nothing_is_missing(
     """
     kept = _kept(storage, timeline.layout)
     with kept.lock:
-        live = kept.grown(storage, timeline)
-        for path, instant in live.named(timeline, group):
-            if path not in found:
-                raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
-                    f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
-                    "restore it from a copy before going on, or roll back that commit and those "
-                    "after it"
-                )
+        named = kept.grown(storage, timeline).named(timeline, group)
+        _check_found(storage, timeline, named, found)
+
+
+def check_listed(
+    storage: Storage, timeline: Timeline, found: Collection[str], partition_path: str | None = None
+) -> None:
+    """Compare what a writer has listed with what commits name, at a cost that has a bound.
+
+    Where many commits are not summed up, as in a table that another engine wrote, only the newest
+    of them are asked.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is written to; loaded before the listing.
+    found : collection of str
+        Paths of the data files that storage has.
+    partition_path : str, optional
+        The partition that was listed; the whole table if None.
+
+    Raises
+    ------
+    CorruptFileError, TimelineError
+        As in `check_nothing_is_missing`.
+    """
+    if timeline.first_commit is None:
+        return
+    kept, joined, committed = _kept(storage, timeline.layout), timeline.joined, timeline
+    if joined is not None:  # its files change from batch to batch
+        committed = replace(timeline, recent=tuple(i for i in timeline.recent if i is not joined))
+        stats = commit_files(storage, joined).stats.values()
+        own = ((s.path, joined) for s in stats if partition_path in (None, s.partition_path))
+        _check_found(storage, timeline, own, found)
+    with kept.lock:
+        named = kept.near(storage, committed).named(committed, partition_path)
+        _check_found(storage, timeline, named, found)
+
+
+def _check_found(
+    storage: Storage,
+    timeline: Timeline,
+    named: Iterable[tuple[str, Instant]],
+    found: Collection[str],
+) -> None:
+    for path, instant in named:
+        if path not in found:
+            raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
+                f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
+                "restore it from a copy before going on, or roll back that commit and those "
+                "after it"
+            )
 
 
 def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
@@ -126,8 +172,13 @@ def taken_since(
 def rolled_back(
     storage: Storage, commits: Iterable[Instant], now: Timeline
 ) -> TimelineError | None:
-    """Return which of some commits is rolled back by now: off the timeline, and not archived."""
+    """Return which of some commits is rolled back by now: off the timeline, and not archived.
+
+    A writer's own instant that is to have more batches is pending and counts.
+    """
     for commit in commits:
+        if commit.num_batches and now.is_pending(commit.time):
+            continue
         if now.commit_at(commit.time) is None and not now.starts_after(commit.time):
             return TimelineError(f"{storage.root}: {commit} was rolled back meanwhile; read again")
     return None
@@ -236,6 +287,8 @@ class _Kept:
 
     layout: int
     known: LiveFiles | None = None
+    newest: LiveFiles | None = None
+    """What the newest commits say, for a writer, where nothing sums up the older ones."""
     saved: SummaryFile = field(default_factory=SummaryFile)
     replaced: tuple[Timeline, Mapping[str, frozenset[str]]] | None = None
     lock: Lock = field(default_factory=Lock)
@@ -260,6 +313,18 @@ class _Kept:
         if live is not self.known:
             self.known, self.saved = live, SummaryFile()
         return live
+
+    def near(self, storage: Storage, timeline: Timeline) -> LiveFiles:
+        """What is known with the commits of a timeline, of which few are taken in at once."""
+        known = (live for live in (self.known, self.newest) if live is not None)
+        for live in chain(known, _summed_up(storage, self.layout)):
+            new = islice(timeline.commits_beyond(live.seen), _AT_ONCE + 1)
+            if len(list(new)) <= _AT_ONCE and live.grow(storage, timeline):
+                if live not in (self.known, self.newest):
+                    self.known, self.saved = live, SummaryFile()
+                return live
+        self.newest = LiveFiles.of_newest(storage, timeline, _AT_ONCE)
+        return self.newest
 
 
 def _summed_up(storage: Storage, layout: int) -> Iterator[LiveFiles]:

@@ -31,7 +31,7 @@ from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY, CommitMetadata
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
+from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day
 from tests.unit.sink.replay.test_replay import archive
 from tests.unit.transaction.failed_tables import DyingStorage, KilledError
@@ -118,6 +118,22 @@ def test_rows_appear_with_the_last_batch(tmp_path: Path, kind: str, index: str, 
         if p.is_file() and ".hoodie" not in p.parts and p.name != ".hoodie_partition_metadata"
     }
     assert there == named  # what a batch rewrote within its instant is gone
+
+
+@pytest.mark.parametrize("index", ["BUCKET", "BLOOM"])
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_file_of_an_earlier_batch_is_missing(tmp_path: Path, version: str, index: str) -> None:
+    opts = {**options("COPY_ON_WRITE", index, 3), VERSION: version}
+    made = batches(3)
+    stream(writer(str(tmp_path), opts), 0, trips(*made[0]))
+    path = next(p for p in tmp_path.rglob("*.parquet") if ".hoodie" not in p.parts)
+    kept = path.rename(tmp_path.parent / "kept")
+    with pytest.raises(CorruptFileError, match=f"{path.name} is missing, which"):
+        stream(writer(str(tmp_path), opts), 1, trips(*made[1]))
+    kept.rename(path)
+    for number in (1, 2):
+        stream(writer(str(tmp_path), opts), number, trips(*made[number]))
+    assert found(HoodieTable(str(tmp_path))) == folded(made)
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -371,6 +371,7 @@ NAMES_AND_DELETIONS = [
 """Of names that two attempts share, and of what is deleted by name."""
 
 _MARKERS = "tests/faults/regressions/test_beside_the_markers.py"
+_MISSING = "tests/faults/regressions/test_missing_files.py"
 TIMES_AND_NAMES = [
     Mutant(
         "our own temporary files lie among the markers",
@@ -1071,6 +1072,38 @@ READS = [
         "P17: fewer rows, and no error",
     ),
     Mutant(
+        "a write goes on with what a missing file left",
+        within("WriteView._checked_listing", check_listed=nothing),
+        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-6-BUCKET]",
+        "P3: rows of long ago are back, and reads work again",
+    ),
+    Mutant(
+        "a rescaling goes on with what a missing file left",
+        Text("    view = plan.whole_view\n", "    view = plan.view\n"),
+        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-6-BUCKET]",
+        "P3: rows of long ago are back, and reads work again",
+    ),
+    Mutant(
+        "a write asks all commits of a table that another engine wrote",
+        instead("_Kept.near", lambda near, kept, *given: kept.grown(*given)),
+        f"{_MISSING}::test_a_write_asks_the_newest_of_many_commits[6]",
+        "what a write costs grows with the history",
+    ),
+    Mutant(
+        "a write that asks the newest commits misses file groups that older ones replaced",
+        skipped("LiveFiles._hide"),
+        "tests/unit/table/test_live_files.py"
+        "::test_a_writer_asks_the_newest_commits_where_nothing_sums_up_the_others",
+        "a write is refused for files that were cleaned",
+    ),
+    Mutant(
+        "a batch goes on without a file of an earlier one of its instant",
+        within("check_listed", commit_files=returns(SimpleNamespace(stats={}))),
+        "tests/integration/test_several_batches.py"
+        "::test_a_file_of_an_earlier_batch_is_missing[6-BUCKET]",
+        "P3: rows of the earlier batch are lost",
+    ),
+    Mutant(
         "blocks of instants that are not committed are read",
         instead(
             "LogReader._counts",
@@ -1762,7 +1795,7 @@ CLEANS = [
     Mutant(
         "a batch is committed whose files a clean has taken",
         skipped("check_not_cleaned"),
-        f"{_BESIDE_CLEANS}::test_a_batch_that_began_before_the_retention_is_refused[bloom-commits]",
+        f"{_BESIDE_CLEANS}::test_a_batch_that_began_before_the_retention_is_refused[True-bloom-commits]",
         "P1: stored keys are inserted into new file groups, so each is there twice",
     ),
     Mutant(

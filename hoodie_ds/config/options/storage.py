@@ -16,8 +16,8 @@ VERIFY_CHECKSUMS: Final = Option(
     "hoodie.py.read.verify.checksums",
     BOOLEAN,
     "Compare every data file that is read, also by a write that merges it, with the checksum in "
-    "its commit; a read also looks whether a file that a commit names is missing. Base files are "
-    "then read whole, also for a few columns.",
+    "its commit; a read also looks whether a file that a commit names is missing, as a write "
+    "always does. Base files are then read whole, also for a few columns.",
     True,
 )
 RETRY_DEADLINE_MS: Final = Option(

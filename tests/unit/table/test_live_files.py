@@ -11,7 +11,7 @@ from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import LogFile
-from hoodie_ds.table.live_files import check_nothing_is_missing, newest_commit_of
+from hoodie_ds.table.live_files import check_listed, check_nothing_is_missing, newest_commit_of
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
@@ -69,6 +69,27 @@ def test_what_was_replaced_is_not_missed(tmp_path: Path) -> None:
     for path in (tmp_path / "y").iterdir():
         path.unlink()
     assert [row[0] for row in found(table)] == ["a"]
+
+
+def test_a_writer_asks_the_newest_commits_where_nothing_sums_up_the_others(
+    table: Timeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.table.live_files._AT_ONCE", 2)
+
+    def listed(*present: str) -> None:
+        check_listed(table.storage, table.view().timeline, present)
+
+    table.commit(1, base(1, "old"), base(1, "g"), base(1, "h"))
+    table.commit(2, action=Action.REPLACE_COMMIT, replaced=["h"])
+    table.commit(3, base(3, "g")).commit(4, base(4, "g"), base(4, "h"))
+    listed(base(4, "g"))  # of the oldest commit nothing is known
+    for gone in (base(4, "g"), base(5, "g")):
+        with pytest.raises(CorruptFileError, match=gone):
+            listed(base(3, "g"))
+        table.commit(5, base(5, "g")) if gone == base(4, "g") else None
+    listed(base(5, "g"))  # it goes on with what it knows
+    with pytest.raises(CorruptFileError, match=base(1, "old")):
+        missing(table, base(5, "g"))  # a reader asks all of them
 
 
 def test_cleaned_slices_are_not_missed(table: Timeline) -> None:
