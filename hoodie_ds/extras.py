@@ -37,4 +37,5 @@ def remedy(extra: str) -> str:
     extra : str
         Its name.
     """
-    return f"pip install 'hoodie-ds[{extra}]'"
+    # The distribution is on no package index, so its name alone installs nothing.
+    return f"pip install '.[{extra}]' in a clone of hoodie-ds"

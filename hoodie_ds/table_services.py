@@ -233,7 +233,7 @@ class TableServices(ABC):
         ----------
         instant : str, Instant or WriteResult, optional
             Time of the newest completed write, or of a pending one; the newest completed write
-            by default.
+            by default, if no other is pending.
         dry : bool
             Whether to change nothing, and only say what would be lost.
 
@@ -247,9 +247,10 @@ class TableServices(ABC):
         OptionError
             What is given has no time.
         TimelineError
-            There is no such write; others come after it, completed or pending; it has a
-            savepoint; its writer is at work; a clean took files that the table had before it, or
-            will; a compaction has log files named after it; or a restore is pending.
+            There is no such write; none is named, and one is pending; others come after it,
+            completed or pending; it has a savepoint; its writer is at work; a clean took files that
+            the table had before it, or will; a compaction has log files named after it; or a
+            restore is pending.
         """
         time = None if instant is None else instant_time("instant", instant)
         context = self._services(dry=dry)

@@ -175,7 +175,7 @@ def cluster() -> Step:
 @changing
 @click.argument("instant", required=False)
 def rollback(instant: str | None) -> Step:
-    """Take the write INSTANT off the table, the newest by default; its rows are lost."""
+    """Take the write INSTANT off the table, else the newest commit; its rows are lost."""
     return lambda table, dry, _: table.rollback(instant, dry=dry)
 
 

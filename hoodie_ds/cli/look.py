@@ -23,7 +23,7 @@ _NAMED: Final = 10
 @as_json
 def show(target: Target, properties: bool, as_json: bool) -> None:
     """The table at a glance: properties, columns, sizes, health."""
-    from hoodie_ds.cli.render import print_object
+    from hoodie_ds.cli.render import print_hints, print_object
     from hoodie_ds.services.results import counted, size_text
 
     found = target.table().inspect.show()
@@ -47,10 +47,11 @@ def show(target: Target, properties: bool, as_json: bool) -> None:
         ("log files", f"{files.log_files:,} ({size_text(files.log_bytes)})"),
         ("small files", f"{files.small_files:,} base files below 100 MB"),
         ("older files", older if files.older_files else ""),
-        *(("look at", remark) for remark in found.remarks),
         *(sorted(found.properties.items()) if properties else ()),
     ]
     print_object(found, as_json, pairs)
+    if not as_json:
+        print_hints(("look at", remark) for remark in found.remarks)
 
 
 @click.command()
@@ -234,7 +235,7 @@ def locate(target: Target, key: str, partition: str | None, as_json: bool) -> No
 @as_json
 def plan(target: Target, as_json: bool) -> None:
     """Pending instants: planned services, open writes, and what carries them out."""
-    from hoodie_ds.cli.render import Show, number, print_rows
+    from hoodie_ds.cli.render import Show, number, print_hints, print_rows
 
     columns = (
         Show("time", whole=True),
@@ -244,10 +245,12 @@ def plan(target: Target, as_json: bool) -> None:
         number("file_groups"),
         number("files"),
         Show("target", rank=1),
-        Show("remedy"),
     )
-    if not print_rows(target.table().inspect.plans(), columns, as_json) and not as_json:
+    rows = target.table().inspect.plans()
+    if not print_rows(rows, columns, as_json) and not as_json:
         click.echo("nothing is pending")
+    if not as_json:
+        print_hints((row.time, row.remedy) for row in rows)
 
 
 @click.command()

@@ -69,7 +69,11 @@ class Show:
         """Return the text of a row's value; control characters of a table's data do nothing."""
         value = row.get(self.field)
         shown = (self.text or as_text)(value)
-        return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+        return _printable(shown)
+
+
+def _printable(shown: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
 
 
 def number(field: str, title: str = "", rank: int = 0) -> Show:
@@ -167,6 +171,18 @@ def print_object(value: object, as_json: bool, pairs: Iterable[tuple[str, object
         return
     told = ({"what": name, "value": text} for name, text in pairs if text not in ("", None, ()))
     _print_table(told, (Show("what", " ", whole=True), Show("value", " ", whole=True)), heads=False)
+
+
+def print_hints(hints: Iterable[tuple[str, str]]) -> None:
+    """Print what to do about something, a line each, whose commands the terminal alone wraps.
+
+    Parameters
+    ----------
+    hints : iterable of (str, str)
+        What each is about, and the hint.
+    """
+    for about, hint in hints:
+        click.echo(f"{_printable(about)}: {_printable(hint)}")
 
 
 def console() -> Console:

@@ -9,12 +9,14 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.config.enums import TableType
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.hints import command
 from hoodie_ds.html_table import html_table
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
+from hoodie_ds.inspection.pending import pending_rows
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.timeline.instant import REPLACING, Action
 from hoodie_ds.timeline.timeline import Timeline
 
 _LOG_RATIO: Final = 1.0
@@ -146,19 +148,18 @@ def table_overview(
 
 
 def _remarks(table: Table, timeline: Timeline, total: PartitionRow) -> Iterator[str]:
-    for instant in timeline.pending:
-        if instant.action is Action.RESTORE:
-            yield f"restore {instant.time} is pending: nobody can write before it is completed"
-        elif instant.action is Action.COMPACTION:
-            yield f"compaction {instant.time} is pending: `compact` carries it out"
-        elif instant.action in REPLACING or instant.action is Action.CLEAN:
-            yield f"{instant.action.value} {instant.time} is pending"
-        else:
-            yield f"{instant} is a write at work, or one that failed: `rollback` undoes it"
+    root = table.storage.root
+    try:
+        for row in pending_rows(table, timeline):
+            yield f"{row.service} {row.time} is pending: {row.remedy}"
+    except CorruptFileError as error:
+        yield str(error)
     if table.properties.metadata_partitions:
         yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"
     is_mor = table.properties.table_type is TableType.MERGE_ON_READ
     if is_mor and (total.log_ratio or 0) > _LOG_RATIO:
-        yield "its log files are larger than its base files: `compact` merges them"
+        merges = f"{command('compact', root)} merges them"
+        yield f"its log files are larger than its base files: {merges}"
     if total.older_bytes > _OLDER_RATIO * (total.base_bytes + total.log_bytes) > 0:
-        yield "its older files take over 10 times the room of its rows: `clean` deletes them"
+        deletes = f"{command('clean', root)} deletes them"
+        yield f"its older files take over 10 times the room of its rows: {deletes}"

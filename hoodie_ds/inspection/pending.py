@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hoodie_ds.errors import NotFoundError
+from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.hints import command
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.clean_metadata import read_plan
-from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
-from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.replace_plan import is_clustering
+from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.rollbacks import target_of
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.restore import request_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class PendingRow:
     target : str
         The instant that a rollback undoes; empty of what is none.
     remedy : str
-        The command that carries it out or ends it.
+        What carries it out or ends it, with the command to be pasted into a shell.
     """
 
     time: str
@@ -64,7 +65,7 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
         A plan is missing or damaged.
     """
     for instant in timeline.pending:
-        service, remedy = _service(table, instant)
+        service, remedy = remedy_of(table, instant)
         groups = files = 0
         target = ""
         if service in ("compaction", "clustering"):
@@ -78,24 +79,31 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
         yield PendingRow(instant.time, kind, state, service, groups, files, target, remedy)
 
 
-def _service(table: Table, instant: Instant) -> tuple[str, str]:
+def remedy_of(table: Table, instant: Instant) -> tuple[str, str]:
+    """Return the service that a pending instant is of, and what ends it, as `PendingRow` has them.
+
+    Raises
+    ------
+    CorruptFileError
+        Its plan is damaged.
+    """
+    root = table.storage.root
     match instant.action:
         case Action.COMPACTION | Action.LOG_COMPACTION:
-            return "compaction", "compact"
+            return "compaction", f"{command('compact', root)} carries it out"
         case Action.CLEAN:
-            return "clean", "clean"
+            return "clean", f"{command('clean', root)} carries it out"
         case Action.ROLLBACK:
-            return "rollback", "the next write, or rollback"
+            return "rollback", "the next write completes it"
         case Action.RESTORE:
-            return "restore", "restore"
-        case _ if instant.action in REPLACING and _is_planned(table, instant):
-            return "clustering", "cluster"
+            try:
+                target = request_of(table.storage, instant).target
+            except TimelineError as error:
+                return "restore", str(error)
+            ends = f"{command('restore', root, target)} does" if target else "its engine does"
+            return "restore", f"nobody can write before it is completed: {ends}"
+        case _ if is_pending_clustering(table.storage, instant):
+            return "clustering", f"{command('cluster', root)} carries it out"
         case _:
-            return "write", "rollback, if its writer is dead"
-
-
-def _is_planned(table: Table, instant: Instant) -> bool:
-    path = instant_path(instant.at(State.REQUESTED))
-    with suppress(NotFoundError):
-        return is_clustering(table.storage.read(path), path)
-    return False
+            undo = command("rollback", root, instant.time)
+            return "write", f"if its writer is dead, the next write ends it, or {undo} undoes it"

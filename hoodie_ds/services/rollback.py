@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.hints import command
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.losses import Loss, Undoing, check_written_since
 from hoodie_ds.services.past import check_files_are_kept
@@ -19,8 +20,9 @@ from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archived_writes import archived_writes
-from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant import COMPLETES_AS, WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.decision_log import Outcome
@@ -117,10 +119,10 @@ def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) ->
     """
     for savepoint in timeline.savepoints:
         if savepoint.time in times:
+            delete = command("savepoint", storage.root, savepoint.time, "--delete")
             raise TimelineError(
                 f"{storage.root}: commit {savepoint.time} has a savepoint; delete that first "
-                "(delete_savepoint, or `hoodie-py savepoint PATH INSTANT --delete`), then take the "
-                "commit back"
+                f"(delete_savepoint, or {delete}), then take the commit back"
             )
 
 
@@ -151,6 +153,7 @@ def _instant(storage: Storage, timeline: Timeline, time: str | None) -> Instant:
     if time is None:
         if newest is None:
             raise TimelineError(f"{storage.root} has no completed write to roll back")
+        _refuse_choice(storage, timeline, newest)
         return newest
     found = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
     if found is None:
@@ -161,6 +164,26 @@ def _instant(storage: Storage, timeline: Timeline, time: str | None) -> Instant:
             f"{pending or '(none)'}"
         )
     return found
+
+
+def _refuse_choice(storage: Storage, timeline: Timeline, newest: Instant) -> None:
+    """Refuse to choose beside a pending write: it may be the one that is to go, not a good commit.
+
+    What waits to be carried out, such as a compaction, is no such write.
+    """
+    writes = (i for i in timeline.pending if i.action in WRITE_ACTIONS)
+    pending = [i for i in writes if not _is_service(storage, i)]
+    if pending:
+        undo = " or ".join(command("rollback", storage.root, i.time) for i in pending)
+        raise TimelineError(
+            f"{storage.root}: name the instant to roll back, as {pending[0]} is pending: {undo} "
+            f"takes off what a dead writer has left, and "
+            f"{command('rollback', storage.root, newest.time)} the newest commit, which is complete"
+        )
+
+
+def _is_service(storage: Storage, pending: Instant) -> bool:
+    return pending.action in COMPLETES_AS or is_pending_clustering(storage, pending)
 
 
 def _check_not_first(table: Table, timeline: Timeline, instant: Instant, previous: str) -> None:

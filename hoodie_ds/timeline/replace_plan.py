@@ -7,9 +7,14 @@ on Spark does (Hudi tech spec, ``HoodieRequestedReplaceMetadata``).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
+from hoodie_ds.errors import NotFoundError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import instant_path
 
 DELETE_PARTITION: Final = "DELETE_PARTITION"
 """Hudi's name of the operation."""
@@ -104,3 +109,28 @@ def is_clustering(data: bytes, path: str) -> bool:
         The bytes are no such plan; names `path`.
     """
     return bool(data) and read_record(data, path).get("clusteringPlan") is not None
+
+
+def is_pending_clustering(storage: Storage, pending: Instant) -> bool:
+    """Whether a pending instant is a clustering, and not a write that replaces file groups.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    pending : Instant
+        The instant, of any action.
+
+    Raises
+    ------
+    CorruptFileError
+        Its plan is damaged.
+    """
+    if pending.action is Action.CLUSTERING:
+        return True
+    if pending.action is not Action.REPLACE_COMMIT:
+        return False
+    path = instant_path(pending.at(State.REQUESTED))
+    with suppress(NotFoundError):
+        return is_clustering(storage.read(path), path)
+    return False

@@ -22,7 +22,7 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import claim_path, instant_path
-from hoodie_ds.timeline.replace_plan import is_clustering
+from hoodie_ds.timeline.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.rollbacks import is_dead_compaction, is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours
@@ -141,7 +141,7 @@ def _unfinished(table: Table, timeline: Timeline) -> list[Instant]:
     """Pending writes and rollbacks; not clusterings, which wait for whoever carries them out."""
     actions = (*UNDONE_ACTIONS, Action.ROLLBACK)
     found = (instant for instant in timeline.pending if instant.action in actions)
-    return [instant for instant in found if not _is_clustering(table, instant)]
+    return [instant for instant in found if not is_pending_clustering(table.storage, instant)]
 
 
 def drop_dead_plans(table: Table, timeline: Timeline) -> bool:
@@ -172,7 +172,7 @@ def drop_dead_plans(table: Table, timeline: Timeline) -> bool:
 def _is_dead(table: Table, timeline: Timeline, instant: Instant) -> bool:
     if instant.action is Action.COMPACTION:
         return is_dead_compaction(table.storage, timeline, instant)
-    if not _is_clustering(table, instant):
+    if not is_pending_clustering(table.storage, instant):
         # Nothing but a clustering has an empty inflight file, whose plan is there before it.
         return instant.state is State.INFLIGHT and _is_alone_and_empty(table, instant)
     if timeline.starts_after(instant.time):
@@ -204,15 +204,6 @@ def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> Non
                 f"{ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL.value}, or wait until it has "
                 f"ended (a dead one shows after {timeout_ms} ms)"
             )
-
-
-def _is_clustering(table: Table, instant: Instant) -> bool:
-    if instant.action is Action.CLUSTERING:
-        return True
-    path = instant_path(instant.at(State.REQUESTED))
-    with suppress(NotFoundError):
-        return is_clustering(table.storage.read(path), path)
-    return False
 
 
 def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: Judge) -> None:

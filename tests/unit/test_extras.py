@@ -34,19 +34,19 @@ def last_line(absent: list[str], code: str) -> str:
             ["pyspark"],
             "hoodie_ds.register",
             "hoodie_ds.errors.MissingPackageError: the data source hoodie_py needs pyspark: "
-            "pip install 'hoodie-ds[spark]'",
+            "pip install '.[spark]' in a clone of hoodie-ds",
         ),
         (
             [],
             OLD_SPARK + "from hoodie_ds import foreach_batch",
             "hoodie_ds.errors.MissingPackageError: the data source hoodie_py needs PySpark 4.1 or "
-            "newer, and this is 3.5.8: pip install 'hoodie-ds[spark]'",
+            "newer, and this is 3.5.8: pip install '.[spark]' in a clone of hoodie-ds",
         ),
         (
             ["s3fs"],
             "hoodie_ds.HoodieTable('s3://bucket/t').read()",
             "hoodie_ds.errors.StorageError: no file system for s3://: s3fs is not installed: "
-            "pip install 'hoodie-ds[s3]'",
+            "pip install '.[s3]' in a clone of hoodie-ds",
         ),
     ],
     ids=["no Spark", "an old Spark", "no S3"],
@@ -61,12 +61,13 @@ def test_a_program_is_told_what_to_install(absent: list[str], code: str, said: s
         (
             ["click", "rich"],
             "streamer",
-            "Error: hoodie-streamer needs click, rich: pip install 'hoodie-ds[spark]'",
+            "Error: hoodie-streamer needs click, rich: pip install '.[spark]' in a clone of "
+            "hoodie-ds",
         ),
         (
             ["hudi"],
             "flights",
-            "Error: hoodie-flights needs hudi: pip install 'hoodie-ds[demo]'",
+            "Error: hoodie-flights needs hudi: pip install '.[demo]' in a clone of hoodie-ds",
         ),
     ],
 )
@@ -82,7 +83,7 @@ def test_all_that_is_missing_is_named() -> None:
     with pytest.raises(MissingPackageError) as raised:
         require("a reader", "spark", "json", "no_such_1", "no_such_2")
     assert str(raised.value) == (
-        "a reader needs no_such_1, no_such_2: pip install 'hoodie-ds[spark]'"
+        "a reader needs no_such_1, no_such_2: pip install '.[spark]' in a clone of hoodie-ds"
     )
     assert isinstance(raised.value, HoodieError)
     assert isinstance(raised.value, ImportError)

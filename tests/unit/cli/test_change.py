@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import BinaryIO
 
@@ -75,6 +76,29 @@ def test_a_question_is_answered(table: HoodieTable, path: Path) -> None:
     assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
 
 
+def test_a_rollback_beside_a_dead_write_asks_which_and_show_says_how(
+    table: HoodieTable, path: Path
+) -> None:
+    good, dead = times(table), "20200101000000000"
+    for state in (".requested", ".inflight"):
+        (path / f".hoodie/{dead}.deltacommit{state}").touch()
+    before = tree(path)
+    for words in ([], ["--yes"], ["--dry-run"]):
+        refused = run("rollback", path, *words, answer="y\n")
+        assert refused.code == 1
+        assert f"`hoodie-py rollback {path} {dead}` takes off what a dead writer" in refused.err
+        assert f"`hoodie-py rollback {path} {good[-1]}` the newest commit" in refused.err
+    assert tree(path) == before
+    for told in (done("show", path).out, done("plan", path).out):
+        (hint,) = re.findall("`hoodie-py (.*)`", told)
+        assert shlex.split(hint) == ["rollback", str(path), dead]
+    done(*shlex.split(hint), "--yes")
+    assert times(table) == good
+    assert not table.inspect.plans()
+    done("rollback", path, "--yes")
+    assert times(table) == good[:-1]
+
+
 def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: Path) -> None:
     first = times(table)[0]
     told = done("savepoint", path, first, "--user", "me", "--yes").lines
@@ -85,8 +109,9 @@ def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: 
     assert lost[0].startswith(f"back to {first}, without ")
     assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
     refused = run("rollback", path, first, "--yes").err
-    assert "`hoodie-py savepoint PATH INSTANT --delete`" in refused
-    told = done("savepoint", path, first, "--delete", "--yes").lines
+    (hint,) = re.findall("`hoodie-py (.*)`", refused)
+    assert hint == f"savepoint {path} {first} --delete"
+    told = done(*shlex.split(hint), "--yes").lines
     assert told[-1] == f"deleted savepoint {first}"
     assert table.timeline.savepoints == ()
     assert run("savepoint", path, "--delete").code == 2

@@ -204,9 +204,8 @@ def test_rows_that_changed_between_two_instants(path: Path, table: HoodieTable) 
 def test_what_is_pending_is_told_with_its_remedy(tmp_path: Path) -> None:
     path = unzip_table("v6_mor_compaction_requested", tmp_path)
     (found,) = done("plan", path, "--json").json
-    assert (found["service"], found["remedy"], found["state"]) == (
-        "compaction", "compact", "requested",
-    )  # fmt: skip
+    assert (found["service"], found["state"]) == ("compaction", "requested")
+    assert f"`hoodie-py compact {path}`" in found["remedy"]
     assert found["file_groups"] > 0
     assert "compaction" in done("show", path).out
     path = unzip_table("v9_cow_clustering_requested", tmp_path)

@@ -201,8 +201,11 @@ def test_a_write_that_a_later_one_stands_on_stays_until_that_has_ended() -> None
     begun = place.begin(TWO)
     begun.write()
     (pending,) = load_timeline(place.storage, 1).pending
-    with pytest.raises(TimelineError, match=f"{pending.time} is pending after it; let its"):
+    (good,) = load_timeline(place.storage, 1).commits
+    with pytest.raises(TimelineError, match=f"name the instant .* {pending.time} .* is pending"):
         place.table.rollback()
+    with pytest.raises(TimelineError, match=f"{pending.time} is pending after it; let its"):
+        place.table.rollback(good.time)
     undone = place.table.rollback(pending.time)
     assert undone.losses == (Loss(pending.time, "deltacommit", False),)
     assert str(undone.losses[0]) == f"{pending.time} deltacommit, pending"
@@ -386,6 +389,16 @@ def test_the_plan_of_a_compaction_is_cancelled() -> None:
     place.table.upsert(THREE)
     assert load_timeline(place.storage, 1).pending_compactions == ()
     assert place.rows() == [("a", "x", 3, 3.0), ("b", "y", 1, 1.0)]
+
+
+def test_the_newest_commit_is_the_default_beside_a_plan() -> None:
+    place = _place()
+    place.table.upsert(ONE)
+    planned = _planned_compaction(place)
+    place.table.upsert(TWO)
+    *_, newest = _times(place)
+    assert [loss.time for loss in place.table.rollback().losses] == [newest]
+    assert load_timeline(place.storage, 1).pending == (planned,)
 
 
 def test_a_compaction_that_rows_were_written_on_top_of_stays() -> None:

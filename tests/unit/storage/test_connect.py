@@ -53,7 +53,7 @@ def test_an_unknown_scheme_is_refused() -> None:
 @pytest.mark.parametrize(
     ("place", "remedy"),
     [
-        ("s3://bucket/t", r"no file system for s3://: .* pip install 'hoodie-ds\[s3\]'"),
+        ("s3://bucket/t", r"no file system for s3://: .* pip install '\.\[s3\]'"),
         ("gs://bucket/t", "no file system for gs://: install what it takes"),
     ],
 )

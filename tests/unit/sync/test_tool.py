@@ -271,6 +271,6 @@ def test_a_missing_package_is_told_before_anything_is_written(
     monkeypatch.setattr("hoodie_ds.extras.importlib.util.find_spec", lambda name: None)
     for mode, extra in {"hms": "hive", "glue": "glue"}.items():
         table = HoodieTable(tmp_path, {**ON, f"{SYNC}mode": mode})
-        with pytest.raises(ImportError, match=rf"pip install 'hoodie-ds\[{extra}\]'"):
+        with pytest.raises(ImportError, match=rf"pip install '\.\[{extra}\]'"):
             table.upsert(trips(("a", "oslo", 1, 1.0)))
     assert list(tmp_path.iterdir()) == []

