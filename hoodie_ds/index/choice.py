@@ -19,6 +19,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config
+from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.paths import BUCKET_INDEX, HASHING_RINGS
 from hoodie_ds.timeline.timeline import Timeline, read_commit
@@ -67,6 +68,8 @@ def choose_index(
         rules = load_hashing_config(table.storage, timeline)
     known = rules is not None or (properties.num_buckets or options.num_buckets) is not None
     index = stated or _by_names(known, groups, properties.populate_meta_fields)
+    if table is not None and properties.partition_fields and record_index(table) == "table":
+        index = _keeping_keys_unique(index, properties, options)
     if index is IndexType.BUCKET:
         layout = BucketLayout.of(properties, options, rules)
         for group in groups:
@@ -86,6 +89,27 @@ def choose_index(
                 INDEX_TYPE.key, index.value, f"a table with virtual keys cannot have {lacking}"
             )
     return index, None
+
+
+def _keeping_keys_unique(
+    index: IndexType, properties: TableProperties, options: WriteOptions
+) -> IndexType:
+    """Return the index by which a record key stays unique in a table that Hudi indexes by key."""
+    if keys_are_global(index, properties, options):
+        return index
+    unique = IndexType.GLOBAL_BLOOM if properties.populate_meta_fields else IndexType.GLOBAL_SIMPLE
+    why = (
+        f"table {properties.name!r} has a record index of Hudi's (record_index), which cannot be "
+        "built again once a record key is in two partitions"
+    )
+    if index is IndexType.BUCKET:
+        raise UnsupportedTableError(
+            f"{why}, and the index BUCKET keeps keys unique in each partition only; write it with "
+            "Hudi, or let Hudi drop the record index first (DROP INDEX record_index)"
+        )
+    if options.index_type is not None:
+        raise OptionError(INDEX_TYPE.key, index.value, f"{why}; leave it out or say {unique.value}")
+    return unique
 
 
 def _check_has_no_buckets(

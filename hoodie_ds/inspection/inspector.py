@@ -31,7 +31,7 @@ from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.pruning.pruner import constant_layout
 from hoodie_ds.services.context import Progress
 from hoodie_ds.table.table import Table, open_table
-from hoodie_ds.timeline.paths import HASHING_CONFIGS
+from hoodie_ds.timeline.paths import HASHING_CONFIGS, INDEX_DEFINITIONS
 from hoodie_ds.timeline.timeline import Timeline
 
 _ROWS: Final = 50
@@ -273,7 +273,11 @@ class Inspector:
             layout = self.source.buckets(pinned)
         except CorruptFileError as error:
             found.append(Finding(Kind.DAMAGED_FILE, HASHING_CONFIGS, str(error)))
-        is_global = self.source.keys_are_global(pinned)
+        is_global = False
+        try:
+            is_global = self.source.keys_are_global(pinned)
+        except CorruptFileError as error:
+            found.append(Finding(Kind.DAMAGED_FILE, INDEX_DEFINITIONS, str(error)))
         return verify_table(pinned, layout, progress, keys_are_global=is_global, known=found)
 
     def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:

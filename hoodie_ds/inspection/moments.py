@@ -16,6 +16,7 @@ from hoodie_ds.reader.time_travel import travel
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import load_hashing_config
+from hoodie_ds.table.metadata_table import record_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,11 @@ class Source:
             The table.
         """
         properties, options = pinned.table.properties, self.options
-        if options is None or not properties.record_key_fields:
+        if not properties.record_key_fields or not properties.partition_fields:
+            return False
+        if record_index(pinned.table) == "table":
+            return True
+        if options is None:
             return False
         index = options.index_type or properties.index_type
         return index is not None and keys_are_global(index, properties, options)

@@ -12,7 +12,8 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.table import Table, check_unchanged, drop_metadata_table, open_table
+from hoodie_ds.table.metadata_table import described, drop_metadata_table
+from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
@@ -156,11 +157,10 @@ class ServiceContext:
         table.properties.check_writable()
         check_same(self.options, table.properties)
         if table.properties.metadata_partitions and self.options.metadata_enable is not False:
-            partitions = ", ".join(table.properties.metadata_partitions)
             raise UnsupportedTableError(
-                f"table {table.properties.name!r} has a metadata table ({partitions}), which this "
-                "release cannot keep up to date; do so with hoodie.metadata.enable = false, which "
-                "drops it as Hudi does"
+                f"table {table.properties.name!r} has {described(table)}; this release cannot keep "
+                "it up to date: do so with hoodie.metadata.enable = false, which drops it as Hudi "
+                "does"
             )
         if table.properties.metadata_partitions and not (to_be_dropped or self.is_dry):
             table = drop_metadata_table(table, self.clock.now_ms())

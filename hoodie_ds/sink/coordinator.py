@@ -47,6 +47,7 @@ from hoodie_ds.sink.write_checks import (
     check_ordering,
     resolve_operation,
     stored_schema,
+    warn_of_copies,
 )
 from hoodie_ds.sink.write_plan import WritePlan, key_spec
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
@@ -55,10 +56,10 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.delta.columns import check_columns
 from hoodie_ds.sync.run import require_packages
 from hoodie_ds.table.hashing_config import agreed_buckets, complete_hashing_config
+from hoodie_ds.table.metadata_table import described, drop_metadata_table
 from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
-    drop_metadata_table,
     find_table,
 )
 from hoodie_ds.table.table_schema import table_schema
@@ -139,6 +140,7 @@ class Coordinator:
             timeline = self._joined(table, decided_timeline(table, self.clock, found))
             plan = self._plan(table, schema, timeline)
             plan = self._recovered(table, plan, schema, found)
+            warn_of_copies(plan)
         guard = ReplayGuard.load(self.storage, plan.timeline)
         if plan.index is not None and plan.layout is None:
             forget_pinned(self.storage, guard)
@@ -364,12 +366,10 @@ class Coordinator:
         properties.check_writable()
         check_agreement(self.options, agreed_buckets(table, self.options.num_buckets))
         if properties.metadata_partitions and self.options.metadata_enable is not False:
-            partitions = ", ".join(properties.metadata_partitions)
             raise OptionError(
                 METADATA_ENABLE.key,
                 self.options.metadata_enable,
-                f"table {properties.name!r} has a metadata table ({partitions}), which this "
-                "release cannot keep up to date; set it to false to drop the metadata table with "
-                "the first write, as Hudi does",
+                f"table {properties.name!r} has {described(table)}; this release cannot keep it up "
+                "to date: set the option to false to drop it with the first write, as Hudi does",
             )
         return properties

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.options.write import OPERATION
+from hoodie_ds.config.options.write import DUPLICATE_POLICY, OPERATION
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError
@@ -17,6 +19,10 @@ from hoodie_ds.meta_columns import IS_DELETED, without_meta_columns
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
+from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.table.metadata_table import record_index
+
+_log = logging.getLogger("hoodie_ds")
 
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
@@ -45,6 +51,25 @@ def resolve_operation(options: WriteOptions, properties: TableProperties) -> Ope
             f"table {properties.name!r} is without record keys; it can do {names}",
         )
     return options.operation
+
+
+def warn_of_copies(plan: WritePlan) -> None:
+    """Warn of a write that keeps copies of a key where Hudi has a record index of keys."""
+    adds = not plan.looks_up and plan.operation is not Operation.DELETE_PARTITION
+    if adds and plan.index is not None and record_index(plan.table):
+        _warn_once(plan.table.storage.root, plan.operation)
+
+
+@lru_cache(maxsize=256)
+def _warn_once(root: str, operation: Operation) -> None:
+    """Warn once in the life of a process."""
+    _log.warning(
+        "%s: %s does not look for stored keys, and Hudi cannot build the table's record index "
+        "(record_index) again once a key is there twice: upsert, or insert with %s = fail",
+        root,
+        operation.value,
+        DUPLICATE_POLICY.key,
+    )
 
 
 def stored_schema(

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
 
-from hoodie_ds.config.properties.keys import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import (
     AlreadyExistsError,
@@ -28,11 +26,8 @@ from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, PROPERTIES, PROPERTIES_BACKUP
+from hoodie_ds.timeline.paths import HOODIE, PROPERTIES, PROPERTIES_BACKUP
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
-
-METADATA_KEYS: Final = (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)
-"""Properties that say that there is a metadata table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,17 +255,6 @@ def update_properties(
     table.storage.replace(PROPERTIES, changed.format(now_ms, "Updated at"))
     table.storage.delete(PROPERTIES_BACKUP)
     return Table(table.storage, changed)
-
-
-def drop_metadata_table(table: Table, now_ms: int) -> Table:
-    """Switch a table's metadata table off, as Hudi does for a writer that does not keep one.
-
-    First the property, then the files: a reader that still sees the property fails, rather than
-    trust a metadata table that is out of date.
-    """
-    without = update_properties(table, {}, METADATA_KEYS, now_ms)
-    table.storage.delete(METADATA_TABLE)
-    return without
 
 
 def _opened(storage: Storage) -> Table | None:

@@ -125,6 +125,42 @@ LOGGED_ROWS = [
 ]
 _COPIES = "tests/integration/test_copies_of_a_key.py"
 _GLOBAL = "tests/integration/test_global_index.py"
+_INDEXED = "tests/integration/test_record_index.py"
+RECORD_INDEXES = [
+    Mutant(
+        "a table with a record index of Hudi's is written by an index that knows one partition",
+        instead("_keeping_keys_unique", lambda _, index, *__: index),
+        f"{_INDEXED}::test_a_golden_table_with_a_record_index",
+        "a key in two partitions; Hudi's next write fails for good",
+    ),
+    Mutant(
+        "a record index is forgotten with the metadata table",
+        instead(
+            "_is_indexed_undefined",
+            lambda _, properties: "record_index" in properties.metadata_partitions,
+        ),
+        f"{_INDEXED}::test_a_key_is_stored_once_where_hudi_indexes_keys[COPY_ON_WRITE-6-undefined-rows5]",
+        "the second write brings a key into another partition",
+    ),
+    Mutant(
+        "the definition of a record index is not asked once the metadata table is gone",
+        always("_defined", None),
+        f"{_INDEXED}::test_a_record_index_that_hudi_dropped_is_still_a_promise",
+        "a key in two partitions; Hudi's next write fails for good",
+    ),
+    Mutant(
+        "an index of each partition by itself is taken for one of the table",
+        instead("_defined", lambda defined, table: "table" if defined(table) else None),
+        f"{_INDEXED}::test_a_key_is_stored_once_where_hudi_indexes_keys[MERGE_ON_READ-9-partition-rows7]",
+        "a row takes another partition's row of the same key away",
+    ),
+    Mutant(
+        "inserts of copies are silent where Hudi indexes keys",
+        skipped("warn_of_copies"),
+        f"{_INDEXED}::test_inserts_say_that_copies_are_in_the_indexs_way[table]",
+        "Hudi cannot build its index again, and nobody was told",
+    ),
+]
 COPIES = [
     Mutant(
         "a key is in the first of its file groups alone",
@@ -2707,6 +2743,7 @@ MUTANTS = [
     *CHANGES,
     *INSPECTION,
     *CLUSTERINGS,
+    *RECORD_INDEXES,
     *COPIES,
     *LAYOUT_2,
     *VIRTUAL_KEYS,

@@ -58,6 +58,9 @@ DELETE_MARKER: Final = "hoodie.record.merge.property.hoodie.payload.delete.marke
 
 METADATA_PARTITIONS: Final = "hoodie.table.metadata.partitions"
 METADATA_PARTITIONS_INFLIGHT: Final = "hoodie.table.metadata.partitions.inflight"
+INDEX_DEFINITIONS: Final = "hoodie.table.index.defs.path"
+KEYS_WERE_INDEXED: Final = "hoodie.py.keys.were.indexed"
+"""Whether a metadata table that was dropped had a record index of the whole table."""
 CREATE_SCHEMA: Final = "hoodie.table.create.schema"
 CDC_ENABLED: Final = "hoodie.table.cdc.enabled"
 CDC_LOGGING: Final = "hoodie.table.cdc.supplemental.logging.mode"

@@ -19,7 +19,8 @@ from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.table import Table, drop_metadata_table
+from hoodie_ds.table.metadata_table import drop_metadata_table
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.timeline import Timeline

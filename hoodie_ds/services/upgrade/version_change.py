@@ -23,8 +23,8 @@ from hoodie_ds.services.upgrade.archive import put_archive
 from hoodie_ds.services.upgrade.preparation import check_ready, check_savepoints, prepare
 from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew, translated
 from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
+from hoodie_ds.table.metadata_table import METADATA_KEYS
 from hoodie_ds.table.table import (
-    METADATA_KEYS,
     Table,
     check_unchanged,
     is_left_empty,

@@ -15,11 +15,11 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import (
     Table,
     check_unchanged,
     create_table,
-    drop_metadata_table,
     find_table,
     open_table,
     update_properties,

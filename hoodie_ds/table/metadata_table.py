@@ -1,0 +1,97 @@
+"""Hudi's metadata table, which is dropped here, and the promise of its record index, which stays.
+
+A record index of the whole table maps each record key to one place. Hudi builds it anew from all
+files once it is gone with the metadata table, and fails for good where a key is there twice. So
+whoever writes without the index keeps its promise.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final, Literal
+
+from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.table.table import Table, update_properties
+from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
+
+METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
+"""Properties that say that there is a metadata table."""
+
+_RECORD_INDEX: Final = "record_index"
+
+Scope = Literal["table", "partition"]
+"""Where a record index holds each record key once."""
+
+
+def described(table: Table) -> str:
+    """Return the metadata table in words, and what its record index asks of writers."""
+    text = f"a metadata table ({', '.join(table.properties.metadata_partitions)})"
+    if table.properties.partition_fields and record_index(table) == "table":
+        text += (
+            ", whose record index holds each record key once, so that writes here keep keys unique "
+            "in the whole table by an index such as GLOBAL_BLOOM"
+        )
+    return text
+
+
+def record_index(table: Table) -> Scope | None:
+    """Where record keys are unique by a record index that Hudi has, or will build again.
+
+    Its definition says whether it is one of the whole table or of each partition by itself. Hudi
+    leaves it where it drops the metadata table, as is done here. Releases before 1.1 write none,
+    and have indexes of whole tables alone: `drop_metadata_table` remembers those.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Raises
+    ------
+    CorruptFileError
+        The definitions cannot be read.
+    """
+    return _defined(table) or ("table" if _is_indexed_undefined(table.properties) else None)
+
+
+def drop_metadata_table(table: Table, now_ms: int) -> Table:
+    """Switch a table's metadata table off, as Hudi does for a writer that does not keep one.
+
+    First the property, then the files: a reader that still sees the property fails, rather than
+    trust a metadata table that is out of date.
+    """
+    remembered = {}
+    if _is_indexed_undefined(table.properties) and _defined(table) is None:
+        remembered[keys.KEYS_WERE_INDEXED] = "true"
+    without = update_properties(table, remembered, METADATA_KEYS, now_ms)
+    table.storage.delete(METADATA_TABLE)
+    return without
+
+
+def _is_indexed_undefined(properties: TableProperties) -> bool:
+    has_index = _RECORD_INDEX in properties.metadata_partitions
+    return has_index or properties.raw.get(keys.KEYS_WERE_INDEXED) == "true"
+
+
+def _defined(table: Table) -> Scope | None:
+    """Return what Hudi's definition of the record index says; None if there is none."""
+    if keys.INDEX_DEFINITIONS not in table.properties.raw:
+        return None
+    try:
+        data = table.storage.read(INDEX_DEFINITIONS)
+    except NotFoundError:
+        return None
+    try:
+        definition = json.loads(data)["indexDefinitions"].get(_RECORD_INDEX)
+        if definition is None:
+            return None
+        partitioned = str(definition["indexOptions"].get("isPartitioned")).lower() == "true"
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptFileError(
+            f"{table.storage.root}/{INDEX_DEFINITIONS}: not Hudi's definitions of indexes "
+            f"({type(error).__name__}: {error}), without which it is not known whether a record "
+            "key may be in two partitions; restore the file, or write the table with Hudi"
+        ) from error
+    return "partition" if partitioned else "table"

@@ -1,0 +1,105 @@
+"""Tables with a record index of Hudi's: after our writes Hudi can build it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
+from tests.rows import assert_same_rows
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
+from tests.tiers import by_day
+
+pytestmark = pytest.mark.jvm
+
+METADATA = {"hoodie.metadata.enable": "true", "hoodie.compact.inline": "false"}
+OF_TABLE = {
+    **METADATA,
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+}
+OF_PARTITIONS = {
+    **METADATA,
+    "hoodie.metadata.record.level.index.enable": "true",
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+}
+OPTIONS = {key: value for key, value in TRIPS.items() if key != BUCKETS}
+DROPPING = {"hoodie.metadata.enable": "false"}
+KINDS = [(version, kind) for version in ("6", "8", "9") for kind in TYPES]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), by_day(KINDS, {("6", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")})
+)
+def test_hudi_builds_its_record_index_again(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    path, options = tmp_path / "t", {**OPTIONS, TYPE: kind, TABLE_VERSION: version}
+    rows = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0), ("c", "y", 1, 1.0))
+    jvm_hudi.write(path, rows, {**options, **OF_TABLE})
+    HoodieTable(str(path), DROPPING).upsert(trips(("a", "y", 2, 2.0), ("d", "x", 2, 2.0)))
+    HoodieTable(str(path)).upsert(trips(("b", "z", 3, 3.0)))  # no metadata table tells of it now
+    jvm_hudi.write(path, trips(("c", "y", 4, 4.0), ("d", "x", 4, 4.0)), {**options, **OF_TABLE})
+    table = HoodieTable(str(path), DROPPING)
+    assert found(table) == [
+        ("a", "y", 2, 2.0),
+        ("b", "z", 3, 3.0),
+        ("c", "y", 4, 4.0),
+        ("d", "x", 4, 4.0),
+    ]
+    assert_same_rows(jvm_hudi.read(path), table.read())
+    assert table.inspect.verify()
+
+
+@pytest.mark.parametrize("version", by_day(("6", "9"), {"9"}))
+def test_an_index_that_hudi_dropped_asks_for_nothing(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str
+) -> None:
+    path, options = tmp_path / "t", {**OPTIONS, TABLE_VERSION: version}
+    jvm_hudi.write(path, trips(("a", "x", 1, 1.0)), {**options, **OF_TABLE})
+    jvm_hudi.sql(f"create table indexed_{version} using hudi location '{path}'")
+    settings = {
+        "hoodie.metadata.enable": "true",
+        TABLE_VERSION: version,
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.write.lock.provider": (
+            "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+        ),
+    }
+    for key, text in settings.items():
+        jvm_hudi.sql(f"set {key}={text}")
+    try:
+        jvm_hudi.sql(f"drop index record_index on indexed_{version}")
+    finally:
+        for key in settings:
+            jvm_hudi.sql(f"reset {key}")
+    HoodieTable(str(path), {**DROPPING, "hoodie.index.type": "BLOOM"}).upsert(
+        trips(("a", "y", 2, 2.0))
+    )
+    assert found(HoodieTable(str(path))) == [("a", "x", 1, 1.0), ("a", "y", 2, 2.0)]
+
+
+@pytest.mark.parametrize("kind", by_day(TYPES, {"COPY_ON_WRITE"}))
+def test_hudi_builds_an_index_of_each_partition_again(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+) -> None:
+    path, options = tmp_path / "t", {**OPTIONS, TYPE: kind, TABLE_VERSION: "9"}
+    jvm_hudi.write(
+        path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), {**options, **OF_PARTITIONS}
+    )
+    HoodieTable(str(path), DROPPING).upsert(trips(("a", "y", 2, 2.0)))
+    HoodieTable(str(path)).upsert(trips(("a", "x", 3, 3.0), ("b", "y", 3, 3.0)))
+    jvm_hudi.write(
+        path, trips(("b", "x", 4, 4.0), ("a", "y", 4, 4.0)), {**options, **OF_PARTITIONS}
+    )
+    table = HoodieTable(str(path), DROPPING)
+    assert found(table) == [
+        ("a", "x", 3, 3.0),
+        ("a", "y", 4, 4.0),
+        ("b", "x", 4, 4.0),
+        ("b", "y", 3, 3.0),
+    ]
+    assert_same_rows(jvm_hudi.read(path), table.read())
+    assert table.inspect.verify()
