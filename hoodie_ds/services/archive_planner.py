@@ -21,8 +21,9 @@ from hoodie_ds.timeline.commit_metadata import PENDING_KEY
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
+from hoodie_ds.transaction.guarding import guarding_commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,34 +127,9 @@ def _kept_times(storage: Storage, timeline: Timeline) -> Iterator[str]:
     if newest is not None:
         if newest.instant.action is not Action.SAVEPOINT:  # which has the time of an old commit
             yield newest.instant.time
-        yield from _guarding(storage, timeline)
-
-
-def _guarding(storage: Storage, timeline: Timeline) -> Iterator[str]:
-    """Times of the commits from which a writer reads which batches are in the table.
-
-    The newest commit of ours names those that were pending beside it and completed later: it
-    cannot know of their batches.
-    """
-    for instant in timeline.commits_backwards():
-        pending = read_commit(storage, instant).extra.get(PENDING_KEY)
-        if pending is not None:
-            yield instant.time
-            yield from _completed_beside(storage, timeline, pending, {instant.time})
-            return
-
-
-def _completed_beside(
-    storage: Storage, timeline: Timeline, pending: str, seen: set[str]
-) -> Iterator[str]:
-    for time in pending.split():
-        instant = timeline.commit_at(time)
-        if instant is None or time in seen:
-            continue
-        seen.add(time)
-        yield time
-        further = read_commit(storage, instant).extra.get(PENDING_KEY, "")
-        yield from _completed_beside(storage, timeline, further, seen)
+        found = guarding_commits(storage, timeline)
+        if any(PENDING_KEY in commit.extra for _, commit in found):
+            yield from (instant.time for instant, _ in found)
 
 
 def hidden_files(storage: Storage, instant: Instant) -> Iterator[str]:

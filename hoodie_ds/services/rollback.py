@@ -27,6 +27,7 @@ from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_byte
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.failed_write import files_of_completed, is_named_after
+from hoodie_ds.transaction.guarding import carried_entries, guarding_commits_until
 from hoodie_ds.transaction.heartbeat import living
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.taken_back import remember_taken_back
@@ -102,11 +103,10 @@ def carried_without(
     time : str
         Time of the newest write that stays; empty if none does.
     """
-    staying = (i for i in timeline.commits_backwards() if time and padded(i.time) <= padded(time))
-    ours = (c for c in (read_commit(storage, instant) for instant in staying) if c.is_ours)
-    kept = next(ours, None)
+    staying = guarding_commits_until(storage, timeline, time) if time else []
+    kept = [commit for _, commit in staying]
     remember_taken_back(storage, (read_commit(storage, instant) for instant in lost), kept)
-    return {} if kept is None else kept.guard_entries
+    return carried_entries(kept, time)
 
 
 def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) -> None:

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY, PENDING_KEY
-from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.paths import DECISIONS, commit_path, numbered_path
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
+from hoodie_ds.transaction.guarding import entries_carried, guarding_commits, tells_all
 
 BATCH_KEY: Final = "_hoodie_ds_batch"
 """Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""
@@ -99,23 +100,13 @@ class ReplayGuard:
         CorruptFileError
             The commit's entry is not what a streaming sink writes.
         """
-        guard = cls()
-        waiting: Iterator[Instant] = timeline.commits_backwards()
-        seen: set[Instant] = set()
-        found_ours = False
-        while (instant := next(waiting, None)) is not None:
-            if instant in seen:
-                continue
-            seen.add(instant)
-            extra = read_commit(storage, instant).extra
-            guard = guard.merged(cls.parse(extra, commit_path(instant)))
-            if PENDING_KEY in extra:
-                times = extra[PENDING_KEY].split()
-                waiting = filter(None, map(timeline.commit_at, reversed(times)))
-                found_ours = True
-        if not found_ours and (newest := newest_decision(storage)) is not None:
-            guard = guard.merged(cls.parse(newest.carried, numbered_path(DECISIONS, newest.number)))
-        return guard
+        found = guarding_commits(storage, timeline)
+        guards = [cls.parse(c.extra, commit_path(instant)) for instant, c in found]
+        if not tells_all(timeline, found) and (newest := newest_decision(storage)) is not None:
+            path = numbered_path(DECISIONS, newest.number)
+            carried = entries_carried(storage, timeline, newest.carried)
+            guards += [cls.parse(entries, path) for entries in carried]
+        return reduce(cls.merged, guards, cls())
 
     def merged(self, other: ReplayGuard) -> ReplayGuard:
         """Take the later batch of each query; this guard's where an entry is no number."""

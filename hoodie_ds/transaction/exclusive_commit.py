@@ -32,6 +32,7 @@ from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.completion import completion_time
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
 from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
+from hoodie_ds.transaction.guarding import carried_with
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
@@ -118,6 +119,9 @@ class Exclusion:
         CommitOutcomeUnknownError, TimelineError
             See `finish`.
         """
+        assert self._timeline is not None, "nothing is decided before `apply_pending`"
+        if carried is not None:
+            carried = carried_with(carried, instant, self._timeline)
         decision = self._append(Outcome.COMPLETE, instant, carried)
         if decision is None:
             return None

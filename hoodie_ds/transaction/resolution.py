@@ -30,6 +30,7 @@ from hoodie_ds.transaction.decision_log import (
     newest_decision,
     next_decision,
 )
+from hoodie_ds.transaction.guarding import carried_with
 from hoodie_ds.transaction.manifest import Judge, complete_from_manifest, never, newest_manifest
 from hoodie_ds.transaction.rollback import finish_rollback, roll_back, take_back
 
@@ -214,7 +215,8 @@ def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:
         looked_after != str(newest.number - 1) or _foreign_later(table, timeline, newest.instant)
     ):
         return newest
-    return replace(newest, outcome=Outcome.COMPLETE, carried=commit.guard_entries)
+    carried = carried_with(commit.guard_entries, newest.instant, timeline)
+    return replace(newest, outcome=Outcome.COMPLETE, carried=carried)
 
 
 def _foreign_later(table: Table, timeline: Timeline, instant: Instant) -> bool:

@@ -9,7 +9,7 @@ comes again is in the table from then on, and its number says nothing any more.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 
 import xxhash
@@ -21,7 +21,7 @@ from hoodie_ds.timeline.paths import taken_back_folder
 
 
 def remember_taken_back(
-    storage: Storage, commits: Iterable[CommitMetadata], kept: CommitMetadata | None
+    storage: Storage, commits: Iterable[CommitMetadata], kept: Iterable[CommitMetadata]
 ) -> None:
     """Write down the batches of commits that are about to be taken off a table.
 
@@ -31,14 +31,17 @@ def remember_taken_back(
         Rooted at the table's base path.
     commits : iterable of CommitMetadata
         What goes.
-    kept : CommitMetadata, optional
-        The newest commit of ours that stays, which holds batches too.
+    kept : iterable of CommitMetadata
+        The newest ones that stay, which name batches too.
     """
-    staying: Mapping[str, frozenset[int]] = {} if kept is None else kept.batches
+    staying: dict[str, int] = {}
+    for commit in kept:
+        for query, numbers in commit.batches.items():
+            staying[query] = max(staying.get(query, -1), *numbers, -1)
     undone: dict[str, set[int]] = {}
     for commit in commits:
         for query, numbers in commit.batches.items():
-            last = max(staying.get(query, ()), default=-1)
+            last = staying.get(query, -1)
             undone.setdefault(query, set()).update(n for n in numbers if n > last)
     for query, found in undone.items():
         if found:

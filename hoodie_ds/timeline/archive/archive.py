@@ -16,7 +16,11 @@ from hoodie_ds.timeline.archive.archived_timeline import (
 from hoodie_ds.timeline.archive.entry import ArchivedEntry
 from hoodie_ds.timeline.archive.entry import entry_of as log_entry
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
-from hoodie_ds.timeline.archive.lsm_timeline import archived_bodies, archived_keys
+from hoodie_ds.timeline.archive.lsm_timeline import (
+    archived_bodies,
+    archived_keys,
+    archived_rows,
+)
 from hoodie_ds.timeline.archive.lsm_writer import (
     FILES_PER_LEVEL,
     LsmEntry,
@@ -93,6 +97,18 @@ class Archive(Protocol):
         """
         ...
 
+    def writes_backwards(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield the completed writes and what they did, the newest first; of ties any.
+
+        Files of the archive are read one after another, as far as is asked for.
+
+        Raises
+        ------
+        CorruptFileError, NotFoundError
+            See `newest_write`.
+        """
+        ...
+
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
         """Yield partition and file id of what writes up to a time have replaced.
 
@@ -154,6 +170,15 @@ class LogArchive:
         writes = (e.instant.time for _, e in self._read() if e.instant.action in WRITE_ACTIONS)
         return max(writes, key=padded, default="")
 
+    def writes_backwards(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield the writes, by the files' order and in each by time."""
+        for path in reversed(archive_files(self.storage, self.folder).values()):
+            entries = read_archive_file(self.storage, path)
+            done = (e for e in entries if e.instant.state is State.COMPLETED)
+            writes = [e for e in done if e.instant.action in WRITE_ACTIONS]
+            for entry in sorted(writes, key=lambda e: padded(e.instant.time), reverse=True):
+                yield entry.instant, entry.commit(path)
+
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
         """Yield what was replaced."""
         for path, entry in self._read():
@@ -199,6 +224,14 @@ class LsmArchive:
                 writes = [time for time, action in keys if action in _WRITES]
                 newest = max(filter(None, [newest, *writes]), key=padded, default="")
         return newest
+
+    def writes_backwards(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield the writes, those of files with later times first."""
+        files = newest_snapshot(self.storage).files
+        for file in sorted(files, key=lambda file: max(file.bounds), reverse=True):
+            for instant, body in reversed(archived_rows(self.storage, file, bodies=True)):
+                if instant.action in WRITE_ACTIONS and body:
+                    yield instant, CommitMetadata.from_bytes(body, file.path)
 
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
         """Yield what was replaced."""

@@ -1,0 +1,162 @@
+"""The commits that tell which micro-batches are in a table.
+
+The newest write of ours carries the guard. It cannot know of those that were pending beside it and
+completed later, nor of commits of other engines after it; so these are looked at too. Compactions,
+clusterings and cleans carry none. Where a table goes back to one of them, or another engine
+archives, the write that tells may be in the archive alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from heapq import merge
+from itertools import chain
+from typing import Final
+
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.archive.archive import archive_of
+from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.rollbacks import is_undone
+from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+Telling = tuple[Instant, CommitMetadata]
+_Unread = tuple[Instant, Callable[[], CommitMetadata]]
+
+_AT: Final = "_hoodie_ds_at"
+"""Key of what the decision log carries: the newest write that was in the table then."""
+
+_BESIDE: Final = "_hoodie_ds_beside"
+"""Key of the same: JSON of the entries of further commits."""
+
+
+def guarding_commits(storage: Storage, timeline: Timeline) -> list[Telling]:
+    """Return the commits of a timeline that tell its micro-batches, the newest first.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is looked at.
+    """
+    return _telling(_active(storage, timeline))
+
+
+def tells_all(timeline: Timeline, found: Sequence[Telling]) -> bool:
+    """Whether `guarding_commits` has found a write of ours that none in the archive comes after.
+
+    One that a savepoint keeps may be older than those that were archived around it.
+    """
+    return any(_is_ours(commit) and not timeline.starts_after(i.time) for i, commit in found)
+
+
+def guarding_commits_until(storage: Storage, timeline: Timeline, time: str) -> list[Telling]:
+    """Return the same of the table as it was after a write, archived commits among them.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is now.
+    time : str
+        That of the newest write that counts.
+
+    Raises
+    ------
+    CorruptFileError, NotFoundError
+        The archive cannot be read, or its files come and go.
+    """
+    active = [found for found in _active(storage, timeline) if _place(found) <= padded(time)]
+    after = [found for found in active if not timeline.starts_after(found[0].time)]
+    archived = (i for i in _archived(storage, timeline) if _place(i) <= padded(time))
+    older = merge(active[len(after) :], archived, key=_place, reverse=True)
+    return _telling(chain(after, older))
+
+
+def carried_entries(commits: Iterable[CommitMetadata], newest: str) -> dict[str, str]:
+    """Return what the decision log is to carry of commits.
+
+    Parameters
+    ----------
+    commits : iterable of CommitMetadata
+        From `guarding_commits`.
+    newest : str
+        Time of the newest write in the table.
+    """
+    first, *others = [commit.guard_entries for commit in commits] or [{}]
+    return {**first, **({_BESIDE: json.dumps(others)} if others else {}), _AT: newest}
+
+
+def carried_with(
+    entries: Mapping[str, str], instant: Instant, timeline: Timeline
+) -> dict[str, str]:
+    """Return what the decision to complete a write carries.
+
+    Parameters
+    ----------
+    entries : mapping of str to str
+        What the write says of micro-batches, of all in the table.
+    instant : Instant
+        The write.
+    timeline : Timeline
+        The table before it.
+    """
+    newest = next(timeline.commits_backwards(), instant)
+    return {**entries, _AT: max(instant.time, newest.time, key=padded)}
+
+
+def entries_carried(
+    storage: Storage, timeline: Timeline, carried: Mapping[str, str]
+) -> list[Mapping[str, str]]:
+    """Return the entries that the decision log carries; none if they tell of what is gone.
+
+    Another engine logs no decision when it takes writes back.
+    """
+    at = carried.get(_AT, "")  # earlier releases did not say
+    if at and not (timeline.is_committed(at) and not is_undone(storage, timeline, at)):
+        return [c.guard_entries for _, c in guarding_commits_until(storage, timeline, at)]
+    return [carried, *json.loads(carried.get(_BESIDE, "[]"))]
+
+
+def _telling(commits: Iterable[_Unread]) -> list[Telling]:
+    """Take commits down to the newest of ours, and of those before it what was pending beside."""
+    found: list[Telling] = []
+    wanted: set[str] | None = None
+    for instant, read in commits:
+        if wanted is None or instant.time in wanted:
+            commit = read()
+            found.append((instant, commit))
+            if _is_ours(commit):
+                wanted = (wanted or set()).union(commit.extra[PENDING_KEY].split())
+        if wanted is not None and not any(padded(t) < padded(instant.time) for t in wanted):
+            break
+    return found
+
+
+def _is_ours(commit: CommitMetadata) -> bool:
+    """Whether a commit is a write of ours."""
+    return PENDING_KEY in commit.extra
+
+
+def _active(storage: Storage, timeline: Timeline) -> Iterator[_Unread]:
+    return ((i, partial(read_commit, storage, i)) for i in timeline.commits_backwards())
+
+
+def _archived(storage: Storage, timeline: Timeline) -> Iterator[_Unread]:
+    folder = open_table(storage).properties.archive_folder
+    for instant, commit in archive_of(storage, timeline.layout, folder).writes_backwards():
+        yield instant, partial(_same, commit)
+
+
+def _same(commit: CommitMetadata) -> CommitMetadata:
+    return commit
+
+
+def _place(found: _Unread) -> str:
+    return padded(found[0].time)
