@@ -24,9 +24,10 @@ from hoodie_ds.transaction.guarding import (
 )
 
 DAYS = [f"202501{day:02}000000000" for day in range(1, 8)]
+COMMON = b"hoodie.table.name=t\nhoodie.table.type=COPY_ON_WRITE\n"
 PROPERTIES_BY_LAYOUT = {
-    1: b"hoodie.table.name=t\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=6\n",
-    2: b"hoodie.table.name=t\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n",
+    1: COMMON + b"hoodie.table.version=6\n",
+    2: COMMON + b"hoodie.table.version=9\nhoodie.timeline.layout.version=2\n",
 }
 
 
