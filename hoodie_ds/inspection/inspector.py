@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.arguments import Moment, instant_time, text
 from hoodie_ds.environment import SystemClock
-from hoodie_ds.errors import CorruptFileError, SchemaError
+from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
 from hoodie_ds.inspection.changes import TableDiff, table_diff
 from hoodie_ds.inspection.comparison import Side, compare
 from hoodie_ds.inspection.files import TableFiles, table_files
@@ -24,7 +24,12 @@ from hoodie_ds.inspection.pending import PendingRow, pending_rows
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
-from hoodie_ds.inspection.verify import Verification, broken_instants, verify_table
+from hoodie_ds.inspection.verify import (
+    Verification,
+    broken_instants,
+    not_to_be_read,
+    verify_table,
+)
 from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.expression import understood
@@ -268,6 +273,10 @@ class Inspector:
             if (broken := broken_instants(*self._opened())) is None:
                 raise
             return broken
+        except UnsupportedTableError:
+            if (refused := not_to_be_read(*self._opened())) is None:
+                raise
+            return refused
         layout, found = None, []
         try:
             layout = self.source.buckets(pinned)

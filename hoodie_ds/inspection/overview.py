@@ -9,14 +9,14 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.config.enums import TableType
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.hints import command
 from hoodie_ds.html_table import html_table
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending import pending_rows
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.table_schema import check_columns_have_names, declared_schema
 from hoodie_ds.timeline.timeline import Timeline
 
 _LOG_RATIO: Final = 1.0
@@ -135,7 +135,7 @@ def table_overview(
         properties.merge_mode.value,
         properties.index_type.value if properties.index_type else "",
         properties.num_buckets,
-        columns_of(table_schema(table, timeline) or pa.schema([])),
+        columns_of(declared_schema(table, timeline) or pa.schema([])),
         sum(1 for _ in timeline.commits_backwards()),
         newest.time if newest else "",
         len(timeline.pending),
@@ -153,6 +153,10 @@ def _remarks(table: Table, timeline: Timeline, total: PartitionRow) -> Iterator[
         for row in pending_rows(table, timeline):
             yield f"{row.service} {row.time} is pending: {row.remedy}"
     except CorruptFileError as error:
+        yield str(error)
+    try:
+        check_columns_have_names(table, timeline, to_write=False)
+    except UnsupportedTableError as error:
         yield str(error)
     if table.properties.metadata_partitions:
         yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"

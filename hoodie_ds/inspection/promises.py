@@ -27,6 +27,7 @@ class Kind(str, Enum):
     WRONG_BUCKET = "wrong-bucket"
     BLOOM_DENIES_KEY = "bloom-denies-key"
     REPLAY_GUARD = "replay-guard"
+    NOT_CHECKED = "not-checked"
     ORPHAN = "orphan"
 
 

@@ -38,6 +38,7 @@ from hoodie_ds.table.checksums import (
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
+from hoodie_ds.table.table_schema import check_columns_have_names
 from hoodie_ds.table.virtual_keys import virtual_keys
 from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
 from hoodie_ds.timeline.timeline import Timeline
@@ -110,6 +111,24 @@ def broken_instants(
     """
     findings = tuple(damaged_instants(table.storage, timeline))
     return Verification(table.storage.root, 0, 0, 0, (*findings, *known)) if findings else None
+
+
+def not_to_be_read(table: Table, timeline: Timeline) -> Verification | None:
+    """Return that a table's rows cannot be checked, as its columns are found by number.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        Its active timeline.
+    """
+    try:
+        check_columns_have_names(table, timeline, to_write=False)
+    except UnsupportedTableError as error:
+        finding = Finding(Kind.NOT_CHECKED, "", str(error))
+        return Verification(table.storage.root, 0, 0, 0, (finding,))
+    return None
 
 
 def verify_table(

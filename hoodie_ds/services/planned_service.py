@@ -35,7 +35,7 @@ from hoodie_ds.services.context import ServiceContext, unless_changed
 from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.table_schema import check_columns_have_names, table_schema
 from hoodie_ds.timeline.commit_metadata import (
     CHECKSUMS_KEY,
     DECISION_KEY,
@@ -204,6 +204,7 @@ class PlannedService(ABC, Generic[PlanT]):
         """
         timeline = self.table.load_timeline()
         refuse_restore(self.storage.root, timeline)
+        check_columns_have_names(self.table, timeline, to_write=True)
         return make(timeline, self.context.next_time(self.table, timeline))
 
     def schedule_by(self, make: PlanMaker[PlanT]) -> tuple[Instant, PlanT] | None:
@@ -227,6 +228,7 @@ class PlannedService(ABC, Generic[PlanT]):
         plans: list[PlanT] = []
 
         def body(timeline: Timeline, time: str) -> bytes | None:
+            check_columns_have_names(self.table, timeline, to_write=True)
             plan = make(timeline, time)
             if plan is None:
                 return None
@@ -371,7 +373,7 @@ class PlannedService(ABC, Generic[PlanT]):
 
     def _put_manifest(self, timeline: Timeline, instant: Instant, found: Rewritten) -> bytes:
         """Put the manifest; the first one counts, so that all who complete put the same file."""
-        columns = table_schema(self.table, timeline)
+        columns = table_schema(self.table, timeline, to_write=True)
         assert columns is not None, instant
         statuses = sorted(found.statuses, key=lambda status: status.stat.path)
         checksums = {path: sum_ for status in statuses for path, sum_ in status.checksums.items()}

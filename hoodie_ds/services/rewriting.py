@@ -41,7 +41,7 @@ def rewrite_context(
         Of the part in the plan, which new file groups are named after.
     """
     options, properties = context.options, table.properties
-    columns = table_schema(table, timeline)
+    columns = table_schema(table, timeline, to_write=True)
     assert columns is not None, time  # the slices were committed with one
     schema = with_meta_columns(columns)
     return WriteContext(

@@ -264,7 +264,7 @@ class Coordinator:
         index, layout = None, None
         if properties.record_key_fields:
             index, layout = choose_index(properties, self.options, table, timeline)
-        stored = table_schema(table, timeline) if table else None
+        stored = table_schema(table, timeline, to_write=True) if table else None
         columns = stored_schema(schema, stored, properties, operation, self.options)
         check_ordering(columns, properties)
         if Service.DELTA in self.options.services.of_writes:

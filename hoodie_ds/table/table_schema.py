@@ -14,6 +14,11 @@ from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.meta_columns import without_meta_columns
+from hoodie_ds.table.schema_on_read import (
+    LATEST_SCHEMA_KEY,
+    check_found_by_name,
+    refuse_to_write,
+)
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
 from hoodie_ds.timeline.instant import Instant
@@ -21,14 +26,46 @@ from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 
-def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
-    """Return a table's user columns as of a timeline.
+def table_schema(table: Table, timeline: Timeline, *, to_write: bool = False) -> pa.Schema | None:
+    """Return a table's user columns as of a timeline, by whose names its files can be read.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As of when.
+    to_write : bool
+        Whether files and a commit with these columns are to be written.
 
     Returns
     -------
     pyarrow.Schema or None
         Without meta columns; None for a table that has no schema yet.
+
+    Raises
+    ------
+    UnsupportedTableError
+        Columns are found by number; see `hoodie_ds.table.schema_on_read`.
     """
+    check_columns_have_names(table, timeline, to_write=to_write)
+    return declared_schema(table, timeline)
+
+
+def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool) -> None:
+    """Raise the error of `table_schema`, if there is reason to."""
+    instant = schema_instant(table, timeline)
+    if instant is None:
+        return
+    numbered = read_commit(table.storage, instant).extra.get(LATEST_SCHEMA_KEY)
+    if numbered and to_write:
+        refuse_to_write(table.storage, commit_path(instant))
+    if numbered:
+        check_found_by_name(table.storage, numbered, commit_path(instant))
+
+
+def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
+    """Return what `table_schema` does, whether or not files can be read by it."""
     instant = schema_instant(table, timeline)
     if instant is not None:
         avro = read_commit(table.storage, instant).extra[SCHEMA_KEY]

@@ -1564,6 +1564,30 @@ LOCKS_AND_TURNS = [
         "P12: a column is gone for readers, and its values with the next rewrite",
     ),
     Mutant(
+        "columns that have numbers are read by name",
+        skipped("check_found_by_name"),
+        "tests/integration/test_schema_on_read.py::test_other_names_are_refused",
+        "P12: a renamed column is null",
+    ),
+    Mutant(
+        "columns that have numbers are written without",
+        within("check_columns_have_names", refuse_to_write=nothing),
+        "tests/integration/test_schema_on_read.py::test_no_door_writes_a_commit_without_numbers",
+        "P12: Hudi looks columns up by numbers that new files do not have",
+    ),
+    Mutant(
+        "only the newest names of columns count",
+        within("schema_on_read._changes", max=min),
+        "tests/unit/table/test_schema_on_read.py::test_a_field_at_whatever_depth_is_told",
+        "P12: a renamed column is null",
+    ),
+    Mutant(
+        "services plan to rewrite files by name",
+        within("PlannedService.schedule_by", check_columns_have_names=nothing),
+        "tests/integration/test_schema_on_read.py::test_services_do_not_rewrite_files_by_name",
+        "P12: a plan is left that nobody here can carry out",
+    ),
+    Mutant(
         "files beside missing properties are damage at first sight",
         Text(
             "        properties = _read_properties(storage)\n        if properties is None:\n",

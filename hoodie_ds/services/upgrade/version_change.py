@@ -31,6 +31,7 @@ from hoodie_ds.table.table import (
     open_table,
     update_properties,
 )
+from hoodie_ds.table.table_schema import check_columns_have_names
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
@@ -102,7 +103,9 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
     if not dry:
         table = _put_back(context, table, to)
     if _begun(table) is None and not is_left_empty(table.storage, table.layout):
-        check_savepoints(table, table.load_timeline(), to)  # before anything is compacted
+        timeline = table.load_timeline()  # refuses before anything is compacted
+        check_columns_have_names(table, timeline, to_write=True)
+        check_savepoints(table, timeline, to)
     if is_ordered_anew(table.properties, to):
         _log.warning(
             "%s: in version %d rows are ordered by %s, as Hudi's upgrade has it: a row replaces "

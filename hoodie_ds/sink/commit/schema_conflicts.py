@@ -40,8 +40,10 @@ def schema_beside(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
     ------
     WriteConflictError
         The two have no schema in common, or a commit later than the batch has to say it.
+    UnsupportedTableError
+        Another engine renamed columns; see `table_schema`.
     """
-    stored = table_schema(plan.table, timeline)
+    stored = table_schema(plan.table, timeline, to_write=True)
     if stored is None or stored == plan.schema:
         return plan.schema
     instant = schema_instant(plan.table, timeline)

@@ -1,0 +1,127 @@
+"""Tables whose columns Hudi finds by number: its schema on read.
+
+With ``hoodie.schema.on.read.enable`` an ``ALTER TABLE`` renames, drops and retypes columns without
+a new data file. From then on each commit carries the columns with their numbers, and ``.schema``
+holds all that the table has had. Here columns of files are found by name, so a renamed column would
+be null, and a rewrite of its file would lose its values for good.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from hoodie_ds.errors import UnsupportedTableError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.paths import HOODIE
+
+LATEST_SCHEMA_KEY: Final = "latest_schema"
+"""Key in a commit's extra metadata: the columns with their numbers."""
+
+_HISTORIES: Final = f"{HOODIE}/.schema"
+_SUFFIX: Final = ".schemacommit"
+_OPTION: Final = "hoodie.schema.on.read.enable"
+_NAMED: Final = 5
+
+
+def check_found_by_name(storage: Storage, numbered: str, path: str) -> None:
+    """Refuse to read a table whose files have columns under other names or types than now.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    numbered : str
+        What the newest commit has under `LATEST_SCHEMA_KEY`.
+    path : str
+        That commit's file, for the error.
+
+    Raises
+    ------
+    UnsupportedTableError
+        A column was renamed, dropped or retyped, or nothing tells that none was; names the commit,
+        the columns and what to do.
+    """
+    changes = _changes(storage, numbered)
+    if changes:
+        raise UnsupportedTableError(
+            f"{storage.root}: commit {path} says that columns were renamed, dropped or retyped "
+            f"with {_OPTION} ({changes}); data files hold them as they were, and this "
+            f"release cannot map them. Read the table with Hudi on the JVM and "
+            f"{_OPTION}=true, and write the rows into a new table to read them here"
+        )
+
+
+def refuse_to_write(storage: Storage, path: str) -> None:
+    """Refuse to write to a table whose columns have numbers: a commit of ours would drop them.
+
+    Hudi would then look its columns up by the names of now, or by numbers that files of ours are
+    not known to have.
+
+    Parameters
+    ----------
+    storage, path
+        As in `check_found_by_name`.
+
+    Raises
+    ------
+    UnsupportedTableError
+        Always; names the commit and what to do.
+    """
+    raise UnsupportedTableError(
+        f"{storage.root}: commit {path} numbers the columns ({_OPTION}), which this release does "
+        f"not keep up: renamed and dropped columns would lose their values. Write to the table "
+        f"with Hudi on the JVM and {_OPTION}=true, or let it write the rows into a new table"
+    )
+
+
+def _changes(storage: Storage, numbered: str) -> str:
+    """What is another than it was; empty if names and types of all columns are as ever."""
+    try:
+        now = json.loads(numbered)
+        found = [
+            status.path for status in storage.list(_HISTORIES) if status.path.endswith(_SUFFIX)
+        ]
+        versions = json.loads(storage.read(max(found)))["schemas"]
+        if now["version_id"] not in [version["version_id"] for version in versions]:
+            return f"{_HISTORIES} does not tell which"
+        columns = dict(_numbered(now, ""))
+        changes = {
+            _change(was, columns.get(number))
+            for version in versions
+            for number, was in _numbered(version, "")
+            if columns.get(number) != was
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return f"{_HISTORIES} does not tell which"
+    more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+    return ", ".join(sorted(changes)[:_NAMED]) + more
+
+
+def _change(was: tuple[str, str], now: tuple[str, str] | None) -> str:
+    (path, kind), (new_path, new_kind) = was, now or ("", "")
+    if now is None:
+        return f"{path!r} was dropped"
+    if path == new_path:
+        return f"{path!r} was {kind} and is {new_kind}"
+    return f"{path!r} is {new_path!r}"
+
+
+def _numbered(node: object, path: str) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Number, path and type of all fields below a type of Hudi's ``InternalSchema``."""
+    match node:
+        case {"type": "record", "fields": [*below]}:
+            fields = [(one["id"], f"{path}.{one['name']}", one["type"]) for one in below]
+        case {"type": "array", "element_id": number, "element": kind}:
+            fields = [(number, f"{path}.element", kind)]
+        case {"type": "map", "value_id": number, "value": kind}:  # keys are strings
+            fields = [(number, f"{path}.value", kind)]
+        case str():
+            return
+        case _:
+            raise TypeError(node)
+    for number, name, kind in fields:
+        kind_name = kind["type"] if isinstance(kind, dict) else str(kind)
+        yield number, (name.removeprefix("."), kind_name)
+        yield from _numbered(kind, name)

@@ -1,0 +1,76 @@
+"""Tables whose columns Hudi's schema on read has renamed, dropped or added, as Hudi records it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.meta_columns import META_COLUMNS
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.paths import instant_path
+
+Columns = Sequence[tuple[int, str, Any]]
+"""Number, name and type of each column, as Hudi's ``InternalSchema`` has them."""
+
+AVRO = {"int": "int", "long": "long", "double": "double", "string": "string"}
+TRIPS = [(5, "id", "string"), (6, "city", "string"), (7, "ts", "long"), (8, "fare", "double")]
+META = [(number, name, "string") for number, name in enumerate(META_COLUMNS)]
+
+
+def numbered(version: int, columns: Columns) -> dict[str, Any]:
+    """Columns as a commit has them under ``latest_schema``."""
+    fields = [
+        {"id": number, "name": name, "optional": True, "type": kind}
+        for number, name, kind in [*META, *columns]
+    ]
+    last = max(number for number, _, _ in columns)
+    return {"max_column_id": last, "version_id": version, "type": "record", "fields": fields}
+
+
+def alter(storage: Storage, *versions: Columns, history: bytes | None = None) -> str:
+    """Put the commit of ``ALTER TABLE``, and return its time.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    versions : sequence of Columns
+        What the columns were, and last of all, what they are.
+    history : bytes, optional
+        What ``.schema`` holds instead of the versions; nothing if empty.
+    """
+    timeline = HoodieTable(storage.root, storage=storage).timeline
+    time, layout = following(timeline.latest_time or ""), timeline.layout
+    of_versions = [
+        numbered(int(time) if version is versions[-1] else n, version)
+        for n, version in enumerate(versions)
+    ]
+    fields = [
+        {"name": name, "type": ["null", AVRO[kind]], "default": None}
+        for _, name, kind in versions[-1]
+    ]
+    extra = {
+        "schema": json.dumps({"type": "record", "name": "trips_record", "fields": fields}),
+        "latest_schema": json.dumps(of_versions[-1]),
+    }
+    named = f"{time}_{following(time)}" if layout == 2 else time
+    body = json.dumps({"schemas": of_versions[::-1]}).encode() if history is None else history
+    if body:
+        storage.put_if_absent(f".hoodie/.schema/{named}.schemacommit", body)
+    action = Action.COMMIT
+    for state in (State.REQUESTED, State.INFLIGHT):
+        storage.put_if_absent(instant_path(Instant(time, action, state, layout=layout)), b"")
+    done = Instant(time, action, State.COMPLETED, layout=layout).completed(following(time))
+    body = CommitMetadata((), "ALTER_SCHEMA", extra).to_bytes(layout)
+    storage.put_if_absent(instant_path(done), body)
+    return time
+
+
+def changed(columns: Columns, changes: Mapping[str, str]) -> Columns:
+    """Columns of which some have other names."""
+    return [(number, changes.get(name, name), kind) for number, name, kind in columns]
