@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hoodie_ds.formats.avro.schema import is_list_like
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.relabel import repaired
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile
 
@@ -93,7 +94,8 @@ def _reads(stored: pa.DataType, wanted: pa.DataType) -> bool:
 
 def _widens(stored: pa.DataType, wanted: pa.DataType) -> bool:
     if _TYPES.is_timestamp(stored) and _TYPES.is_timestamp(wanted):
-        return (stored.tz is None) == (wanted.tz is None) and stored.unit in ("ms", "us")
+        is_same = (stored.tz is None) == (wanted.tz is None) and stored.unit in ("ms", "us")
+        return is_same and repaired(stored, wanted) == stored
     if _TYPES.is_signed_integer(stored):
         if _TYPES.is_float64(wanted):
             return bool(stored.bit_width <= 32)

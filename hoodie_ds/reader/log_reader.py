@@ -23,6 +23,7 @@ from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
+from hoodie_ds.formats.relabel import relabelled
 from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.uncommitted import (
     is_uncommitted,
@@ -176,9 +177,10 @@ class LogReader:
             absent = [n not in (*rows.column_names, RECORD_KEY) for n in self.schema.names]
             lacking = np.tile(np.array(absent, dtype=np.bool_), (rows.num_rows, 1))
         if self.virtual_keys is None:
-            rows = conform(rows, self.schema)
+            rows = conform(relabelled(rows, self.schema), self.schema)
         else:
-            rows = conform(rows, self.virtual_keys.sources(self.schema))
+            sources = self.virtual_keys.sources(self.schema)
+            rows = conform(relabelled(rows, sources), sources)
             rows = self.virtual_keys.complete(rows, self.schema)
         ordering = tuple(resolve(rows, p) for p in self.ordering_fields)
         return RecordSet(rows, deleted, ordering, lacking=lacking)

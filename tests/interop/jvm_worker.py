@@ -33,6 +33,8 @@ SETTINGS = {
     "spark.default.parallelism": "2",
     # INT96, Spark's default, would come back as nanoseconds
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # answers with dates before 1582 are handed over as they are
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 
 Request = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -173,6 +173,25 @@ def test_timestamps_without_zone(jvm_hudi: JvmHudi, tmp_path: Path, kind: str) -
         table.upsert(rows)
         assert_same_rows(without_meta(jvm_hudi.read(tmp_path)), rows, ["id"])
         assert_same_rows(without_meta(table.read()), rows, ["id"])
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_days_before_the_gregorian_calendar(jvm_hudi: JvmHudi, tmp_path: Path, kind: str) -> None:
+    """Spark 3.5 refuses them where no footer says which calendar a file is in."""
+    options = {
+        **TABLE,
+        KEY: "id",
+        CLASS: "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+        TYPE: kind,
+        "hoodie.logfile.data.block.format": "parquet",
+    }
+    table = ours(tmp_path, options)
+    moment = datetime(1500, 1, 1, 12, tzinfo=timezone.utc)
+    for ts in (1, 2):
+        rows = pa.table({"id": ["a"], "ts": [ts], "day": [date(1500, 1, 1)], "at": [moment]})
+        table.upsert(rows)
+        assert_same_rows(without_meta(jvm_hudi.read(tmp_path)), without_meta(table.read()), ["id"])
+        assert table.read(["day", "at"]).to_pylist() == [{"day": date(1500, 1, 1), "at": moment}]
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -219,6 +219,8 @@ COPIES = [
 ]
 _BOMBS = "tests/hostile/test_bombs.py"
 _TYPES = "tests/faults/regressions/test_types_and_schemas.py"
+_TIMES = "tests/faults/regressions/test_times_of_other_writers.py"
+_CALENDAR = "tests/unit/formats/parquet/test_legacy_calendar.py"
 TYPES = [
     Mutant(
         "a float is widened bit by bit",
@@ -232,6 +234,56 @@ TYPES = [
         within("_widened", widen=lambda floats: floats.cast(pa.float64())),
         "tests/unit/formats/parquet/test_base_file_reader.py"
         "::test_bounds_of_floats_are_those_of_the_doubles_they_are_read_as",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "dates of the hybrid calendar are taken as they are",
+        Text("rows = self._legacy.rebased(rows)", "pass"),
+        f"{_TIMES}::test_dates_in_the_hybrid_calendar_were_read_as_others[copy-on-write]",
+        "1 January 1500 is read, and stored by the next rewrite, as 10 January",
+    ),
+    Mutant(
+        "statistics of the hybrid calendar are believed",
+        Text("if self._rebases(field.name):", "if False:"),
+        f"{_CALENDAR}::test_statistics_of_the_other_calendar_are_not_believed",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "old timestamps of any zone are rebased as those of UTC",
+        Text("is_exact = is_date or self.zone in _UTC", "is_exact = True"),
+        f"{_CALENDAR}::test_old_timestamps_of_another_zone_are_refused[None]",
+        "moments before 1900 are read minutes or hours off",
+    ),
+    Mutant(
+        "INT96 is in the calendar of the other timestamps",
+        Text("return column in self.int96", "return self.has_datetimes"),
+        f"{_CALENDAR}::test_int96_has_a_calendar_of_its_own",
+        "timestamps of Spark 3.0 before 1582 are read days off",
+    ),
+    Mutant(
+        "files do not say which calendar they are in",
+        Text("SPARK_VERSION_FOOTER: _PROLEPTIC_SPARK,", ""),
+        "tests/unit/formats/parquet/test_base_file.py::test_footers_are_those_of_hudis_avro_writer",
+        "Spark 3 refuses to read dates before 1582 of ours",
+    ),
+    Mutant(
+        "microseconds in a file are believed where the table says milliseconds",
+        Text("conform(relabelled(rows, wanted), wanted)", "conform(rows, wanted)"),
+        f"{_TIMES}::test_milliseconds_that_files_call_microseconds_were_read_as_such"
+        "[copy-on-write]",
+        "2023 is read, and stored by the next rewrite, as January 1970",
+    ),
+    Mutant(
+        "microseconds in a log block are believed where the table says milliseconds",
+        Text("conform(relabelled(rows, self.schema), self.schema)", "conform(rows, self.schema)"),
+        f"{_TIMES}::test_milliseconds_that_files_call_microseconds_were_read_as_such[Avro logs]",
+        "2023 is read, and stored by the next compaction, as January 1970",
+    ),
+    Mutant(
+        "statistics under a wrong label are believed",
+        within("column_bounds", repaired=lambda stored, _: stored),
+        f"{_TIMES}::test_milliseconds_that_files_call_microseconds_were_read_as_such"
+        "[copy-on-write]",
         "P1: rows that match a filter are not found",
     ),
     Mutant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import pytest
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import OptionError
+from hoodie_ds.formats.parquet import base_file
+from tests.faults.regressions.test_times_of_other_writers import MILLIS, mislabelling
+from tests.faults.regressions.test_types_and_schemas import table_of_millis
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
 from tests.merge_hooks import HOOK, MODE
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
@@ -127,6 +131,21 @@ def test_floats_widen_by_way_of_their_strings(spark: Any, tmp_path: Path) -> Non
     table.upsert(pa.table({"id": ["2"], "f": [0.2]}))
     df = hoodie_ds.read(spark, str(tmp_path))
     assert sorted(row["f"] for row in df.select("f").collect()) == [0.1, 0.2]
+
+
+def test_times_of_other_writers(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark rebases dates of the hybrid calendar itself; what a label gets wrong it cannot know."""
+    raw, right = date(1500, 1, 10), date(1500, 1, 1)
+    first = pa.table({"id": ["1"], "d": [right], "at": pa.array([5], MILLIS)})
+    table = table_of_millis(tmp_path, first, monkeypatch, TYPES[0], **{BUCKETS: "8"})
+    with monkeypatch.context() as patched, mislabelling(monkeypatch):
+        patched.setattr(base_file, "_PROLEPTIC_SPARK", "2.4.8")
+        table.upsert(pa.table({"id": ["2"], "d": [raw], "at": pa.array([5000], MILLIS)}))
+    shown = "cast(d as string)", "unix_millis(at)"
+    rows = hoodie_ds.read(spark, str(tmp_path)).selectExpr("id", *shown).collect()
+    assert sorted(map(tuple, rows)) == [("1", "1500-01-01", 5), ("2", "1500-01-01", 5000)]
 
 
 def test_a_hook_merges(spark: Any, tmp_path: Path) -> None:

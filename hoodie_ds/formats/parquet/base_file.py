@@ -17,6 +17,7 @@ from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.conform import conform, conform_column
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.parquet.key_range import KeyRange
+from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
 from hoodie_ds.meta_columns import META_COLUMNS
 
 AVRO_SCHEMA_FOOTER: Final = "parquet.avro.schema"
@@ -26,6 +27,11 @@ MAX_KEY_FOOTER: Final = "hoodie_max_record_key"
 _COMMIT_TIME, _COMMIT_SEQNO, _RECORD_KEY, _PARTITION_PATH, _FILE_NAME = META_COLUMNS
 _REPETITIVE: Final = (_COMMIT_TIME, _PARTITION_PATH, _FILE_NAME)
 _UNIQUE: Final = (_COMMIT_SEQNO, _RECORD_KEY)
+_PROLEPTIC_SPARK: Final = "3.5.0"
+"""A version whose files Spark and Hudi read as they are, dates before 1582 too.
+
+Without a version they refuse those. Nothing else is concluded from it.
+"""
 REPEATED_STRING: Final = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -94,7 +100,11 @@ class BaseFileWriter:
         self._repetitive = frozenset({*_REPETITIVE, *dictionaries} & set(schema.names))
         self._schema = pa.schema([self._stored_field(field) for field in schema])
         self._row_group_bytes = max(1, row_group_bytes)
-        self._footers = {AVRO_SCHEMA_FOOTER: avro_schema, "writer.model.name": "avro"}
+        self._footers = {
+            AVRO_SCHEMA_FOOTER: avro_schema,
+            "writer.model.name": "avro",
+            SPARK_VERSION_FOOTER: _PROLEPTIC_SPARK,
+        }
         self._keys = KeyRange()
         self._has_keys = has_keys
         self._bloom = BloomFilterBuilder(bloom) if bloom else None

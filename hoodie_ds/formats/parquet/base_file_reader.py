@@ -17,7 +17,9 @@ from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
-from hoodie_ds.formats.parquet.statistics import Bounds, column_bounds
+from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
+from hoodie_ds.formats.parquet.statistics import Bounds, column_bounds, repetitive_strings
+from hoodie_ds.formats.relabel import relabelled
 
 _PIECE_ROWS: Final = 128 * 1024
 """Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
@@ -50,9 +52,6 @@ _COUNTED: Final = (
     pa.types.is_date32,
 )
 """Types whose statistics are the integers that Arrow has, too."""
-
-_DICTIONARY_BYTES: Final = 3
-"""Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +129,10 @@ class BaseFileReader:
         with self._reading():
             self._file = _open(source)
             _check_claims(self._file.metadata, source, trusted)
+            self._legacy = LegacyCalendar.of(self._file.metadata, name)
             if keep_dictionaries:
                 held = schema if made is None else made.sources(schema)
-                self.dictionaries = _repetitive_strings(self._file.metadata, held)
+                self.dictionaries = repetitive_strings(self._file.metadata, held)
             buffer_bytes = _buffer_bytes(self._file.metadata, source)
             if self.dictionaries or buffer_bytes:
                 metadata = self._file.metadata
@@ -161,7 +161,7 @@ class BaseFileReader:
         kind, stored = self.schema.field(column).type, self._file.schema_arrow
         if stored.get_field_index(column) < 0 or stored.field(column).type != kind:
             return None
-        if not any(test(kind) for test in _COUNTED):
+        if self._rebases(column) or not any(test(kind) for test in _COUNTED):
             return None
         found: list[int] = []
         for number in range(self.num_row_groups):
@@ -176,6 +176,8 @@ class BaseFileReader:
     def bounds(self, row_group: int, field: pa.Field) -> Bounds | None:
         """Return what the footer says of a column of the table in a row group; see `Bounds`."""
         if self._made is not None and self._made.name == field.name:
+            return None
+        if self._rebases(field.name):  # the footer's ends are days of the other calendar
             return None
         with self._reading():
             return column_bounds(self._file.metadata, self._file.schema_arrow, row_group, field)
@@ -210,7 +212,7 @@ class BaseFileReader:
         sources = self._sources(wanted)
         with self._reading():
             rows = self._file.read(columns=self._present(sources))
-            rows = conform(_counted(rows, self.num_rows), sources)
+            rows = self._typed(_counted(rows, self.num_rows), sources)
         return self._complete(rows, wanted)
 
     def pieces(
@@ -245,13 +247,24 @@ class BaseFileReader:
                 batch = next(batches, None)
                 if batch is None:
                     return
-                rows = conform(pa.Table.from_batches([batch]), wanted)
+                rows = self._typed(pa.Table.from_batches([batch]), wanted)
             yield self._complete(rows, selected)
 
     def _piece_rows(self, row_group: int) -> int:
         group = self._file.metadata.row_group(row_group)
         fitting = _PIECE_BYTES * group.num_rows // max(group.total_byte_size, 1)
         return int(min(_PIECE_ROWS, max(_FEWEST_ROWS, fitting)))
+
+    def _typed(self, rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+        if self._legacy is not None:
+            rows = self._legacy.rebased(rows)
+        return conform(relabelled(rows, wanted), wanted)
+
+    def _rebases(self, column: str) -> bool:
+        at = self._file.schema_arrow.get_field_index(column)
+        if self._legacy is None or at < 0:
+            return False
+        return self._legacy.concerns(self._file.schema_arrow.field(at))
 
     def _sources(self, wanted: pa.Schema) -> pa.Schema:
         return wanted if self._made is None else self._made.sources(wanted)
@@ -361,24 +374,6 @@ def _check_claims(metadata: pq.FileMetaData, source: BinaryIO, trusted: bool) ->
             "checksum; where the storage is trusted, 'hoodie.py.read.verify.checksums' false "
             "reads it"
         )
-
-
-def _repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:
-    """String columns that the file stores as short references into a dictionary."""
-    strings = {field.name for field in schema if pa.types.is_string(field.type)}
-    values: dict[str, int] = {}
-    sizes: dict[str, int] = {}
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for at in range(group.num_columns):
-            column = group.column(at)
-            name = column.path_in_schema
-            if name in strings and column.has_dictionary_page:
-                values[name] = values.get(name, 0) + column.num_values
-                sizes[name] = sizes.get(name, 0) + column.total_uncompressed_size
-    return frozenset(
-        name for name, count in values.items() if sizes[name] <= _DICTIONARY_BYTES * count
-    )
 
 
 def _counted(rows: pa.Table, num_rows: int) -> pa.Table:

@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hoodie_ds.formats.relabel import repaired
 from hoodie_ds.java_numbers import widen
 
 _KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
@@ -22,6 +23,10 @@ _KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
     lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
     pa.types.is_decimal128,
 )
+
+
+_DICTIONARY_BYTES: Final = 3
+"""Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ def column_bounds(
         return Bounds(values=False)
     kind = kind_of(field.type)
     held = stored.field(field.name).type
-    if kind is None or kind_of(held) != kind:
+    if kind is None or kind_of(held) != kind or repaired(held, field.type) != held:
         return None
     group = metadata.row_group(row_group)
     columns = map(group.column, range(group.num_columns))
@@ -105,3 +110,21 @@ def _widened(ends: list[object], held: pa.DataType, wanted: pa.DataType) -> pa.A
     if pa.types.is_float32(held) and pa.types.is_float64(wanted):
         return widen(pa.array(ends, held))
     return pa.array(ends, wanted)
+
+
+def repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:
+    """Return the string columns that the file stores as short references into a dictionary."""
+    strings = {field.name for field in schema if pa.types.is_string(field.type)}
+    values: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for at in range(group.num_columns):
+            column = group.column(at)
+            name = column.path_in_schema
+            if name in strings and column.has_dictionary_page:
+                values[name] = values.get(name, 0) + column.num_values
+                sizes[name] = sizes.get(name, 0) + column.total_uncompressed_size
+    return frozenset(
+        name for name, count in values.items() if sizes[name] <= _DICTIONARY_BYTES * count
+    )
