@@ -177,13 +177,23 @@ class LiveFiles:
         Commits that were archived since they were taken are asked for nothing: whether their files
         still count, others that were archived with them tell.
         """
+        for _, path, instant in self._named(timeline, among):
+            yield path, instant
+
+    def groups(self, timeline: Timeline, partition_path: str | None = None) -> set[FileGroupId]:
+        """Return the file groups that those files are of."""
+        return {group for group, _, _ in self._named(timeline, partition_path)}
+
+    def _named(
+        self, timeline: Timeline, among: FileGroupId | str | None
+    ) -> Iterator[tuple[FileGroupId, str, Instant]]:
         first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
         for group, named in self._groups(among):
             if group in self._replaced:
                 continue
             for path, (_, instant) in named.files.items():
                 if padded(instant.time) >= first:
-                    yield path, instant
+                    yield group, path, instant
 
     def all_named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
         """Yield the files that any commit names which was taken in, archived or not, and by which.

@@ -101,15 +101,33 @@ def check_listed(
     """
     if timeline.first_commit is None:
         return
-    kept, joined, committed = _kept(storage, timeline.layout), timeline.joined, timeline
-    if joined is not None:  # its files change from batch to batch
-        committed = replace(timeline, recent=tuple(i for i in timeline.recent if i is not joined))
+    kept, joined, committed = _kept(storage, timeline.layout), timeline.joined, _committed(timeline)
+    if joined is not None:
         stats = commit_files(storage, joined).stats.values()
         own = ((s.path, joined) for s in stats if partition_path in (None, s.partition_path))
         _check_found(storage, timeline, own, found)
     with kept.lock:
         named = kept.near(storage, committed).named(committed, partition_path)
         _check_found(storage, timeline, named, found)
+
+
+def near_groups(
+    storage: Storage, timeline: Timeline, partition_path: str | None = None
+) -> set[FileGroupId]:
+    """Return the file groups that commits name, as far as `check_listed` asks for their files."""
+    if timeline.first_commit is None:
+        return set()
+    kept, committed = _kept(storage, timeline.layout), _committed(timeline)
+    with kept.lock:
+        return kept.near(storage, committed).groups(committed, partition_path)
+
+
+def _committed(timeline: Timeline) -> Timeline:
+    """A timeline without the instant that a writer joins, whose files change by the batch."""
+    joined = timeline.joined
+    if joined is None:
+        return timeline
+    return replace(timeline, recent=tuple(i for i in timeline.recent if i is not joined))
 
 
 def _check_found(

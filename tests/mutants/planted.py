@@ -1186,6 +1186,18 @@ READS = [
         "P3: rows of long ago are back, and reads work again",
     ),
     Mutant(
+        "an overwrite leaves a file group whose file is missing",
+        within("replaced_groups", near_groups=returns(set())),
+        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-9-BLOOM]",
+        "P1: overwritten rows are back once the file is restored",
+    ),
+    Mutant(
+        "a bucket that an overwrite begins anew is replaced with the one that is missing",
+        within("_checked_record", replaced_groups=Around(lambda found, *given: found(*given[:2]))),
+        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-6-BUCKET]",
+        "P1: the rows of an overwrite are gone",
+    ),
+    Mutant(
         "a write asks all commits of a table that another engine wrote",
         instead("_Kept.near", lambda near, kept, *given: kept.grown(*given)),
         f"{_MISSING}::test_a_write_asks_the_newest_of_many_commits[6]",
@@ -1867,9 +1879,9 @@ TEXTS = [
     Mutant(
         "a star stands for any text though it was said not to",
         instead(
-            "_replaced_slices",
-            lambda slices, batch, *given: slices(
-                Changed(batch, options=Changed(batch.options, exact_partitions=False)), *given
+            "commit_record._chosen",
+            lambda chosen, plan: chosen(
+                Changed(plan, options=Changed(plan.options, exact_partitions=False))
             ),
         ),
         f"{LISTS}::test_a_star_in_a_name_may_stand_for_itself",

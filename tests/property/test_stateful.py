@@ -146,6 +146,32 @@ class Stream(RuleBasedStateMachine):
                 self.query)  # fmt: skip
         self.look()
 
+    @precondition(lambda self: self.open is None and self.number > 0)
+    @rule(operation=OPERATIONS, keys=KEYS, tasks=st.integers(1, 2), data=st.data())
+    def batch_beside_a_missing_file(
+        self, operation: str, keys: list[int], tasks: int, data: Any
+    ) -> None:
+        """A data file is lost, and restored later: the batch is refused meanwhile, or is right."""
+        paths = [path for path in self.table.files if ".hoodie" not in path]
+        path = data.draw(st.sampled_from(sorted(paths)))
+        lost = self.table.read(path)
+        self.table.delete(path)
+        forget_process()
+        self.open = self.step(operation, keys, tasks)
+        try:
+            run(self.table, self.options, self.number, self.open, next(self.stages), self.query)
+        except HoodieError:
+            refused = True
+        else:
+            refused = False
+        self.table.put_if_absent(path, lost)
+        if refused:
+            self.attempt(None)
+        else:
+            self.states = [(model, False) for model, done in self.decided() if done]
+            self.number, self.last, self.open = self.number + 1, self.open, None
+            self.look()
+
     @rule(keys=KEYS)
     def new_checkpoint(self, keys: list[int]) -> None:
         """A query that the table has not seen writes its first batch, and is heard of no more."""

@@ -243,7 +243,8 @@ def _checked_record(
     storage = batch.table.storage
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
-    replaced = replaced_groups(batch.plan, partitions)
+    written = {status.group for status in statuses}
+    replaced = replaced_groups(batch.plan, partitions, written)
     check_based(batch.plan, timeline)
     check_not_cleaned(batch.plan, timeline)
     check_groups(batch.plan, instant.time, timeline, statuses, replaced)

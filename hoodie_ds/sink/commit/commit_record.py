@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
@@ -20,7 +20,8 @@ from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
 from hoodie_ds.sink.replay.replay import total_digest
 from hoodie_ds.sink.replay_guard import BATCH_KEY, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
-from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.live_files import near_groups
 from hoodie_ds.timeline.commit_metadata import (
     CHECKSUMS_KEY,
     PENDING_KEY,
@@ -145,8 +146,12 @@ def _since(earlier: WriteStat | None, stat: WriteStat) -> WriteStat:
     )
 
 
-def replaced_groups(plan: WritePlan, partitions: Collection[str]) -> dict[str, tuple[str, ...]]:
+def replaced_groups(
+    plan: WritePlan, partitions: Collection[str], written: Collection[FileGroupId] = ()
+) -> dict[str, tuple[str, ...]]:
     """Find the live file groups that a write replaces, in the table as it sees it.
+
+    Also those whose files are missing: what is overwritten does not come back with them.
 
     Parameters
     ----------
@@ -154,6 +159,8 @@ def replaced_groups(plan: WritePlan, partitions: Collection[str]) -> dict[str, t
         The write; nothing makes way for an operation that does not replace.
     partitions : collection of str
         Partition paths that there are rows of.
+    written : collection of FileGroupId
+        File groups that the write begins; one may have the id of a bucket's that is missing.
 
     Returns
     -------
@@ -162,21 +169,27 @@ def replaced_groups(plan: WritePlan, partitions: Collection[str]) -> dict[str, t
     """
     if not plan.operation.replaces or plan.timeline.first_commit is None:
         return {}
-    groups = (replaced.group for replaced in _replaced_slices(plan, partitions))
+    storage, timeline, view, chosen = plan.table.storage, plan.timeline, plan.view, _chosen(plan)
+    if chosen is None:
+        paths = sorted(partitions)
+        listed = [slice_ for path in paths for slice_ in view.latest_slices(path)]
+        named = {group for path in paths for group in near_groups(storage, timeline, path)}
+    else:
+        listed = [*view.slices_among(s for s in view.data_files() if chosen(s.folder))]
+        named = {g for g in near_groups(storage, timeline) if chosen(g.partition_path)}
+    groups = sorted({slice_.group for slice_ in listed} | (named - set(written)))
     by_partition = groupby(groups, key=lambda group: group.partition_path)
     return {path: tuple(group.file_id for group in found) for path, found in by_partition}
 
 
-def _replaced_slices(plan: WritePlan, partitions: Collection[str]) -> Iterable[FileSlice]:
-    view, patterns = plan.view, plan.options.partitions_to_delete
+def _chosen(plan: WritePlan) -> Callable[[str], object] | None:
+    """What says which partitions a write replaces; None if those do that it has rows of."""
+    patterns = plan.options.partitions_to_delete
     if plan.operation is Operation.INSERT_OVERWRITE_TABLE:
-        return view.slices_among(view.data_files())
-    if plan.operation is Operation.DELETE_PARTITION and patterns is not None:
-        if plan.options.exact_partitions:
-            return view.slices_among(s for s in view.data_files() if s.folder in patterns)
-        chosen = _any_of(patterns)
-        return view.slices_among(s for s in view.data_files() if chosen.fullmatch(s.folder))
-    return chain.from_iterable(map(view.latest_slices, sorted(partitions)))
+        return lambda _: True
+    if plan.operation is not Operation.DELETE_PARTITION or patterns is None:
+        return None
+    return patterns.__contains__ if plan.options.exact_partitions else _any_of(patterns).fullmatch
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:

@@ -18,26 +18,30 @@ from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.paths import SUMMARIES
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.faults.regressions.test_growth import Table, commits_parsed
-from tests.tables import ORDERING, TYPE, TYPES, VERSION
+from tests.tables import ORDERING, PARTITION, TYPE, TYPES, VERSION
 from tests.tiers import by_day
 
 VERSIONS = ("6", "8", "9")
 INDEX = "hoodie.index.type"
 INDEXES = ("BUCKET", "BLOOM", "SIMPLE", "GLOBAL_SIMPLE", "FLINK_STATE")
 KEYS = [f"k{number:02}" for number in range(12)]
+LONE = "lone"
+"""Its file group has one file."""
 
 Rows = dict[str, int]
 Write = Callable[[HoodieTable], Rows]
 
 
 def rows_of(keys: list[str], ts: int) -> pa.Table:
-    return pa.table({"id": keys, "ts": pa.array([ts] * len(keys), pa.int64())})
+    parts = ["q" if key == LONE else "p" for key in keys]
+    return pa.table({"id": keys, "part": parts, "ts": pa.array([ts] * len(keys), pa.int64())})
 
 
 def open_table(storage: MemoryStorage, kind: str, version: str, index: str) -> HoodieTable:
     options = {
         "hoodie.table.name": "t",
         "hoodie.datasource.write.recordkey.field": "id",
+        PARTITION: "part",
         ORDERING: "ts",
         TYPE: kind,
         VERSION: version,
@@ -48,10 +52,10 @@ def open_table(storage: MemoryStorage, kind: str, version: str, index: str) -> H
 
 
 def filled(kind: str, version: str, index: str) -> tuple[MemoryStorage, Rows]:
-    """Three slices of every file group, whose newest ones hold what the older ones lack."""
+    """Three slices of most file groups, whose newest ones hold what the older ones lack."""
     storage = MemoryStorage()
     table, rows = open_table(storage, kind, version, index), Rows()
-    for ts, keys in enumerate([KEYS[:8], KEYS, KEYS[:10]]):
+    for ts, keys in enumerate([KEYS[:8], KEYS, [*KEYS[:10], LONE]]):
         table.upsert(rows_of(keys, ts))
         rows |= dict.fromkeys(keys, ts)
         if kind == "MERGE_ON_READ" and ts == 1:
@@ -74,6 +78,21 @@ def delete(table: HoodieTable) -> Rows:
     return {KEYS[0]: -1, KEYS[11]: -1}
 
 
+def overwrite(table: HoodieTable) -> Rows:
+    table.overwrite(rows_of([KEYS[3], "new"], 9))
+    return {**dict.fromkeys([*KEYS, LONE], -1), KEYS[3]: 9, "new": 9}
+
+
+def overwrite_partition(table: HoodieTable) -> Rows:
+    table.overwrite(rows_of([KEYS[3], LONE], 9), partitions_only=True)
+    return {**dict.fromkeys(KEYS, -1), KEYS[3]: 9, LONE: 9}
+
+
+def empty(table: HoodieTable) -> Rows:
+    table.delete_partitions(["*"])
+    return dict.fromkeys([*KEYS, LONE], -1)
+
+
 def compact(table: HoodieTable) -> Rows:
     table.compact()
     return {}
@@ -91,7 +110,8 @@ def rescale(table: HoodieTable) -> Rows:
 
 def writes(kind: str, index: str) -> list[Write]:
     services = [compact] if kind == "MERGE_ON_READ" else []
-    return [upsert, insert, delete, *services, rescale if index == "BUCKET" else cluster]
+    rewrite = rescale if index == "BUCKET" else cluster
+    return [upsert, insert, delete, overwrite, overwrite_partition, empty, *services, rewrite]
 
 
 def read(storage: MemoryStorage, *how: str) -> Rows:
