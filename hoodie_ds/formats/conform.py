@@ -211,7 +211,7 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
     if types.is_floating(source):
         wider = types.is_floating(target) and target.bit_width >= source.bit_width
         return bool(wider or (types.is_string(target) and source.bit_width > _HALF))
-    if types.is_date32(source) and types.is_string(target):
+    if types.is_string(target) and (types.is_date32(source) or types.is_decimal(source)):
         return True
     return any(
         any(test(source) for test in family) and any(test(target) for test in family)

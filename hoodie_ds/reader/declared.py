@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.conform import conform
 from hoodie_ds.record.schema import evolve
 
 
@@ -54,7 +55,7 @@ def as_declared(rows: pa.Table, declared: pa.Schema) -> pa.Table:
             raise SchemaError(
                 f"column {field.name!r} is declared NOT NULL and has nulls; leave NOT NULL out"
             )
-    return rows.select(declared.names).cast(declared)
+    return conform(rows, declared)
 
 
 def declared_batches(

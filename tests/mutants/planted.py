@@ -230,6 +230,20 @@ TYPES = [
         "0.1 is read, and stored by the next rewrite, as 0.10000000149011612",
     ),
     Mutant(
+        "a float is widened bit by bit where a user declares a double",
+        within(
+            "as_declared", conform=lambda rows, declared: rows.select(declared.names).cast(declared)
+        ),
+        "tests/unit/reader/test_declared.py::test_numbers_widen_as_where_the_table_widens_them",
+        "0.1 is read as 0.10000000149011612, as by no other read",
+    ),
+    Mutant(
+        "a decimal does not become a string",
+        Text("types.is_date32(source) or types.is_decimal(source)", "types.is_date32(source)"),
+        "tests/unit/formats/test_conform.py::test_decimals_become_the_strings_of_javas_bigdecimal",
+        "a table whose column became a string cannot be read",
+    ),
+    Mutant(
         "the statistics of floats are widened bit by bit",
         within("_widened", widen=lambda floats: floats.cast(pa.float64())),
         "tests/unit/formats/parquet/test_base_file_reader.py"
