@@ -20,6 +20,12 @@ META_FIELDS: Final = tuple(pa.field(name, pa.string()) for name in META_COLUMNS)
 IS_DELETED: Final = "_hoodie_is_deleted"
 """A boolean column of the user's: true marks the row as a delete of its key."""
 
+ROW_OPERATION: Final = "_hoodie_operation"
+"""A column of Flink's changelog mode: which kind of change a row is."""
+
+ROW_OPERATIONS: Final = ("I", "U", "-U", "D")
+"""What it says: an insert, the row after an update and the one before it, a delete."""
+
 
 def with_meta_columns(schema: pa.Schema) -> pa.Schema:
     """Put the five meta columns in front of a schema of user columns."""

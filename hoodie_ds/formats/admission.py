@@ -11,9 +11,11 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hoodie_ds.errors import HoodieError, RecordKeyError, SchemaError
 from hoodie_ds.formats.conform import conform, map_as_lists
+from hoodie_ds.meta_columns import ROW_OPERATION, ROW_OPERATIONS
 
 _TYPES: Final = pa.types
 
@@ -52,11 +54,17 @@ def admit(
 
 
 def _admitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    found = conform(rows, schema)
+    found, known = conform(rows, schema), pa.array(ROW_OPERATIONS)
     for name, column in zip(found.column_names, found.columns, strict=True):
         if _is_to_be_checked(column.type):
             for chunk in column.chunks:
                 _check(chunk, name)
+        if name == ROW_OPERATION and not pc.all(pc.is_in(column, known), min_count=0).as_py():
+            raise SchemaError(
+                f"column {name!r} holds a value that is none of {', '.join(ROW_OPERATIONS)}, on "
+                "which Hudi's readers of log files fail; say of each row which kind of change it "
+                "is, or write the column under another name"
+            )
     return found
 
 

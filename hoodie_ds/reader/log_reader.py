@@ -24,7 +24,7 @@ from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.relabel import relabelled
-from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
+from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY, ROW_OPERATION
 from hoodie_ds.reader.uncommitted import (
     is_uncommitted,
     refuse_rolled_back,
@@ -192,7 +192,7 @@ class LogReader:
             self.schema if self.virtual_keys is None else self.virtual_keys.sources(self.schema)
         )
         marker = () if self.delete_marker is None else self.delete_marker[:1]
-        return frozenset({*self.schema.names, *schema.names, IS_DELETED, *marker})
+        return frozenset({*self.schema.names, *schema.names, IS_DELETED, ROW_OPERATION, *marker})
 
     def _deletes(self, entries: pa.Table, path: str) -> RecordSet:
         keys = {

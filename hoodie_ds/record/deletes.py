@@ -1,6 +1,7 @@
-"""Which rows delete their keys: by Hudi's boolean column, or by a column and a text of the table's.
+"""Which rows delete their keys: by Hudi's columns, or by a column and a text of the table's.
 
-Both count wherever rows are merged: in rows of a write, and in those of log files.
+All count where rows come over others: in rows of a write, and in those of log files. What lies in a
+base file is a row, whatever its columns say.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.meta_columns import IS_DELETED
+from hoodie_ds.meta_columns import IS_DELETED, ROW_OPERATION
 
 DeleteMarker = tuple[str, str]
 """A column, and the text in it that makes a row a delete."""
+
+_DELETING: Final = ("-U", "D")
 
 _COMPARED: Final = (
     pa.types.is_string,
@@ -39,9 +42,13 @@ def deletes_among(rows: pa.Table, marker: DeleteMarker | None) -> npt.NDArray[np
     deleted = np.zeros(rows.num_rows, dtype=np.bool_)
     if IS_DELETED in rows.column_names:
         deleted |= pc.fill_null(rows.column(IS_DELETED), False).to_numpy()
-    if marker is not None and marker[0] in rows.column_names:
-        column = rows.column(marker[0])
-        if any(is_kind(column.type) for is_kind in _COMPARED):
-            marked = pc.equal(column.cast(pa.string()), marker[1])
-            deleted |= pc.fill_null(marked, False).to_numpy()
+    marks: dict[str, tuple[str, ...]] = {ROW_OPERATION: _DELETING}
+    if marker is not None:
+        marks[marker[0]] = (*marks.get(marker[0], ()), marker[1])
+    for name, texts in marks.items():
+        if name in rows.column_names:
+            column = rows.column(name)
+            if any(is_kind(column.type) for is_kind in _COMPARED):
+                marked = pc.is_in(column.cast(pa.string()), value_set=pa.array(texts))
+                deleted |= marked.to_numpy()
     return deleted

@@ -15,7 +15,12 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
-from hoodie_ds.meta_columns import IS_DELETED, without_meta_columns
+from hoodie_ds.meta_columns import (
+    IS_DELETED,
+    ROW_OPERATION,
+    ROW_OPERATIONS,
+    without_meta_columns,
+)
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
@@ -113,7 +118,7 @@ def stored_schema(
         needed["ordering"] = properties.ordering_fields
     for role, paths in needed.items():
         _check_role(user, role, paths, is_new=stored is None)
-    _check_delete_mark(user)
+    _check_marks(user)
     # Through Avro and back: what small integers become in the table, they become here.
     arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
     check_case(pa.schema([]) if stored is None else stored, arriving)
@@ -160,9 +165,16 @@ def _check_role(schema: pa.Schema, role: str, paths: Sequence[str], *, is_new: b
         raise SchemaError(f"{role} {error}{more}") from None
 
 
-def _check_delete_mark(schema: pa.Schema) -> None:
+def _check_marks(schema: pa.Schema) -> None:
     if IS_DELETED in schema.names and not pa.types.is_boolean(schema.field(IS_DELETED).type):
         raise SchemaError(
             f"column {IS_DELETED!r} is {schema.field(IS_DELETED).type}; it marks deletes and "
             "must be boolean"
         )
+    if ROW_OPERATION in schema.names:
+        kind = schema.field(ROW_OPERATION).type
+        if not pa.types.is_string(kind):
+            raise SchemaError(
+                f"column {ROW_OPERATION!r} is {kind}; it says which kind of change a row is "
+                f"({', '.join(ROW_OPERATIONS)}) and must be a string"
+            )

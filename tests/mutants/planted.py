@@ -2715,6 +2715,7 @@ _FAR = (
     "tests/unit/reader/test_incremental.py"
     "::test_a_range_that_reaches_into_the_archive_ends_where_it_ends"
 )
+_OPERATIONS = "tests/integration/test_row_operations.py"
 _SOME = "tests/unit/reader/test_incremental.py"
 _LONG = f"{_SOME}::test_a_commit_that_took_long_is_archived"
 QUERIES = [
@@ -2786,6 +2787,30 @@ QUERIES = [
         "tests/unit/reader/test_incremental.py"
         "::test_blocks_of_later_commits_in_a_log_file_of_the_range_do_not_count",
         "P3: rows that later commits wrote again are missing without a word",
+    ),
+    Mutant(
+        "a row of before an update is live",
+        Text('("-U", "D")', '("D",)'),
+        f"{_OPERATIONS}::test_writes[6-cow-True]",
+        "P3: rows that an update took away are there",
+    ),
+    Mutant(
+        "a column that says which rows are deletes is read only if it is asked for",
+        Text("IS_DELETED, ROW_OPERATION, *marker}", "IS_DELETED, *marker}"),
+        f"{_OPERATIONS}::test_reads_of_log_files[9-mor_parquet]",
+        "P3: what a query returns depends on the columns that it returns",
+    ),
+    Mutant(
+        "a merge into a base file does not look which rows are deletes",
+        Text("            ROW_OPERATION,\n            *(marker", "            *(marker"),
+        f"{_OPERATIONS}::test_writes[9-cow-True]",
+        "P3: rows that were deleted are there",
+    ),
+    Mutant(
+        "operations are written that Hudi fails on",
+        Text("name == ROW_OPERATION and", "False and"),
+        f"{_OPERATIONS}::test_what_hudi_cannot_read_is_refused",
+        "P3: Hudi cannot read the table",
     ),
     Mutant(
         "an incremental query passes over rows of blocks that lack columns",

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.arrow_columns import Numbers
-from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
+from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY, ROW_OPERATION
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import split, to_records
@@ -59,6 +59,7 @@ class Incoming:
         wanted = {
             RECORD_KEY,
             IS_DELETED,
+            ROW_OPERATION,
             *(marker[:1] if marker else ()),
             *also,
             *fields,
