@@ -10,11 +10,11 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.errors import MergeHookError, OptionError
-from hoodie_ds.record.merge.merge_hook import Merged
+from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.timeline.timeline import read_commit
 from tests.merge_hooks import HOOK, MODE, add, fails
-from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, found, tree, trips
+from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, VERSION, found, tree, trips
 
 OPTIONS = {**{key: TRIPS[key] for key in TRIPS if key != ORDERING}, BUCKETS: "1", MODE: "CUSTOM"}
 BY_PATH = {**OPTIONS, HOOK: "tests.merge_hooks:add"}
@@ -95,6 +95,61 @@ def test_columns_that_are_not_asked_for_are_merged_all_the_same(tmp_path: Path, 
     table.upsert(fare(("a", -1.0)))
     assert table.read(columns=["id"]).to_pydict() == {"id": ["b"]}
     assert table.read(columns=["_hoodie_record_key"]).num_rows == 1
+
+
+def with_city(city: str | None, *, older: bool = False) -> MergeHook:
+    """A hook that answers the new row, or the old one, in some city."""
+
+    def hook(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        rows = old if older and not no_old[0].as_py() else new
+        return Merged(rows if city is None else set_column(rows, "city", city))
+
+    return hook
+
+
+def with_id(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+    return Merged(set_column(new, "id", "zz"))
+
+
+def without_city(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+    """What it answers for a key that it deletes says nothing."""
+    return Merged(set_column(new, "city", None), pa.array([True] * new.num_rows))
+
+
+def written_and_read(table: HoodieTable, rows: pa.Table) -> None:
+    """What lies in log files is merged as it is read."""
+    table.upsert(rows)
+    table.read()
+
+
+def set_column(rows: pa.Table, name: str, value: str | None) -> pa.Table:
+    values = pa.array([value] * rows.num_rows, pa.string())
+    return rows.set_column(rows.column_names.index(name), name, values)
+
+
+@pytest.mark.parametrize(("version", "kind"), [(v, kind) for v in "689" for kind in TYPES])
+def test_a_hook_moves_no_row(version: str, kind: str, tmp_path: Path) -> None:
+    """Where a row is stored its key and partition say; reads would pass it over elsewhere."""
+    options = {**OPTIONS, TYPE: kind, VERSION: version}
+    table = HoodieTable(str(tmp_path), options, merge_hook=with_city(None))
+    table.upsert(fare(("a", 1.0), ("b", 1.0)))
+    for hook, problem in (
+        (with_id, "'id' = 'zz' of 'a'"),
+        (with_city("y"), "'city' = 'y' of 'x'"),
+        (with_city(""), "'city' = '' of 'x'"),
+    ):
+        bad = HoodieTable(str(tmp_path), options, merge_hook=hook)
+        with pytest.raises(MergeHookError, match=f"on key 'a' .* it made {problem}, "):
+            written_and_read(bad, fare(("a", 2.0), ("c", 1.0)))
+    assert fares(table).keys() >= {"a", "b"}
+    table.upsert(fare(("a", 3.0)))
+    assert fares(table)["a"] == 3.0
+    table = HoodieTable(str(tmp_path), options, merge_hook=with_city(None, older=True))
+    table.upsert(fare(("b", 9.0), ("d", 1.0)))
+    assert fares(table)["b"] == 1.0
+    gone = HoodieTable(str(tmp_path), options, merge_hook=without_city)
+    gone.upsert(fare(("d", 9.0)))
+    assert "d" not in fares(gone)
 
 
 def test_the_table_records_its_hook(tmp_path: Path) -> None:

@@ -1337,6 +1337,18 @@ MERGES = [
         "a deleted row is back, in one batch and not in two",
     ),
     Mutant(
+        "a merge hook moves a row to another key or partition",
+        Text("hook_call(hook, places)", "hook_call(hook)"),
+        "tests/integration/test_merge_hook.py::test_a_hook_moves_no_row[6-COPY_ON_WRITE]",
+        "P3: queries that ask for what the row says do not find it",
+    ),
+    Mutant(
+        "a merge hook takes the key from a row that is not there",
+        Text("[new] if no_old else [new, old]", "[new, old]"),
+        "tests/unit/record/merge/test_merge_hook.py::test_a_row_stays_where_one_of_the_two_is",
+        "P3: a row is stored without its key",
+    ),
+    Mutant(
         "a merge-on-read table applies deletes as a copy-on-write table does",
         within("merger_of", Merger=Around(lambda merger, mode, _: merger(mode, True))),
         f"{MERGE_RULE}::test_a_deleted_row_of_a_base_file_is_back_as_in_hudi",

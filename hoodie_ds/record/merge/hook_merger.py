@@ -250,7 +250,8 @@ def merger_of(
     if update is not None:
         return HookMerger(HookCall(fill_of(update, properties.ordering_fields), update.name))
     if hook is not None:
-        return HookMerger(hook_call(hook))
+        places = (*properties.record_key_fields, *properties.partition_fields)
+        return HookMerger(hook_call(hook, places))
     applies_deletes = properties.table_type is TableType.COPY_ON_WRITE
     return Merger(properties.merge_mode, applies_deletes)
 

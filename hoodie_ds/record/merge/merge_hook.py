@@ -6,7 +6,7 @@ in it is a `MergeHookError` that names the hook.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -16,11 +16,12 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.arrow_columns import Mask, as_numpy, one_chunk
 from hoodie_ds.config.properties.keys import MERGE_HOOK
 from hoodie_ds.config.texts import hook_name
 from hoodie_ds.errors import HoodieError, MergeHookError, OptionError
 from hoodie_ds.meta_columns import META_COLUMNS, RECORD_KEY
+from hoodie_ds.record.field_path import resolve
 
 _SHOWN: Final = 200
 
@@ -49,7 +50,8 @@ class MergeHook(Protocol):
     file; the mask of deletes counts only where rows meet what is stored, or nothing. So it may
     delete by what the merge results in; a row that is itself a delete is marked by
     ``_hoodie_is_deleted``, and the hook never sees it. It must give the same answer for the same
-    rows every time, and leave the columns of the record key and the partition alone.
+    rows every time. The fields of the record key and the partition, by which a row is found again,
+    it takes from one of the two rows; any other value is refused.
     """
 
     def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
@@ -75,10 +77,13 @@ class HookCall:
         What is called.
     name : str
         How messages call it.
+    places : tuple of str
+        Paths of the fields of the record key and the partition.
     """
 
     hook: MergeHook
     name: str
+    places: tuple[str, ...] = ()
 
     def merge(self, old: pa.Table, new: pa.Table) -> tuple[pa.Table, Mask]:
         """Merge new rows into older ones, pair by pair.
@@ -132,7 +137,24 @@ class HookCall:
         deleted = np.zeros(count, dtype=np.bool_)
         if answer.delete is not None:
             deleted = np.array(answer.delete, dtype=np.bool_)
+        self._check_places(rows, deleted, [new] if no_old else [new, old])
         return rows, deleted
+
+    def _check_places(self, rows: pa.Table, deleted: Mask, given: Sequence[pa.Table]) -> None:
+        """Refuse rows that would not be found again: by a key or partition that none given has."""
+        for path in self.places:
+            made = resolve(rows, path)
+            known = deleted.copy()
+            for side in given:
+                known |= _same(made, resolve(side, path))
+            if not known.all():
+                at = int(np.argmin(known))
+                was, now = (repr(c[at].as_py())[:_SHOWN] for c in (resolve(given[0], path), made))
+                raise self._failure(
+                    str(given[0].column(RECORD_KEY)[at]),
+                    f"it made {path!r} = {now} of {was}, and by this field of the record key or "
+                    "the partition the row is found again; take it from one of the two rows",
+                )
 
     def _failure(self, key: str, problem: str) -> MergeHookError:
         return MergeHookError(
@@ -141,8 +163,15 @@ class HookCall:
         )
 
 
-def hook_call(hook: str | Callable[..., object]) -> HookCall:
+def hook_call(hook: str | Callable[..., object], places: tuple[str, ...] = ()) -> HookCall:
     """Return a hook that was given as an object or as ``package.module:callable``.
+
+    Parameters
+    ----------
+    hook : str or callable
+        The hook.
+    places : tuple of str
+        As in `HookCall`.
 
     Raises
     ------
@@ -150,7 +179,7 @@ def hook_call(hook: str | Callable[..., object]) -> HookCall:
         There is no such module or callable in it, or importing the module failed.
     """
     if not isinstance(hook, str):
-        return HookCall(hook, hook_name(hook))  # type: ignore[arg-type]
+        return HookCall(hook, hook_name(hook), places)  # type: ignore[arg-type]
     remedy = "name a callable as package.module:callable that every process of the job can import"
     module_name, _, path = hook.partition(":")
     with _RaisedAs(lambda problem: OptionError(MERGE_HOOK, hook, f"{problem}; {remedy}")):
@@ -159,7 +188,17 @@ def hook_call(hook: str | Callable[..., object]) -> HookCall:
             found = getattr(found, name)
     if not callable(found):
         raise OptionError(MERGE_HOOK, hook, f"it is no callable; {remedy}")
-    return HookCall(found, hook)
+    return HookCall(found, hook, places)
+
+
+def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
+    """Which values of two columns of one type are the same; nulls are, and so are NaN."""
+    if one.equals(other):
+        return np.ones(len(one), dtype=np.bool_)
+    both = pa.chunked_array([*one.chunks, *other.chunks], one.type)
+    codes = as_numpy(one_chunk(both).dictionary_encode("encode").indices)
+    same: Mask = codes[: len(one)] == codes[len(one) :]
+    return same
 
 
 def _problem(answer: object, wanted: pa.Table) -> str | None:

@@ -37,6 +37,34 @@ def test_a_wrong_answer_names_hook_and_key(answer: object, problem: str) -> None
     assert "'k1'" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None]),
+        pa.array([1.5, float("nan")]),
+        pa.array([b"a", b"b"]),
+        pa.array([{"x": 1}, {"x": None}]),
+    ],
+)
+def test_a_row_stays_where_one_of_the_two_is(values: pa.Array) -> None:
+    """Neither nulls nor NaN are another place; a null where nothing is stored is one."""
+    place = "v.x" if pa.types.is_struct(values.type) else "v"
+    new = NEW.set_column(0, "v", values)
+    old = new.take([1, 0])
+
+    def call(answer: pa.Table) -> HookCall:
+        return HookCall(lambda *_: Merged(answer), "mine", (place,))
+
+    for rows in (new, old):
+        merged, _ = call(rows.select(["v"])).merge(old, new)
+        assert repr(merged["v"].to_pylist()) == repr(rows["v"].to_pylist())
+    nulls = pa.array([None, None], values.type)
+    if pa.types.is_struct(values.type):
+        nulls = pa.array([{"x": None}] * 2, values.type)
+    with pytest.raises(MergeHookError, match=f"'k1' .* it made '{place}' = None of "):
+        call(pa.table({"v": nulls})).insert(new)
+
+
 def test_nulls_are_refused_in_a_column_that_has_none() -> None:
     schema = pa.schema([pa.field("v", pa.string(), nullable=False), NEW.schema.field(1)])
     call = HookCall(lambda *_: Merged(pa.table({"v": ["a", None]})), "mine")
