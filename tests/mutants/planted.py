@@ -888,7 +888,7 @@ REPLAYS = [
     ),
     Mutant(
         "archived commits are not asked what a table that goes back knows of writers",
-        always("_archived", ()),
+        always("guarding._archived", ()),
         f"{KNOWN_WRITERS}::test_archived_batches_were_forgotten_where_only_a_rewrite_was_left",
         "P2: archived batches are written again after a restore",
     ),
