@@ -1,12 +1,25 @@
-"""Commands that messages tell an operator to run, whole, so that they can be pasted."""
+"""What messages tell an operator to do: the same of the same damage, whoever meets it."""
 
 from __future__ import annotations
 
 import shlex
+from typing import Final
+
+FROM_COPY: Final = "restore it from a copy, or roll back the commit that wrote it"
+"""Of a data file that is not as it was written."""
+MISSING: Final = (
+    "restore it from a copy before going on, or roll back the commit that wrote it and those after "
+    "it"
+)
+"""Of a data file that is to be there."""
+TWO_GROUPS: Final = "rows of one key may be in both: remove one after moving its rows"
+"""Of a bucket with two file groups."""
+REBUILD_FILTER: Final = "rewrite the file, or use an index of type SIMPLE"
+"""Of a bloom filter that is of no use."""
 
 
 def command(name: str, path: str, *words: str) -> str:
-    """Return a command line of ``hoodie-py`` in backticks.
+    """Return a command line of ``hoodie-py`` in backticks, whole, so that it can be pasted.
 
     Parameters
     ----------

@@ -58,10 +58,9 @@ def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
         Whether not to ask.
     """
     would = step(table, True, None)
+    click.echo(would if dry_run else str(would).removeprefix("dry "))
     if not would:
-        click.echo(would if dry_run else str(would).removeprefix("dry "))
         return
-    click.echo(would)
     for line in _parts(would):
         click.echo(f"  {line}")
     if dry_run:
@@ -72,7 +71,7 @@ def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
             _check_as_told(would, step(table, True, None))
     with working() as advance:
         done = step(table, False, advance)
-    click.echo(done)
+    click.echo(f"done: {done}" if done else done)
 
 
 def _check_as_told(told: object, now: object) -> None:

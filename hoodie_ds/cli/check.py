@@ -28,7 +28,7 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
     if against is not None:
         _compare(target, against, as_json)
         return
-    from hoodie_ds.cli.render import Show, print_object, print_rows
+    from hoodie_ds.cli.render import print_hints, print_object
     from hoodie_ds.services.results import counted, size_text
 
     inspect = target.table().inspect
@@ -37,13 +37,10 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
     if as_json:
         print_object(found, True, ())
     else:
-        columns = (
-            Show("severity", rank=1),
-            Show("kind", whole=True),
-            Show("where", whole=True),
-            Show("message", whole=True),
+        print_hints(
+            (f"{one.severity.value} {one.kind.value} {one.where}", f"{one.message}; {one.remedy}")
+            for one in found.findings
         )
-        print_rows(found.findings, columns, False)
         looked = f"{counted(found.files, 'file')} ({size_text(found.bytes)})"
         damages = counted(len(found.damage), "damage")
         click.echo(f"{looked}, {counted(found.rows, 'row')}: {damages}")

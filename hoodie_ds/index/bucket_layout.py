@@ -17,6 +17,7 @@ from hoodie_ds.config.options.index import BUCKET_HASH_FIELDS, NUM_BUCKETS, PART
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
+from hoodie_ds.hints import TWO_GROUPS
 from hoodie_ds.index.bucket import BucketIds, Counts, KeyParsing, bucket_ids, bucket_of
 from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
@@ -196,8 +197,8 @@ def only_slice(layout: BucketLayout, slices: Sequence[FileSlice]) -> FileSlice |
     if len(slices) > 1:
         one, other = slices[0].group, slices[1].group
         raise CorruptFileError(
-            f"bucket {bucket_of(one.file_id)} has two live file groups, {one} and {other}; rows "
-            "of one key may be in both: remove one after moving its rows"
+            f"bucket {bucket_of(one.file_id)} has two live file groups, {one} and {other}; "
+            f"{TWO_GROUPS}"
         )
     return slices[0] if slices else None
 

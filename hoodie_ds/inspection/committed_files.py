@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.hints import FROM_COPY, MISSING
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -61,12 +62,12 @@ class CommittedFiles:
         for path, whose in self.named.items():
             if path not in sizes:
                 text = f"{whose} names the file, and it is not there"
-                yield Finding(Kind.MISSING_FILE, path, text)
+                yield Finding(Kind.MISSING_FILE, path, text, MISSING)
         for path, stat in self.stats.items():
             size, known = sizes.get(path), stat.file_size_bytes
             if size is not None and (size < known or (stat.log is None and 0 < known != size)):
                 text = f"it has {size:,} bytes, and {known:,} when it was written"
-                yield Finding(Kind.WRONG_SIZE, path, text)
+                yield Finding(Kind.WRONG_SIZE, path, text, FROM_COPY)
         yield from _change_findings(pinned, sizes, self.stats, self.named)
 
     def check(self, storage: Storage, slice_: FileSlice) -> None:
@@ -115,7 +116,7 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
     except CorruptFileError as error:
         folder = f"{HOODIE}/{pinned.table.properties.archive_folder}"
         folder = folder if timeline.layout == V1.version else HISTORY
-        found.unreadable.append(Finding(Kind.DAMAGED_INSTANT, folder, str(error)))
+        found.unreadable.append(Finding.of(Kind.DAMAGED_INSTANT, folder, error))
     for path, instant in live.all_named(timeline):
         is_active = timeline.commit_at(instant.time) is not None
         found.named[path] = "a commit" if is_active else f"the archived commit {instant.time}"
@@ -133,8 +134,9 @@ def _foreign_files(instant: Instant, commit: CommitFiles) -> Iterator[Finding]:
     names = (BaseFileName.parse(path.rpartition("/")[2]) for path in commit.stats)
     strays = [name for name in names if name and name.instant_time != instant.time]
     if strays:
-        text = f"it names files of other commits: {strays[0]}; restore it from a copy"
-        yield Finding(Kind.DAMAGED_INSTANT, commit_path(instant), text)
+        text = f"it names files of other commits: {strays[0]}"
+        path = commit_path(instant)
+        yield Finding(Kind.DAMAGED_INSTANT, path, text, "restore it from a copy")
 
 
 def _take_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) -> None:
@@ -168,9 +170,9 @@ def _change_findings(
             if path not in sizes:
                 if base in newest and base in sizes:  # a clean takes both
                     text = f"the change data of {base} are not there"
-                    yield Finding(Kind.MISSING_FILE, path, text)
+                    yield Finding(Kind.MISSING_FILE, path, text, MISSING)
                 continue
             try:
                 check_change_file(path, storage.read(path), size, known.get(path))
             except CorruptFileError as error:
-                yield Finding(Kind.DAMAGED_FILE, path, str(error))
+                yield Finding.of(Kind.DAMAGED_FILE, path, error)

@@ -84,6 +84,8 @@ def _damage(
             if data:
                 parse(data, path)
             elif not may_be_empty:
-                yield Finding(Kind.DAMAGED_INSTANT, path, "the file is empty")
+                yield Finding(
+                    Kind.DAMAGED_INSTANT, path, "the file is empty", "restore it from a copy"
+                )
     except CorruptFileError as error:
-        yield Finding(Kind.DAMAGED_INSTANT, path, str(error))
+        yield Finding.of(Kind.DAMAGED_INSTANT, path, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.inspection.instants import batch_of
@@ -12,6 +13,15 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+
+_REPLAYED: Final = (
+    "its rows may be in the table twice: compare the table with the source, or restore it to the "
+    "commit before"
+)
+_FORGOTTEN: Final = (
+    "a batch that comes again would be written again: restore the newest commit's file from a "
+    "copy, or the table to a commit before the batch"
+)
 
 
 def guard_findings(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
@@ -31,7 +41,7 @@ def guard_findings(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
         if batch is not None:
             if batch <= last.get(query, -1):
                 text = f"batch {batch} of {query} comes after its batch {last[query]}"
-                yield Finding(Kind.REPLAY_GUARD, path, text)
+                yield Finding(Kind.REPLAY_GUARD, path, text, _REPLAYED)
             last[query] = max(batch, last.get(query, -1))
     try:
         guard = ReplayGuard.load(storage, timeline)
@@ -40,6 +50,6 @@ def guard_findings(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
             known = recall(storage, guard, wanted).highest(wanted)
             if known != batch:
                 text = f"batch {batch} is in the table, and the newest commit knows {known}"
-                yield Finding(Kind.REPLAY_GUARD, query, text)
+                yield Finding(Kind.REPLAY_GUARD, query, text, _FORGOTTEN)
     except CorruptFileError as error:
-        yield Finding(Kind.REPLAY_GUARD, storage.root, str(error))
+        yield Finding.of(Kind.REPLAY_GUARD, storage.root, error)

@@ -281,12 +281,12 @@ class Inspector:
         try:
             layout = self.source.buckets(pinned)
         except CorruptFileError as error:
-            found.append(Finding(Kind.DAMAGED_FILE, HASHING_CONFIGS, str(error)))
+            found.append(Finding.of(Kind.DAMAGED_FILE, HASHING_CONFIGS, error))
         is_global = False
         try:
             is_global = self.source.keys_are_global(pinned)
         except CorruptFileError as error:
-            found.append(Finding(Kind.DAMAGED_FILE, INDEX_DEFINITIONS, str(error)))
+            found.append(Finding.of(Kind.DAMAGED_FILE, INDEX_DEFINITIONS, error))
         return verify_table(pinned, layout, progress, keys_are_global=is_global, known=found)
 
     def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.inspection.promises import Finding, Kind
@@ -14,9 +15,23 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, logged_decisions
 from hoodie_ds.transaction.manifest import newest_manifest
 
+_TEXT: Final = (
+    "the instant was completed, and the file that says so is gone, so its rows are hidden and the "
+    "next write rolls it back"
+)
+_REMEDY: Final = "restore the file from a copy before anybody writes"
+
 
 def lost_instants(table: Table) -> Iterator[Finding]:
-    """Yield the instants that the timeline has as pending, though they were completed.
+    """Yield the instants of `lost_by_time`, or why the decision log cannot say."""
+    try:
+        yield from lost_by_time(table).values()
+    except CorruptFileError as error:
+        yield Finding.of(Kind.DAMAGED_INSTANT, table.storage.root, error)
+
+
+def lost_by_time(table: Table) -> dict[str, Finding]:
+    """Return the instants that the timeline has as pending, though they were completed.
 
     Their rows are hidden, and the next writer takes them for those of a write that failed. A
     decision is applied before the next one is made, so of the newest alone the completed file may
@@ -26,28 +41,27 @@ def lost_instants(table: Table) -> Iterator[Finding]:
     ----------
     table : Table
         The table.
+
+    Raises
+    ------
+    CorruptFileError
+        The decision log is damaged.
     """
-    storage = table.storage
-    try:
-        decisions = logged_decisions(storage)
-    except CorruptFileError as error:
-        yield Finding(Kind.DAMAGED_INSTANT, storage.root, str(error))
-        return
+    decisions = logged_decisions(table.storage)
     last = {one.instant.time: one for one in decisions if _is_about_it(one)}
     timeline = table.load_timeline()  # not before the decisions, which are applied by now
     if not last or any(i.action is Action.RESTORE for i in timeline.pending):
-        return
+        return {}
+    found = {}
     undone = _undone(table, timeline)
     for time, decision in last.items():
         if decision.outcome is not Outcome.COMPLETE or not timeline.is_pending(time):
             continue
         if time in undone or (decision is decisions[-1] and _has_manifest(table, decision)):
             continue
-        text = (
-            "the instant was completed, and the file that says so is gone, so its rows are hidden "
-            "and the next write rolls it back; restore the file from a copy first"
-        )
-        yield Finding(Kind.DAMAGED_INSTANT, instant_path(decision.completed), text)
+        path = instant_path(decision.completed)
+        found[time] = Finding(Kind.DAMAGED_INSTANT, path, _TEXT, _REMEDY)
+    return found
 
 
 def _is_about_it(decision: Decision) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.hints import command
+from hoodie_ds.inspection.lost_instants import lost_by_time
+from hoodie_ds.inspection.promises import Finding
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.clean_metadata import read_plan
@@ -64,8 +66,9 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
     CorruptFileError
         A plan is missing or damaged.
     """
+    lost = lost_by_time(table)
     for instant in timeline.pending:
-        service, remedy = remedy_of(table, instant)
+        service, remedy = _ends(table, instant, lost)
         groups = files = 0
         target = ""
         if service in ("compaction", "clustering"):
@@ -79,15 +82,11 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
         yield PendingRow(instant.time, kind, state, service, groups, files, target, remedy)
 
 
-def remedy_of(table: Table, instant: Instant) -> tuple[str, str]:
-    """Return the service that a pending instant is of, and what ends it, as `PendingRow` has them.
-
-    Raises
-    ------
-    CorruptFileError
-        Its plan is damaged.
-    """
+def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[str, str]:
+    """Return the service that a pending instant is of, and what ends it."""
     root = table.storage.root
+    if (found := lost.get(instant.time)) is not None:
+        return "write", f"{found.message}; {found.remedy} ({found.where})"
     match instant.action:
         case Action.COMPACTION | Action.LOG_COMPACTION:
             return "compaction", f"{command('compact', root)} carries it out"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from hoodie_ds.errors import HoodieError
+
 
 class Severity(str, Enum):
     """How bad a finding is."""
@@ -46,6 +48,8 @@ class Finding:
         Path of a file, or the file group, partition or query that it is about.
     message : str
         What is wrong.
+    remedy : str
+        What to do about it: what an error says that comes of the same damage.
     severity : Severity
         By the kind: an orphan is a remark, all else damage.
     """
@@ -53,7 +57,14 @@ class Finding:
     kind: Kind
     where: str
     message: str
+    remedy: str
     severity: Severity = field(init=False)
+
+    @classmethod
+    def of(cls, kind: Kind, where: str, error: HoodieError) -> Finding:
+        """Return what an error says, whose message has the remedy behind the first semicolon."""
+        message, _, remedy = str(error).partition("; ")
+        return cls(kind, where, message, remedy)
 
     def __post_init__(self) -> None:
         severity = Severity.REMARK if self.kind in _REMARKS else Severity.DAMAGE

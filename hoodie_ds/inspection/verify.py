@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
+from hoodie_ds.hints import FROM_COPY, REBUILD_FILTER, TWO_GROUPS, command
 from hoodie_ds.html_table import html_table
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
@@ -44,6 +45,11 @@ from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
 from hoodie_ds.timeline.timeline import Timeline
 
 _THREADS: Final = 4
+_COPIES: Final = "delete these keys, which takes every copy, and write their rows again"
+_ANOTHER_INDEX: Final = (
+    "the table has another index, or another number of buckets; upsert into it with the engine "
+    "that wrote it"
+)
 _NAMED: Final = 10
 """Keys of one fault that are named."""
 
@@ -176,8 +182,8 @@ def verify_table(
         findings += one.findings
     findings += _duplicates(pinned, checked, keys_are_global)
     for status in find_orphans(pinned.table, timeline, files):
-        text = "no commit names the file; `cleanup` deletes it"
-        findings.append(Finding(Kind.ORPHAN, status.path, text))
+        remedy = f"{command('cleanup', storage.root)} deletes it"
+        findings.append(Finding(Kind.ORPHAN, status.path, "no commit names the file", remedy))
     ordered = sorted(findings, key=lambda f: (f.severity is not Severity.DAMAGE, f.kind, f.where))
     size, rows = sum(s.size for s in slices), sum(one.rows for one in checked.values())
     count = sum(1 for s in slices for _ in paths_of(s))
@@ -200,7 +206,7 @@ def _slices(
         except CorruptFileError as error:
             if bad.isdisjoint(_of_group(bad, folder, file_id)):
                 where = f"{folder}/{file_id}".lstrip("/")
-                findings.append(Finding(Kind.DAMAGED_FILE, where, str(error)))
+                findings.append(Finding.of(Kind.DAMAGED_FILE, where, error))
             continue
         slices += [one for one in found if bad.isdisjoint(paths_of(one))]
     return slices, findings
@@ -220,10 +226,10 @@ def _bucket_findings(slices: Iterable[FileSlice], layout: BucketLayout | None) -
         bucket, count = bucket_of(file_id), layout.num_buckets_in(path)
         if bucket is None or bucket >= count:
             text = f"its name is that of no bucket of {count}"
-            yield Finding(Kind.WRONG_BUCKET, str(slice_.group), text)
+            yield Finding(Kind.WRONG_BUCKET, str(slice_.group), text, _ANOTHER_INDEX)
         elif owners.setdefault((path, bucket), file_id) != file_id:
             text = f"bucket {bucket} has another file group too, {owners[path, bucket]}"
-            yield Finding(Kind.TWO_GROUPS_OF_A_BUCKET, str(slice_.group), text)
+            yield Finding(Kind.TWO_GROUPS_OF_A_BUCKET, str(slice_.group), text, TWO_GROUPS)
 
 
 def _metafile_findings(storage: Storage, slices: Iterable[FileSlice]) -> Iterator[Finding]:
@@ -231,8 +237,11 @@ def _metafile_findings(storage: Storage, slices: Iterable[FileSlice]) -> Iterato
     for path in sorted({one.group.partition_path for one in slices} - {""}):
         names = (status.path.rpartition("/")[2] for status in storage.list(path))
         if not any(name.startswith(PARTITION_METAFILE) for name in names):
-            text = "Hudi on the JVM finds no partition without it; copy that of another partition"
-            yield Finding(Kind.MISSING_FILE, in_partition(path, PARTITION_METAFILE), text)
+            where, text = (
+                in_partition(path, PARTITION_METAFILE),
+                "Hudi finds no partition without it",
+            )
+            yield Finding(Kind.MISSING_FILE, where, text, "copy that of another partition")
 
 
 def _checked(
@@ -274,7 +283,7 @@ def _check(
                 hashes.append(row_hashes(pa.table({RECORD_KEY: keys})))
                 found.findings += _row_findings(rows, keys, slice_, layout, where)
     except (CorruptFileError, UnsupportedTableError) as error:
-        found.findings.append(Finding(Kind.DAMAGED_FILE, where, str(error)))
+        found.findings.append(Finding.of(Kind.DAMAGED_FILE, where, error))
     if hashes:
         found.keys = np.concatenate(hashes)
     return found
@@ -307,14 +316,14 @@ def _row_findings(
         others = keys.filter(pc.not_equal(rows.column(PARTITION_PATH), path))
         if len(others):
             text = f"rows of another partition: {_some(others)}"
-            yield Finding(Kind.WRONG_PARTITION, where, text)
+            yield Finding(Kind.WRONG_PARTITION, where, text, FROM_COPY)
     bucket = bucket_of(slice_.group.file_id)
     if layout is not None and bucket is not None:
         paths = pa.array([path]).dictionary_encode().take(pa.array(np.zeros(len(keys), np.int64)))
         astray = keys.filter(pa.array(layout.buckets(keys, paths) != bucket))
         if len(astray):
             text = f"keys of other buckets than {bucket}: {_some(astray)}"
-            yield Finding(Kind.WRONG_BUCKET, where, text)
+            yield Finding(Kind.WRONG_BUCKET, where, text, _ANOTHER_INDEX)
 
 
 def _base_findings(
@@ -332,14 +341,14 @@ def _base_findings(
         stat = committed.stats.get(base.path)
         if stat is not None and stat.num_writes != reader.num_rows:
             text = f"it has {reader.num_rows:,} rows, and its commit says {stat.num_writes:,}"
-            yield Finding(Kind.ROW_COUNT, base.path, text)
+            yield Finding(Kind.ROW_COUNT, base.path, text, FROM_COPY)
         bloom = reader.bloom_filter() if RECORD_KEY in pinned.schema.names else None
         if bloom is not None:
             keys = reader.read().column(RECORD_KEY).combine_chunks()
             denied = keys.filter(pa.array(~np.asarray(bloom.may_contain(keys), np.bool_)))
             if len(denied):
                 text = f"its bloom filter denies keys that it has: {_some(denied)}"
-                yield Finding(Kind.BLOOM_DENIES_KEY, base.path, text)
+                yield Finding(Kind.BLOOM_DENIES_KEY, base.path, text, REBUILD_FILTER)
 
 
 def _duplicates(
@@ -370,7 +379,7 @@ def _duplicates(
         keys = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         if len(keys):
             text = f"{len(keys):,} keys have more than one row: {_some(keys)}"
-            yield Finding(Kind.DUPLICATE_KEY, path or "(no partition)", text)
+            yield Finding(Kind.DUPLICATE_KEY, path or "(no partition)", text, _COPIES)
 
 
 def _some(keys: pa.Array | pa.ChunkedArray) -> str:

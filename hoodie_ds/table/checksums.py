@@ -16,12 +16,12 @@ import xxhash
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import Bytes
+from hoodie_ds.hints import FROM_COPY
 from hoodie_ds.storage.mapped import pieces
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile, LogFile
 from hoodie_ds.timeline.commit_metadata import WriteStat
 
-_REMEDY: Final = "restore it from a copy, or roll back the commit that wrote it"
 _CHUNK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 20
 """Files up to this size cost so little to compare that it is done at every look."""
@@ -75,7 +75,7 @@ def open_checked(storage: Storage, path: str, checksum: str, remedy: str) -> Ite
         yield source
 
 
-def check_file(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY) -> None:
+def check_file(storage: Storage, path: str, checksum: str, remedy: str = FROM_COPY) -> None:
     """Compare a file's bytes.
 
     Raises
@@ -88,7 +88,7 @@ def check_file(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY
 
 
 @lru_cache(maxsize=4096)
-def check_once(storage: Storage, path: str, checksum: str, remedy: str = _REMEDY) -> None:
+def check_once(storage: Storage, path: str, checksum: str, remedy: str = FROM_COPY) -> None:
     """Compare a file's bytes, the first time that this process asks for it; see `check_file`.
 
     For large files, of which little is read each time.
@@ -107,7 +107,7 @@ def check_size(path: str, size: int, stat: WriteStat) -> None:
     written = stat.file_size_bytes
     if size < written or (stat.log is None and 0 < written != size):
         raise CorruptFileError(
-            f"{path} has {size} bytes, and {written} when it was written; {_REMEDY}"
+            f"{path} has {size} bytes, and {written} when it was written; {FROM_COPY}"
         )
 
 
@@ -142,7 +142,7 @@ def check_change_file(path: str, data: bytes, size: int, checksum: str | None) -
     """
     if 0 < size != len(data):
         raise CorruptFileError(
-            f"{path} has {len(data)} bytes, and {size} when it was written; {_REMEDY}"
+            f"{path} has {len(data)} bytes, and {size} when it was written; {FROM_COPY}"
         )
     if checksum is not None:
         _compare(path, checksum, xxhash.xxh64_hexdigest(data))
@@ -155,7 +155,7 @@ def _xxh64(source: BinaryIO) -> str:
     return str(digest.hexdigest())
 
 
-def _compare(path: str, expected: str, found: str, remedy: str = _REMEDY) -> None:
+def _compare(path: str, expected: str, found: str, remedy: str = FROM_COPY) -> None:
     if found != expected:
         raise CorruptFileError(
             f"{path} was damaged: its xxh64 is {found}, and {expected} when it was "

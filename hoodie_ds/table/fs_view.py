@@ -18,6 +18,7 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.log.log_block import Bytes, first_instant
+from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.mapped import mapped
 from hoodie_ds.storage.names import NamesFiles
 from hoodie_ds.storage.protocol import FileStatus, Storage
@@ -242,7 +243,7 @@ class FileSystemView:
             if stat.log is None and FileGroupId(stat.partition_path, stat.file_id) == latest.group:
                 raise CorruptFileError(
                     f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "
-                    f"{latest.base_instant}, is missing; restore it before going on"
+                    f"{latest.base_instant}, is missing; {MISSING}"
                 )
 
 

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commit_naming
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
@@ -139,9 +140,7 @@ def _check_found(
     for path, instant in named:
         if path not in found:
             raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
-                f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
-                "restore it from a copy before going on, or roll back that commit and those "
-                "after it"
+                f"{storage.root}/{path} is missing, which {commit_path(instant)} names; {MISSING}"
             )
 
 

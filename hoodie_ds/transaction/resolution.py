@@ -6,6 +6,7 @@ still to be applied, and every writer can.
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -33,6 +34,8 @@ from hoodie_ds.transaction.decision_log import (
 from hoodie_ds.transaction.guarding import carried_with
 from hoodie_ds.transaction.manifest import Judge, complete_from_manifest, never, newest_manifest
 from hoodie_ds.transaction.rollback import finish_rollback, roll_back, take_back
+
+_log = logging.getLogger("hoodie_ds")
 
 _RECOVERY: Final = "recovery"
 """Who makes the decisions of recoveries: several that decide the same at once may all go on."""
@@ -164,8 +167,10 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
         put_requested(table.storage, newest)
     elif newest.outcome is Outcome.COMPLETE:
         completed = complete_from_manifest(table.storage, newest.completed)
+        if completed:
+            _log.info("%s: %s by a recovery", table.storage.root, newest.completed)
         # Else its writer completed it, and threw the manifest away, since the timeline was loaded.
-        if not completed and table.load_timeline().is_pending(time):
+        elif table.load_timeline().is_pending(time):
             raise CorruptFileError(
                 f"{table.storage.root}: decision {newest.number} completes instant {time}, but "
                 f"{work_folder(time)} holds no whole manifest of it; restore the folder"

@@ -6,6 +6,7 @@ and the failed instant leaves the timeline last.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -48,6 +49,8 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 
 _COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
 _COMMAND_ROLLBACK = "0"
+
+_log = logging.getLogger("hoodie_ds")
 
 UNDONE_ACTIONS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 """What is rolled back here. Not a pending compaction: log files are named after it already."""
@@ -144,6 +147,7 @@ def drop_resurrected(table: Table, timeline: Timeline) -> bool:
         if commit is not None and read_commit(table.storage, commit).is_ours:
             found.add(commit)
     for commit in found:
+        _log.info("%s: %s was taken back, and is so again", table.storage.root, commit)
         table.storage.delete(instant_path(commit))
     return bool(found)
 
@@ -161,6 +165,7 @@ def forget(table: Table, instant: Instant) -> None:
         Archived, or rolled back: markers announce late files of it alone.
     """
     storage = table.storage
+    _log.info("%s: %s has ended before, and is off the timeline again", storage.root, instant)
     delete_left(storage, instant.time, marked_files(table, instant.time))
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
@@ -250,6 +255,12 @@ def _execute(
     complete(table, rollback, body, clock)
     leave_timeline(table, instant, ours)
     delete_temporary(storage, rollback.time)
+    deleted = sum(len(files.deleted) for files in done.values())
+    hidden = sum(len(files.mixed_logs or ()) for files in done.values())
+    _log.info(
+        "%s: rollback %s has undone %s: %d files deleted, its blocks in %d log files hidden",
+        storage.root, rollback.time, instant, deleted, hidden,
+    )  # fmt: skip
 
 
 def take_away(

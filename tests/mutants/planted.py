@@ -1784,6 +1784,12 @@ _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
     Mutant(
+        "an instant that is lost passes for one of a dead writer",
+        within("pending_rows", lost_by_time=returns({})),
+        "tests/unit/inspection/test_verify.py::test_a_completed_instant_that_is_lost[1-9]",
+        "P1: an operator is told to roll back what was committed",
+    ),
+    Mutant(
         "the next batch does not see that a commit is decided to go",
         within("roll_back_by_hand", claim=nothing),
         "tests/faults/test_services.py"

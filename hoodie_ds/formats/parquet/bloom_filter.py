@@ -22,6 +22,7 @@ from hoodie_ds.arrow_columns import Mask
 from hoodie_ds.config.enums import BloomFilterType
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.parquet.murmur import Murmur, UInts
+from hoodie_ds.hints import REBUILD_FILTER
 
 BLOOM_FILTER_FOOTER: Final = "org.apache.hudi.bloomfilter"
 BLOOM_TYPE_FOOTER: Final = "hoodie_bloom_filter_type_code"
@@ -204,7 +205,7 @@ class BloomFilter:
         except (binascii.Error, struct.error, UnicodeDecodeError, ValueError) as error:
             raise CorruptFileError(
                 f"{name}: the footer {BLOOM_FILTER_FOOTER} holds no bloom filter ({error}); "
-                "rewrite the file, or use an index of type SIMPLE"
+                f"{REBUILD_FILTER}"
             ) from error
 
     def may_contain(self, keys: pa.Array, first: UInts | None = None) -> Mask:

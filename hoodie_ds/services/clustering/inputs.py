@@ -9,6 +9,7 @@ from functools import cached_property
 import xxhash
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
@@ -81,7 +82,7 @@ class PlanInputs:
             for path in sorted(self._named.get(group, set()) - there):
                 raise CorruptFileError(
                     f"{self._view.storage.root}/{path} is missing, which a clustering is to "
-                    "rewrite; restore it from a copy before going on"
+                    f"rewrite; {MISSING}"
                 )
 
     @cached_property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.hints import MISSING
 from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
@@ -101,6 +102,5 @@ class PlannedSlices:
             gone = LogFile(partition, log, path.rpartition("/")[2], 0) if log else None
             if gone is None or not was_never_committed(self.view, gone):
                 raise CorruptFileError(
-                    f"{root}/{path} is missing, which compaction {self.time} is to merge; restore "
-                    "it from a copy before going on"
+                    f"{root}/{path} is missing, which compaction {self.time} is to merge; {MISSING}"
                 )

@@ -54,7 +54,7 @@ def test_a_dry_run_changes_nothing_and_an_answer_of_no_neither(
         assert told
         assert "nothing to do" not in told
         refused = run(name, path, *rest, answer="n\n")
-        assert (refused.code, untimed(refused.out)) == (1, untimed(told))
+        assert (refused.code, untimed(refused.out)) == (1, untimed(told).removeprefix("dry "))
         assert "Do it? [y/N]" in refused.err
         assert "Aborted!" in refused.err
         assert run(name, path, *rest, answer="").code == 1  # nobody is there to answer
@@ -63,15 +63,16 @@ def test_a_dry_run_changes_nothing_and_an_answer_of_no_neither(
 
 def test_compact_merges_the_log_files(table: HoodieTable, path: Path) -> None:
     lines = done("compact", path, "--yes").lines
-    assert lines[0].startswith("dry compaction new")
+    assert lines[0].startswith("compaction new")
     assert "log file" in lines[1]
-    assert lines[-1].startswith("compaction 2")
+    assert lines[-1].startswith("done: compaction 2")
     assert sum(row.log_files for row in table.inspect.files().groups) == 0
     assert found(table) == [("a", "oslo", 2, 9.5), ("b", "rome", 1, 2.0)]
 
 
 def test_a_question_is_answered(table: HoodieTable, path: Path) -> None:
     told = done("rollback", path, answer="y\n").lines
+    assert told[-1] == f"done: {told[0]}"
     assert f"without {times(table)[0]}" not in told[0]
     assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
 
@@ -103,7 +104,7 @@ def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: 
     first = times(table)[0]
     told = done("savepoint", path, first, "--user", "me", "--yes").lines
     assert told[0].startswith(f"savepoint {first}: ")
-    assert told[1:] == [f"made savepoint {first}"]
+    assert told[1:] == [f"done: made savepoint {first}"]
     assert [one.time for one in table.timeline.savepoints] == [first]
     lost = done("restore", path, first, "--yes").lines
     assert lost[0].startswith(f"back to {first}, without ")
@@ -112,7 +113,7 @@ def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: 
     (hint,) = re.findall("`hoodie-py (.*)`", refused)
     assert hint == f"savepoint {path} {first} --delete"
     told = done(*shlex.split(hint), "--yes").lines
-    assert told[-1] == f"deleted savepoint {first}"
+    assert told[-1] == f"done: deleted savepoint {first}"
     assert table.timeline.savepoints == ()
     assert run("savepoint", path, "--delete").code == 2
     assert run("restore", path, "20200101000000000", "--yes").code == 1
@@ -123,7 +124,7 @@ def test_buckets_are_rescaled(table: HoodieTable, path: Path) -> None:
     lines = done("rescale-buckets", path, "7", "--rules", "^oslo$,3", "--yes").lines
     assert "rewritten, from " in lines[0]
     assert "to 7 buckets a partition, but ^oslo$,3" in lines[0]
-    assert lines[-1].startswith(f"rescaled at {times(table)[-1]}, ")
+    assert lines[-1].startswith(f"done: rescaled at {times(table)[-1]}, ")
     assert found(table) == rows
     nothing = done("rescale-buckets", path, "7", "--rules", "^oslo$,3", "--yes").lines
     assert nothing == ["the table has 7 buckets, but ^oslo$,3 already, nothing to do"]
@@ -135,7 +136,7 @@ def test_partitions_are_deleted(table: HoodieTable, path: Path) -> None:
     assert nothing == ["no such partition, nothing to do"]
     lines = done("delete-partition", path, "os*", "--yes").lines
     assert lines[0].startswith("1 partition, ")
-    assert lines[1:] == ["  oslo", f"deleted at {times(table)[-1]}"]
+    assert lines[1:] == ["  oslo", f"done: deleted at {times(table)[-1]}"]
     assert found(table) == [("b", "rome", 1, 2.0)]
 
 
@@ -187,7 +188,7 @@ def test_a_delta_log_is_made_and_put_right(path: Path) -> None:
     newest = f"Hudi instant {times(table)[-1]}: 2 files added, 0 removed"
     assert done("delta", "sync", path, "--dry-run").lines == [f"dry Delta version 0, {newest}"]
     assert not (path / "_delta_log").exists()
-    assert done("delta", "sync", path, "--yes").lines[-1] == f"Delta version 0, {newest}"
+    assert done("delta", "sync", path, "--yes").lines[-1] == f"done: Delta version 0, {newest}"
     assert done("delta", "sync", path).lines == ["the Delta log is up to date: version 0"]
     assert run("delta", "vacuum", path).code == 2
 

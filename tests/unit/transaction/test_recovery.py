@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -98,6 +99,25 @@ def _late_tasks(storage: Storage) -> Table:
 _OPERATIONS_AT_LEAST = 6
 
 _DEATHS = [_ours_died, _ours_died_with_manifest, _another_engine_died, _late_tasks]
+
+
+def test_what_a_recovery_did_is_logged(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+    table = _ours_died(storage)
+    with caplog.at_level(logging.INFO, "hoodie_ds"):
+        recover(table, _CLOCK)
+    (rollback,) = (i for i in table.load_timeline().rollbacks if i.state is State.COMPLETED)
+    (line,) = caplog.messages
+    assert f"rollback {rollback.time} has undone {FAILED} commit inflight: 2 files deleted" in line
+
+
+def test_a_write_that_a_recovery_completed_is_logged(
+    storage: Storage, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = _ours_died_with_manifest(storage)
+    with caplog.at_level(logging.INFO, "hoodie_ds"):
+        recover(table, _CLOCK)
+    (line,) = caplog.messages
+    assert line.endswith(f"{FAILED} commit completed by a recovery")
 
 
 def _end_state(storage: Storage) -> dict[str, object]:
