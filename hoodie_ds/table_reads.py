@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +16,85 @@ from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.timeline.timeline import Timeline
 
+_NAMES_OF_OTHERS: Final = {
+    "alias": "upsert(rows) merges rows by key",
+    "append": "insert(rows) adds rows, upsert(rows) merges them by key",
+    "create_checkpoint": "none is needed; archive() shortens the timeline",
+    "current_snapshot": "timeline.completed has the commits",
+    "drop": "delete(rows) takes keys, delete_partitions(paths) partitions; the table is its folder",
+    "files": "inspect.files() has partitions and file groups with their files",
+    "file_uris": "inspect.files() has partitions and file groups with their files",
+    "get_add_actions": "inspect.files() has partitions and file groups with their files",
+    "history": "inspect.commits() has what each commit did",
+    "load_as_version": "read(as_of=...) reads an earlier moment",
+    "merge": "upsert(rows) merges rows by key",
+    "metadata": "properties and inspect.show() have it",
+    "optimize": "compact() merges log files, cluster() rewrites small files",
+    "partitions": "inspect.files().partitions has them with their sizes",
+    "refs": "savepoint() keeps a commit; timeline.savepoints has them",
+    "snapshots": "timeline.completed has the commits",
+    "to_arrow": "read() returns an Arrow table",
+    "to_polars": "polars.DataFrame(table) takes it",
+    "to_pyarrow_dataset": "scan() streams rows, with columns and a filter",
+    "to_pyarrow_table": "read() returns an Arrow table",
+    "update": "upsert(rows) merges rows by key",
+    "vacuum": "clean() deletes old files",
+    "version": "timeline.completed has the commits",
+}
+"""What users of other libraries type, and what does it here."""
+
 
 class TableReads(ABC):
     """Methods of a table that return rows."""
+
+    if not TYPE_CHECKING:  # which is to know every name
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            """Say what a name that another library has for it is called here."""
+            error = f"{type(self).__name__!r} object has no attribute {name!r}"
+            hint = _NAMES_OF_OTHERS.get(name)
+            raise AttributeError(f"{error}; {hint}" if hint else error, name=name, obj=self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the latest rows as a stream of Arrow's C data interface, as `scan` does."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def count(self, filter: pc.Expression | None = None) -> int:
+        """Return the number of latest rows, reading few columns.
+
+        Parameters
+        ----------
+        filter : pyarrow.compute.Expression, optional
+            Which rows count.
+        """
+        return self.scan(filter=filter).count_rows()
+
+    def head(self, n: int = 5, columns: str | Iterable[str] | None = None) -> pa.Table:
+        """Return a few of the latest rows, whichever are read first.
+
+        Parameters
+        ----------
+        n : int
+            How many at most.
+        columns : str or iterable of str, optional
+            As of `read`.
+        """
+        scanner, found, rows = self.scan(columns), list[pa.RecordBatch](), 0
+        for batch in scanner.to_batches():
+            found.append(batch)
+            rows += batch.num_rows
+            if rows >= n:
+                break
+        return pa.Table.from_batches(found, scanner.schema).slice(0, max(n, 0))
+
+    def to_pandas(
+        self,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+        as_of: Moment | None = None,
+    ) -> Any:  # noqa: ANN401
+        """Return the rows of `read` as a pandas DataFrame."""
+        return self.read(columns, filter, as_of).to_pandas()
 
     def read(
         self,

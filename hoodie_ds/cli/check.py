@@ -38,7 +38,10 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
         print_object(found, True, ())
     else:
         print_hints(
-            (f"{one.severity.value} {one.kind.value} {one.where}", f"{one.message}; {one.remedy}")
+            (
+                f"{one.severity.value} {one.kind.value} {one.where}".rstrip(),
+                f"{one.message}; {one.remedy}",
+            )
             for one in found.findings
         )
         looked = f"{counted(found.files, 'file')} ({size_text(found.bytes)})"

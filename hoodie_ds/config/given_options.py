@@ -42,6 +42,7 @@ from hoodie_ds.config.options.write import (
     TABLE_TYPE,
     WRITE_OPTIONS,
 )
+from hoodie_ds.config.secret_values import shown
 from hoodie_ds.errors import OptionError
 
 T = TypeVar("T")
@@ -67,7 +68,6 @@ KEYGEN_SUFFIXES: Final = (
 )
 """What may follow `KEYGEN_PREFIX`."""
 
-_HIDDEN: Final = "***"
 _ALIKE: Final = 0.6
 """Of two words, the share of letters in common from which one may be a typo of the other."""
 _IMPLEMENTED: Final = tuple(
@@ -136,10 +136,10 @@ class GivenOptions:
             lower = key.lower()
             remedy = _remedy_of_key(lower, str(value))
             if remedy is not None:
-                # The value stays out of the message: under a mistyped key it may be a password.
-                given.refuse(OptionError(key[:200], _HIDDEN, remedy))
+                given.refuse(OptionError(key[:200], shown(key, value), remedy))
             if lower in entries and entries[lower][1] != str(value):
-                given.refuse(OptionError(key, _HIDDEN, "given twice with different values"))
+                twice = "given twice with different values"
+                given.refuse(OptionError(key, shown(key, value), twice))
             entries[lower] = (key, str(value))
         return given
 
@@ -234,7 +234,7 @@ def check_keys(raw: Mapping[str, object]) -> None:
         Options that only this library reads, so that no key can be Spark's own.
     """
     unknown = [
-        OptionError(key[:200], _HIDDEN, remedy)
+        OptionError(key[:200], shown(key, value), remedy)
         for key, value in raw.items()
         if value is not None and (remedy := _remedy_of_own_key(key.lower(), str(value))) is not None
     ]

@@ -42,7 +42,7 @@ from hoodie_ds.timeline.timeline import Timeline
 _ROWS: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Inspector:
     """What a table is made of and what has happened to it; changes nothing.
 
@@ -57,6 +57,10 @@ class Inspector:
     """
 
     source: Source
+
+    def __repr__(self) -> str:
+        questions = (name for name in dir(type(self)) if name[0] != "_" and name != "source")
+        return f"<Inspector of {self.source.storage.root}: {', '.join(questions)}>"
 
     def show(self) -> TableOverview:
         """Return the table at a glance.

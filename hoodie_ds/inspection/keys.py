@@ -293,24 +293,26 @@ def _told(pinned: PinnedTable, steps: list[_Step]) -> Iterator[KeyEvent]:
             known.add(step.written_at)
             steps.append(_Step(step.written_at, step.group, "", step.row, step.written_at))
     commits = _commits(pinned, {step.time for step in steps})
-    is_there = False
+    there: set[str] = set()  # partitions with a copy of the key, each with a life of its own
     for step in sorted(steps, key=lambda s: (_ended(pinned, s.time), not s.replaced, s.is_log)):
-        commit = commits.get(step.time)
+        commit, partition = commits.get(step.time), step.group.partition_path
         rewrite = commit is not None and commit.is_rewrite
         if step.row is None:
-            if not is_there or rewrite:  # a log file has told it, or another file group
+            if partition not in there or rewrite:  # a log file has told it, or another file group
                 continue
-            what, is_there = ("replaced" if step.replaced else "deleted"), False
+            what = "replaced" if step.replaced else "deleted"
+            there.remove(partition)
         elif rewrite or (step.written_at and step.written_at != step.time):
             what = "rewritten"
         else:
-            before = "updated" if is_there else "inserted" if step.file else "written"
-            what, is_there = before, True
+            new = "inserted" if step.file else "written"
+            what = "updated" if partition in there else new
+            there.add(partition)
         query, batch = batch_of(commit) if commit else ("", None)
         yield KeyEvent(
             step.time,
             what,
-            step.group.partition_path,
+            partition,
             step.file,
             commit.operation_type if commit else "",
             query,

@@ -132,7 +132,7 @@ def not_to_be_read(table: Table, timeline: Timeline) -> Verification | None:
     try:
         check_columns_have_names(table, timeline, to_write=False)
     except UnsupportedTableError as error:
-        finding = Finding(Kind.NOT_CHECKED, "", str(error))
+        finding = Finding.of(Kind.NOT_CHECKED, "", error)
         return Verification(table.storage.root, 0, 0, 0, (finding,))
     return None
 

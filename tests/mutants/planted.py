@@ -1784,6 +1784,19 @@ _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
     Mutant(
+        "a copy of a key in another partition passes for the same row",
+        Text('what = "updated" if partition in there', 'what = "updated" if there'),
+        "tests/unit/cli/test_look.py::test_copies_of_a_key_in_two_partitions_are_told_apart",
+        "an operator is told of an update that was an insert",
+    ),
+    Mutant(
+        "a refused option shows a password",
+        within("secret_values.shown", _is_secret=returns(False)),
+        "tests/unit/config/test_given_options.py::test_only_secrets_are_hidden"
+        "[hoodie.fs.s3a.acess.key-hush-False]",
+        "a password is in the log",
+    ),
+    Mutant(
         "an instant that is lost passes for one of a dead writer",
         within("pending_rows", lost_by_time=returns({})),
         "tests/unit/inspection/test_verify.py::test_a_completed_instant_that_is_lost[1-9]",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -55,6 +58,42 @@ def test_what_the_table_says_of_itself(tmp_path: Path) -> None:
     assert (table.properties.name, table.properties.version) == ("trips", 6)
     assert table.properties.num_buckets == int(TRIPS[BUCKETS])
     assert table.schema.names[5:] == ROWS.column_names
+
+
+def test_rows_by_the_names_of_other_libraries(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ROWS)
+    columns = ["id", "fare"]
+    assert (table.count(), table.count(pc.field("id") == "a")) == (2, 1)
+    assert [table.head(n).num_rows for n in (-1, 0, 1, 5)] == [0, 0, 1, 2]
+    assert table.head(1, columns).column_names == columns
+    assert sorted(table.to_pandas(columns).to_numpy().tolist()) == [["a", 1.0], ["b", 1.0]]
+    assert pa.table(table).sort_by("id") == table.read().sort_by("id")
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("history", "inspect.commits()"),
+        ("vacuum", "clean()"),
+        ("optimize", "compact()"),
+        ("partitions", "inspect.files().partitions"),
+        ("drop", "delete_partitions"),
+        ("merge", "upsert"),
+    ],
+)
+def test_a_name_of_other_libraries_says_what_it_is_called_here(name: str, ours: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(ours)):
+        getattr(HoodieTable("/t"), name)
+    assert not hasattr(HoodieTable("/t"), "of_nobody")
+
+
+def test_what_can_be_asked_of_a_table_fits_a_screen(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    shown = repr(table.inspect)
+    assert str(tmp_path) in shown
+    assert "verify" in shown
+    assert len(shown) < 500
 
 
 def test_an_existing_table_needs_no_options(tmp_path: Path) -> None:

@@ -344,7 +344,7 @@ def test_a_second_register_made_spark_warn() -> None:
     registered: list[type] = []
     conf = {"spark.sql.execution.arrow.maxBytesPerBatch": "2147483647"}
     spark = SimpleNamespace(
-        conf=SimpleNamespace(get=conf.get, set=conf.__setitem__),
+        conf=SimpleNamespace(get=conf.get, set=conf.__setitem__, getAll=conf),
         dataSource=SimpleNamespace(register=registered.append),
     )
     for _ in range(2):

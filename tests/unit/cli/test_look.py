@@ -189,6 +189,18 @@ def test_a_key_is_located_and_traced(path: Path, table: HoodieTable) -> None:
     assert (other.code, other.err) == (1, "Error: no row has the key 'b' in the partition 'rome'\n")
 
 
+def test_copies_of_a_key_in_two_partitions_are_told_apart(path: Path, table: HoodieTable) -> None:
+    table.upsert(trips(("a", "rome", 3, 3.0)))
+    table.delete(trips(("a", "oslo", 4, None)).select(["id", "city", "ts"]))
+    table.upsert(trips(("a", "rome", 5, 5.0)))
+    events = done("trace", path, "a", "--json").json
+    assert [(one["partition"], one["what"]) for one in events[2:]] == [
+        ("rome", "inserted"),
+        ("oslo", "deleted"),
+        ("rome", "updated"),
+    ]
+
+
 def test_rows_that_changed_between_two_instants(path: Path, table: HoodieTable) -> None:
     first, second = (instant.time for instant in table.timeline.commits)
     ended = done("diff", path, first, second, "--json")

@@ -59,10 +59,9 @@ def test_no_key_is_both_obeyed_and_ignored() -> None:
 )
 def test_an_unknown_key_is_refused_naming_the_nearest(key: str, nearest: str) -> None:
     with pytest.raises(OptionError) as caught:
-        GivenOptions.collect({key: "hush"}).check()
+        GivenOptions.collect({key: "given"}).check()
+    assert str(caught.value).startswith(f"option {key!r} = 'given' is refused: ")
     assert str(caught.value).endswith(f" {nearest}")
-    assert key in str(caught.value)
-    assert "hush" not in str(caught.value)
 
 
 def test_keys_of_others_pass() -> None:
@@ -91,8 +90,28 @@ def test_a_key_without_the_prefix_that_means_one_of_ours_is_refused(
     for parse in (WriteOptions.parse, ReadOptions.parse):
         with pytest.raises(OptionError) as caught:
             parse({"path": "/t", key: value})
-        assert (caught.value.key, caught.value.value) == (key, "***")
+        assert (caught.value.key, caught.value.value) == (key, value)
         assert meant in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_shown"),
+    [
+        ("hoodie.tabel.name", "trips", True),
+        ("hoodie.index.tpye", "BLOOM", True),
+        ("hoodie.write.tasks.maximum.of.all", "7", True),
+        ("hoodie.py.catalog.pasword", "hush", False),
+        ("hoodie.s3.secretKey", "hush", False),
+        ("hoodie.fs.s3a.acess.key", "hush", False),
+        ("hoodie.storage.toekn", "hush", False),
+        ("hoodie.storage.url", "https://me:hush@host", False),
+    ],
+)
+def test_only_secrets_are_hidden(key: str, value: str, is_shown: bool) -> None:
+    with pytest.raises(OptionError) as caught:
+        WriteOptions.parse({"path": "/t", key: value})
+    assert (repr(value) in str(caught.value)) is is_shown
+    assert ("'***'" in str(caught.value)) is not is_shown
 
 
 @pytest.mark.parametrize(

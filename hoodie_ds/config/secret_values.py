@@ -1,0 +1,47 @@
+"""Which values of options a message may show: all but what may be a secret.
+
+An option that is refused is shown with its value, but under a name like that of a password or with
+a URL that may have one before its host. A name may be mistyped, so what is near counts too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from itertools import pairwise
+from typing import Final
+
+HIDDEN: Final = "***"
+
+_SECRET_WORDS: Final = (
+    "password", "passwd", "passphrase", "pwd", "secret", "secrets", "secretkey", "token",
+    "credential", "credentials", "auth", "authorization", "accesskey", "accountkey", "apikey",
+    "privatekey", "sas", "jaas", "user", "username",
+)  # fmt: skip
+_BEFORE_KEY: Final = ("access", "account", "api", "private", "secret", "shared", "encryption")
+_ALIKE: Final = 0.8
+
+
+def shown(key: str, value: object) -> object:
+    """Return an option's value as a message may have it.
+
+    Parameters
+    ----------
+    key : str
+        The option as the user wrote it, right or wrong.
+    value : object
+        Its value.
+    """
+    return HIDDEN if _is_secret(key) or "@" in str(value) else value
+
+
+def _is_secret(key: str) -> bool:
+    words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", ".", key[:200]).lower())
+    pairs = pairwise(words)
+    if any(second == "key" and _near(first, _BEFORE_KEY) for first, second in pairs):
+        return True
+    return any(_near(word, _SECRET_WORDS) for word in words)
+
+
+def _near(word: str, names: tuple[str, ...]) -> bool:
+    return bool(difflib.get_close_matches(word, names, n=1, cutoff=_ALIKE))
