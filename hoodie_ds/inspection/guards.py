@@ -47,7 +47,7 @@ def guard_findings(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
         guard = ReplayGuard.load(storage, timeline)
         for query, batch in last.items():
             wanted = BatchId(query, batch)
-            known = recall(storage, guard, wanted).highest(wanted)
+            known = recall(storage, timeline, guard, wanted).highest(wanted)
             if known != batch:
                 text = f"batch {batch} is in the table, and the newest commit knows {known}"
                 yield Finding(Kind.REPLAY_GUARD, query, text, _FORGOTTEN)

@@ -31,6 +31,7 @@ from hoodie_ds.transaction.guarding import carried_entries, guarding_commits_unt
 from hoodie_ds.transaction.heartbeat import living
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.taken_back import remember_taken_back
+from hoodie_ds.transaction.undated import date_undated
 
 _BEFORE_ALL: Final = "0" * 17
 
@@ -105,7 +106,9 @@ def carried_without(
     """
     staying = guarding_commits_until(storage, timeline, time) if time else []
     kept = [commit for _, commit in staying]
-    remember_taken_back(storage, (read_commit(storage, instant) for instant in lost), kept)
+    gone = [(instant, read_commit(storage, instant)) for instant in lost]
+    remember_taken_back(storage, (commit for _, commit in gone), kept)
+    date_undated(storage, timeline, time, gone, kept)
     return carried_entries(kept, time)
 
 

@@ -27,7 +27,12 @@ from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.paths import DECISIONS, commit_path, numbered_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
-from hoodie_ds.transaction.guarding import entries_carried, guarding_commits, tells_all
+from hoodie_ds.transaction.guarding import (
+    entries_carried,
+    guarding_commits,
+    guarding_commits_until,
+    tells_all,
+)
 
 BATCH_KEY: Final = "_hoodie_ds_batch"
 """Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""
@@ -101,11 +106,24 @@ class ReplayGuard:
             The commit's entry is not what a streaming sink writes.
         """
         found = guarding_commits(storage, timeline)
-        guards = [cls.parse(c.extra, commit_path(instant)) for instant, c in found]
+        guards = [cls.parse(c.guard_entries, commit_path(i)) for i, c in found]
         if not tells_all(timeline, found) and (newest := newest_decision(storage)) is not None:
             path = numbered_path(DECISIONS, newest.number)
             carried = entries_carried(storage, timeline, newest.carried)
             guards += [cls.parse(entries, path) for entries in carried]
+        return reduce(cls.merged, guards, cls())
+
+    @classmethod
+    def load_until(cls, storage: Storage, timeline: Timeline, time: str) -> ReplayGuard:
+        """Read the guard without the commits of later times than one.
+
+        Raises
+        ------
+        CorruptFileError
+            See `load`.
+        """
+        found = guarding_commits_until(storage, timeline, time)
+        guards = (cls.parse(c.guard_entries, commit_path(i)) for i, c in found)
         return reduce(cls.merged, guards, cls())
 
     def merged(self, other: ReplayGuard) -> ReplayGuard:

@@ -33,6 +33,12 @@ CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
 INPUTS_KEY: Final = "_hoodie_ds_inputs"
 """Key in the extra metadata of our commits: JSON, by query and batch, of digests of their rows."""
 
+AT_ITS_TIME: Final = {
+    CHECKPOINT_KEY: "_hoodie_ds_checkpoint_at_its_time",
+    INPUTS_KEY: "_hoodie_ds_inputs_at_its_time",
+}
+"""Keys of what a commit says without the commits of later times, where it was made after some."""
+
 DECISION_KEY: Final = "_hoodie_ds_turn"
 """Key in the extra metadata of our commits: the decision after which conflicts were looked for."""
 
@@ -231,14 +237,23 @@ class CommitMetadata:
 
     @property
     def guard_entries(self) -> dict[str, str]:
-        """What the extra metadata say of micro-batches that are in the table."""
+        """What it says of micro-batches, if only commits of earlier times are in the table.
+
+        So that this stays true where those of later times are taken back.
+        """
+        named = {key: own for key, own in AT_ITS_TIME.items() if own in self.extra}
+        return {key: self.extra[own] for key, own in named.items()} or self.entries_of_all
+
+    @property
+    def entries_of_all(self) -> dict[str, str]:
+        """What it says of all micro-batches that were in the table when it was made."""
         return {key: self.extra[key] for key in (CHECKPOINT_KEY, INPUTS_KEY) if key in self.extra}
 
     @property
     def batches(self) -> Mapping[str, frozenset[int]]:
         """Numbers of the newest micro-batches that are in the table, by query."""
         try:
-            kept = json.loads(self.extra[INPUTS_KEY])
+            kept = json.loads(self.guard_entries[INPUTS_KEY])
             return {str(query): frozenset(map(int, digests)) for query, digests in kept.items()}
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
             return {}

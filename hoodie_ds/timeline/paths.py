@@ -39,6 +39,9 @@ LOCKS: Final = f"{HOODIE}/.locks"
 LEASES: Final = f"{LOCKS}/leases"
 DECISIONS: Final = f"{LOCKS}/turns"
 WRITERS: Final = f"{LOCKS}/writers"
+LEFT_OUT: Final = "at_"
+"""How the names of files begin that tell which commit has left a writer out."""
+
 SUMMARIES: Final = f"{LOCKS}/summaries"
 UNDONE: Final = f"{LOCKS}/undone"
 FOLDED_UNDONE: Final = "times_"
@@ -137,6 +140,22 @@ def number_in(path: str) -> int | None:
 def writer_folder(name: str) -> str:
     """Folder of what is known of a writer that commits do not carry."""
     return f"{WRITERS}/{xxhash.xxh3_128_hexdigest(name.encode())}"
+
+
+def put_aside_path(name: str, number: int, time: str = "") -> str:
+    """Path of what is put aside of a writer.
+
+    Parameters
+    ----------
+    name : str
+        The writer.
+    number : int
+        Of its highest batch.
+    time : str
+        That of the commit that has left it out; releases before did not say.
+    """
+    left_out_by = f"{LEFT_OUT}{time}_" if time else ""
+    return f"{writer_folder(name)}/{left_out_by}{number:019}"
 
 
 def taken_back_folder(name: str) -> str:

@@ -72,11 +72,7 @@ def guarding_commits_until(storage: Storage, timeline: Timeline, time: str) -> l
     CorruptFileError, NotFoundError
         The archive cannot be read, or its files come and go.
     """
-    active = [found for found in _active(storage, timeline) if _place(found) <= padded(time)]
-    after = [found for found in active if not timeline.starts_after(found[0].time)]
-    archived = (i for i in _archived(storage, timeline) if _place(i) <= padded(time))
-    older = merge(active[len(after) :], archived, key=_place, reverse=True)
-    return _telling(chain(after, older))
+    return _telling(_all_until(storage, timeline, time))
 
 
 def carried_entries(commits: Iterable[CommitMetadata], newest: str) -> dict[str, str]:
@@ -119,9 +115,64 @@ def entries_carried(
     Another engine logs no decision when it takes writes back.
     """
     at = carried.get(_AT, "")  # earlier releases did not say
-    if at and not (timeline.is_committed(at) and not is_undone(storage, timeline, at)):
+    if at and not is_in_table(storage, timeline, at):
         return [c.guard_entries for _, c in guarding_commits_until(storage, timeline, at)]
     return [carried, *json.loads(carried.get(_BESIDE, "[]"))]
+
+
+def is_in_table(storage: Storage, timeline: Timeline, time: str) -> bool:
+    """Whether a completed write is in the table: on the timeline, or archived and not undone.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is looked at.
+    time : str
+        The write's.
+    """
+    if timeline.commit_at(time) is not None:
+        return True
+    return timeline.is_committed(time) and not is_undone(storage, timeline, time)
+
+
+def naming_commits(
+    storage: Storage, timeline: Timeline, time: str, queries: Iterable[str]
+) -> dict[str, Telling]:
+    """Return the newest commit up to a time that names each of some queries, as far as one does.
+
+    Reads all of the archive where none does: for what is seldom asked.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is now.
+    time : str
+        That of the newest write that counts.
+    queries : iterable of str
+        Queries, or writers of numbered batches.
+    """
+    wanted, found = set(queries), dict[str, Telling]()
+    for instant, read in _all_until(storage, timeline, time) if wanted else ():
+        commit = read()
+        named = wanted & commit.batches.keys()
+        found |= dict.fromkeys(named, (instant, commit))
+        wanted -= named
+        if not wanted:
+            break
+    return found
+
+
+def _all_until(storage: Storage, timeline: Timeline, time: str) -> Iterator[_Unread]:
+    """Yield the commits up to a time, the newest first; the archive is read where it is reached."""
+    active = [found for found in _active(storage, timeline) if _place(found) <= padded(time)]
+    after = [found for found in active if not timeline.starts_after(found[0].time)]
+    archived = (i for i in _archived(storage, timeline) if _place(i) <= padded(time))
+    older = merge(active[len(after) :], archived, key=_place, reverse=True)
+    return chain(after, older)
 
 
 def _telling(commits: Iterable[_Unread]) -> list[Telling]:

@@ -220,7 +220,7 @@ def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:
         looked_after != str(newest.number - 1) or _foreign_later(table, timeline, newest.instant)
     ):
         return newest
-    carried = carried_with(commit.guard_entries, newest.instant, timeline)
+    carried = carried_with(commit.entries_of_all, newest.instant, timeline)
     return replace(newest, outcome=Outcome.COMPLETE, carried=carried)
 
 

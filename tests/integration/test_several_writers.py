@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -36,6 +37,7 @@ from hoodie_ds.testing import (
     SimIds,
     SimulatedCrash,
 )
+from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import DECISIONS, FILE_LOCK, LEASES, heartbeat_path, numbered_path
 from hoodie_ds.timeline.timeline import load_timeline
@@ -303,6 +305,35 @@ def test_an_instant_is_later_than_those_opened_since_its_batch_began(town: Town)
     guard = ReplayGuard.load(town.storage, load_timeline(town.storage, 1))
     assert guard.holds(BatchId("early", 0))
     assert guard.holds(BatchId("other", 0))
+
+
+@pytest.mark.parametrize("restored", [True, False])
+def test_a_commit_does_not_vouch_for_those_of_later_times(town: Town, restored: bool) -> None:
+    """Committed before it, and taken back without it; what was pending beside those stays known."""
+    first = Written(town.writer(), FIRST, BatchId("late", 0))
+    first.commit()
+    early = Written(town.writer(), trips(("a", "x", 2, 2.0)), BatchId("early", 0))
+    late = Written(town.writer(), trips(("b", "y", 2, 2.0)), BatchId("late", 1))
+    assert first.time < early.time < late.time
+    late.commit()
+    early.commit()
+
+    def known() -> dict[str, str]:
+        return dict(ReplayGuard.load(town.storage, load_timeline(town.storage, 1)).committed)
+
+    assert known() == {"early": "0", "late": "1"}
+    carried = newest_decision(town.storage)
+    assert carried is not None
+    assert json.loads(carried.carried[CHECKPOINT_KEY]) == {"early": "0", "late": "1"}
+    table = HoodieTable("/t", town.options, storage=town.storage, clock=town.clock, ids=town.ids)
+    if restored:
+        table.restore(early.time)
+    else:
+        table.rollback()
+    assert known() == {"early": "0", "late": "0"}
+    again = Written(town.writer(), trips(("b", "y", 2, 2.0)), BatchId("late", 1))
+    again.commit()
+    assert ("b", "y", 2, 2.0) in town.rows()
 
 
 def test_a_single_writer_does_not_undo_a_living_one_of_several(town: Town) -> None:

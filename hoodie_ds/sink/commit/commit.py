@@ -216,7 +216,7 @@ def _try_to_commit(
         check_new_keys(batch.plan, with_manifest, timeline)
     if waits:
         return instant if exclusion.append(Outcome.KEEP_OPEN, instant) else None
-    completed = exclusion.complete(instant, body, record.guard_entries)
+    completed = exclusion.complete(instant, body, record.entries_of_all)
     if completed is not None:
         sum_up(pending.storage, timeline.with_joined(completed))
     return completed
@@ -250,14 +250,18 @@ def _checked_record(
     check_groups(batch.plan, instant.time, timeline, statuses, replaced)
     schema = schema_beside(batch.plan, instant.time, timeline)
     before = batch.timeline.joined
-    guard = ReplayGuard.load(storage, timeline.with_joined(before))
+    timeline = timeline.with_joined(before)
+    guard, of_all = ReplayGuard.load(storage, timeline), None
+    if next((i.time for i in timeline.commits_backwards()), "") > instant.time:
+        guard, of_all = ReplayGuard.load_until(storage, timeline, instant.time), guard
     if messages[0].batch_id is not None:
-        guard = recall(storage, guard, messages[0].batch_id)
+        guard = recall(storage, timeline, guard, messages[0].batch_id)
     writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)
     others = [time for time in writes if time != instant.time]
-    given = statuses, guard, others, replaced, schema
+    given = statuses, guard, of_all, others, replaced, schema
     record, left_out = commit_record(batch.plan, messages, *given)
-    put_aside(storage, left_out)  # before anybody can complete the commit without them
+    # Before anybody can complete the commit without them.
+    put_aside(storage, timeline, instant.time, left_out)
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     if batch.options.batches_per_commit == 1:  # else whoever finds the manifest completes it
@@ -286,7 +290,8 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
         return completed is not None
     storage = message.batch.table.storage
     if message.batch_id is not None:
-        guard = recall(storage, ReplayGuard.load(storage, timeline), message.batch_id)
+        guard = ReplayGuard.load(storage, timeline)
+        guard = recall(storage, timeline, guard, message.batch_id)
         if guard.holds(message.batch_id):
             check_replay(messages, guard)
             return True

@@ -23,6 +23,7 @@ from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.live_files import near_groups
 from hoodie_ds.timeline.commit_metadata import (
+    AT_ITS_TIME,
     CHECKSUMS_KEY,
     PENDING_KEY,
     SCHEMA_KEY,
@@ -39,6 +40,7 @@ def commit_record(
     messages: Sequence[TaskCommitMessage],
     statuses: Sequence[WriteStatus],
     guard: ReplayGuard,
+    of_all: ReplayGuard | None,
     pending: Sequence[str],
     replaced: Mapping[str, tuple[str, ...]],
     schema: pa.Schema,
@@ -54,7 +56,9 @@ def commit_record(
     statuses : sequence of WriteStatus
         Its files.
     guard : ReplayGuard
-        What was committed before.
+        What was committed under earlier times.
+    of_all : ReplayGuard or None
+        What was committed before, under later times too; None if nothing was.
     pending : sequence of str
         Times of the other write instants that are pending.
     replaced : mapping of str to tuple of str
@@ -78,6 +82,9 @@ def commit_record(
         ROWS_KEY: str(sum(message.num_rows for message in messages)),
         PENDING_KEY: " ".join(pending),
     }
+    if of_all is not None:
+        extra |= {AT_ITS_TIME[key]: text for key, text in guard.entries().items()}
+        guard = guard.merged(of_all)
     if guard.committed:
         extra |= guard.entries()
     stats = tuple(sorted((status.stat for status in statuses), key=lambda stat: stat.path))
@@ -109,7 +116,7 @@ def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMe
     checksums = {**before.checksums, **after.checksums}
     (metrics, rows), (more_metrics, more_rows) = _figures(before, path), _figures(after, path)
     extra = {
-        **before.extra,
+        **{key: text for key, text in before.extra.items() if key not in AT_ITS_TIME.values()},
         **after.extra,
         CHECKSUMS_KEY: json.dumps({p: checksums[p] for p in sorted(named & checksums.keys())}),
         METRICS_KEY: WriteMetrics.total([metrics, more_metrics]).to_json(),

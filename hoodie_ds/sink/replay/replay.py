@@ -77,7 +77,7 @@ def informed(batch: Batch, batch_id: BatchId) -> Batch:
     MissedBatchesError
         The table has not seen the earlier batches of the stream.
     """
-    guard = recall(batch.table.storage, batch.guard, batch_id)
+    guard = recall(batch.table.storage, batch.timeline, batch.guard, batch_id)
     check_none_missed(batch, batch_id, guard)
     return batch if guard is batch.guard else replace(batch, guard=guard)
 

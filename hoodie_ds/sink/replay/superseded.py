@@ -71,7 +71,8 @@ def is_superseded(table: Table, timeline: Timeline, instant: Instant) -> bool:
     first = None if last is None else _first(storage, instant)
     if last is None or first is None:
         return False
-    if recall(storage, ReplayGuard.load(storage, timeline), first).holds(first):
+    guard = recall(storage, timeline, ReplayGuard.load(storage, timeline), first)
+    if guard.holds(first):
         return True
     mine = last.batch_id, instant.time
     others = [(i.time, _last(storage, i)) for i in timeline.pending if i.time != instant.time]

@@ -5,15 +5,18 @@ Named for what went wrong; each failed before its mend.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import pytest
 
+from hoodie_ds.config.limits import Limits
+from hoodie_ds.errors import MissedBatchesError
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import SimClock
 from hoodie_ds.timeline.instant import State
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import instant_path, put_aside_path, writer_folder
 from hoodie_ds.timeline.timeline import read_commit
 from tests.faults.regressions.test_replay_identity import Place, row
 
@@ -79,3 +82,116 @@ def test_archived_batches_were_forgotten_where_only_a_rewrite_was_left(
     place.stream(BatchId("q", 2), row("q2"))
     place.numbered("W", 3, row("w3"))
     assert place.ids == sorted([*there, "again0", "again1", "q2", "w3"])
+
+
+UNDOINGS = ["restore", "rollbacks", "restore of another engine"]
+
+
+def go_back(place: Place, time: str, how: str) -> None:
+    """Take what was completed after a time off the table."""
+    if how == "restore of another engine":
+        taken_off(place, time)
+    elif how == "restore":
+        place.table.restore(time)
+    else:
+        while place.table.timeline.commits[-1].time > time:
+            place.table.rollback()
+
+
+def others(place: Place, name: str, count: int = 4) -> None:
+    """Commits of other writers, more than a commit carries."""
+    for number in range(count):
+        place.stream(BatchId(f"{name} {number}", 0), row("other"))
+
+
+def brought_again(place: Place, query: str, numbers: Iterable[int]) -> list[int]:
+    """Bring batches once more; returns those that were written."""
+    written = []
+    for number in numbers:
+        before = len(place.table.timeline.commits)
+        place.stream(BatchId(query, number), row(f"{query}{number}"))
+        if len(place.table.timeline.commits) > before:
+            written.append(number)
+    return written
+
+
+@pytest.mark.parametrize("how", UNDOINGS)
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_batches_of_a_writer_that_was_put_aside_were_lost_after_they_were_taken_back(
+    version: str, how: str
+) -> None:
+    place = Place(
+        f"lost {version} {how}",
+        Limits(writers_carried=3),
+        **{**SHORT, "hoodie.write.table.version": version},
+    )
+    place.stream(BatchId("q", 0), row("q0"))
+    others(place, "one")
+    place.stream(BatchId("q", 1), row("q1"))
+    others(place, "two")
+    kept = place.table.timeline.commits[-1].time
+    place.stream(BatchId("q", 2), row("q2"))
+    place.stream(BatchId("q", 3), row("q3"))
+    others(place, "three")
+    go_back(place, kept, how)
+    if how != "restore of another engine":  # which leaves no word
+        assert "batch 2 of" in place.refuses(MissedBatchesError, BatchId("q", 4), row("q4"))
+    assert brought_again(place, "q", range(1, 3)) == [2]
+    others(place, "four")
+    assert brought_again(place, "q", [2, 3]) == [3]  # 3 was known of the number that was lost
+    others(place, "five")
+    assert brought_again(place, "q", range(5)) == [4]
+    assert place.ids == ["other", *(f"q{number}" for number in range(5))]
+
+
+@pytest.mark.parametrize("how", UNDOINGS[:2])
+def test_what_was_put_aside_and_taken_back_stays_gone_when_it_is_archived(how: str) -> None:
+    place = Place(f"archived {how}", Limits(writers_carried=2), **SHORT)
+    place.stream(BatchId("q", 0), row("q0"))
+    others(place, "one", 3)
+    kept = place.table.timeline.commits[-1].time
+    for number in (1, 2):
+        place.stream(BatchId("q", number), row(f"q{number}"))
+        others(place, f"lost {number}", 3)
+    go_back(place, kept, how)
+    others(place, "two", 4)
+    place.table.archive()
+    assert kept < place.table.timeline.start
+    assert brought_again(place, "q", range(3)) == [1, 2]
+
+
+@pytest.mark.parametrize("how", UNDOINGS[:2])
+@pytest.mark.parametrize("archived", [False, True])
+def test_what_a_release_before_has_put_aside_goes_with_what_is_taken_back(
+    how: str, archived: bool
+) -> None:
+    place = Place(f"undated {how} {archived}", Limits(writers_carried=2), **SHORT)
+    for number, name in enumerate(["one", "two"]):
+        place.stream(BatchId("q", number), row(f"q{number}"))
+        place.stream(BatchId("r", number), row(f"r{number}"))
+        others(place, name)
+    if archived:
+        place.table.archive()
+    kept = place.table.timeline.commits[-1].time
+    place.stream(BatchId("q", 2), row("q2"))
+    others(place, "three")
+    for query, highest in (("q", 2), ("r", 1)):  # as it kept one file for each writer
+        files = [path for path in place.storage.files if path.startswith(writer_folder(query))]
+        body = place.storage.read(max(files))
+        place.storage.delete_many(files)
+        place.storage.put_if_absent(put_aside_path(query, highest), body)
+    assert brought_again(place, "q", [2]) == brought_again(place, "r", [1]) == []
+    go_back(place, kept, how)
+    assert brought_again(place, "q", range(3)) == [2]
+    assert brought_again(place, "r", range(3)) == [2]
+
+
+def test_files_of_a_writer_are_as_many_as_the_timeline_is_long() -> None:
+    place = Place("files", Limits(writers_carried=1), **SHORT)
+    for number in range(8):
+        place.stream(BatchId("q", number), row(f"q{number}"))
+        others(place, str(number), 2)
+        place.table.archive()
+        files = [path for path in place.storage.files if path.startswith(writer_folder("q"))]
+        assert len(files) <= 3
+    assert brought_again(place, "q", [7, 8]) == [8]

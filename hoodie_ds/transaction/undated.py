@@ -1,0 +1,73 @@
+"""What releases before have put aside of writers, which does not say the commit it was put for.
+
+It counts whatever is taken back. So whoever takes back the batch that it tells of gives it the time
+of a commit that goes too: then it says nothing any more. Those releases kept no more than one file
+for each writer, so what the table then knows of it is looked up in older commits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+
+from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY, CommitMetadata
+from hoodie_ds.timeline.paths import put_aside_path
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.guarding import Telling, naming_commits
+
+
+def date_undated(
+    storage: Storage,
+    timeline: Timeline,
+    time: str,
+    lost: Iterable[Telling],
+    kept: Iterable[CommitMetadata],
+) -> None:
+    """Let what was put aside of batches go with them.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        As it is now.
+    time : str
+        Time of the newest write that stays; empty if none does.
+    lost : iterable of Telling
+        The commits that go.
+    kept : iterable of CommitMetadata
+        Those that tell what is in the table afterwards.
+    """
+    staying = {(q, n) for commit in kept for q, numbers in commit.batches.items() for n in numbers}
+    going = {
+        (query, max(numbers)): instant.time
+        for instant, commit in lost
+        for query, numbers in commit.batches.items()
+        if numbers and (query, max(numbers)) not in staying
+    }
+    dated: set[str] = set()
+    for (query, number), gone in going.items():
+        undated = put_aside_path(query, number)
+        with suppress(NotFoundError):
+            _put(storage, put_aside_path(query, number, gone), storage.read(undated))
+            dated.add(query)
+    unnamed = dated - {query for query, _ in staying}
+    older = naming_commits(storage, timeline, time, unnamed) if time else {}
+    for query, (instant, commit) in older.items():
+        number = max(commit.batches[query])
+        digests = json.loads(commit.guard_entries[INPUTS_KEY])[query]
+        said = {
+            CHECKPOINT_KEY: json.dumps({query: str(number)}),
+            INPUTS_KEY: json.dumps({query: digests}),
+        }
+        _put(storage, put_aside_path(query, number, instant.time), json.dumps(said).encode())
+    # Once what takes their place is there.
+    storage.delete_many([put_aside_path(query, number) for query, number in going])
+
+
+def _put(storage: Storage, path: str, body: bytes) -> None:
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(path, body)
