@@ -33,6 +33,7 @@ from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.records import are_deletes
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.storage.protocol import Storage
@@ -277,6 +278,12 @@ def _pieces(plan: WritePlan, progress: Progress | None) -> Iterator[pa.Table]:
     stored = [RECORD_KEY, PARTITION_PATH] if plan.table.properties.populate_meta_fields else []
     slices = _slices(plan)
     for piece in chain.from_iterable(_followed(reader, slices, [*stored, *names], progress)):
+        if are_deletes(plan, piece).any():
+            raise UnsupportedTableError(
+                f"table {plan.table.properties.name!r} has rows in base files that say of "
+                "themselves that they are deletes, which readers return and a write would drop; "
+                "delete their keys, or upsert them without the mark, and rescale then"
+            )
         if stored and piece.num_rows:
             made = plan.key_generator
             _check_same(plan, RECORD_KEY, piece, made.record_keys(piece))

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import SchemaError
+from hoodie_ds.errors import SchemaError, UnsupportedTableError
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.connect import open_storage
@@ -25,13 +25,20 @@ from tests.row_operations import (
     logged_as_rows,
 )
 from tests.tables import BUCKETS, KEY, ORDERING, VERSION
+from tests.tiers import by_day
 
 OPTIONS = {"hoodie.table.name": "t", KEY: "id", BUCKETS: "1"}
 MOR = {**OPTIONS, ORDERING: "ts", **TABLES["mor_parquet"]}
 
 
-@pytest.mark.parametrize("by_event_time", [True, False])
-@pytest.mark.parametrize(("version", "kind"), list(product("689", TABLES)))
+@pytest.mark.parametrize(
+    ("version", "kind", "by_event_time"),
+    by_day(
+        product("689", TABLES, (True, False)),
+        {("6", "cow", True), ("9", "cow", True), ("8", "mor_avro", False), ("9", "cow", False)}
+        | {("6", "mor_parquet", True)},
+    ),
+)
 def test_writes(version: str, kind: str, by_event_time: bool, tmp_path: Path) -> None:
     options = {**OPTIONS, **TABLES[kind], VERSION: version}
     table = HoodieTable(str(tmp_path), {**options, ORDERING: "ts"} if by_event_time else options)
@@ -92,6 +99,19 @@ def test_operations_that_the_table_does_not_know(tmp_path: Path) -> None:
     (slice_,) = known.slices()
     parts = list(known.reader().read(slice_, ["id", "ts", "v"]))
     assert content(pa.concat_tables(parts)) == BY_EVENT_TIME[1]
+
+
+def test_rows_that_call_themselves_deletes_are_not_dropped_in_silence(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), MOR)
+    with logged_as_rows():
+        table.upsert(BATCHES[0])
+    with pytest.raises(UnsupportedTableError, match="delete their keys"):
+        table.rescale_buckets(2)
+    assert table.read().num_rows == 7
+    table.delete(pa.table({"id": ["e", "f"]}))
+    table.compact()
+    assert table.rescale_buckets(2)
+    assert content(table.read()) == BY_EVENT_TIME[0]
 
 
 def read_optimized(path: str) -> pa.Table:

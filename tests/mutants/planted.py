@@ -2874,6 +2874,12 @@ QUERIES = [
         "P3: rows that were deleted are there",
     ),
     Mutant(
+        "rows of base files that call themselves deletes are rescaled",
+        Text("if are_deletes(plan, piece).any():", "if False:"),
+        f"{_OPERATIONS}::test_rows_that_call_themselves_deletes_are_not_dropped_in_silence",
+        "a table is called damaged that is not",
+    ),
+    Mutant(
         "operations are written that Hudi fails on",
         Text("name == ROW_OPERATION and", "False and"),
         f"{_OPERATIONS}::test_what_hudi_cannot_read_is_refused",
