@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -76,7 +77,8 @@ class KeyEvent:
     batch : int or None
         Number of its micro-batch.
     row : mapping of str to object, or None
-        The user's columns as they were written; None of a delete.
+        The user's columns as they were written, of an update of some columns those alone; None of
+        a delete.
     """
 
     time: str
@@ -274,9 +276,13 @@ def _log_steps(
         mask = pc.fill_null(pc.equal(records.rows.column(RECORD_KEY), key), False)
         if not pc.any(mask).as_py():
             continue
-        mine, deleted = records.rows.filter(mask), records.deleted[mask.to_numpy()]
-        for row, is_deleted in zip(_user_rows(mine), deleted.tolist(), strict=True):
-            yield _Step(time, group, log.file_name, None if is_deleted else row, time, is_log=True)
+        mine = records.take(np.flatnonzero(mask.to_numpy()))
+        for number, row in enumerate(_user_rows(mine.rows)):
+            if mine.lacking is not None:  # which are no nulls
+                lacks = dict(zip(mine.rows.column_names, mine.lacking[number], strict=True))
+                row = {name: value for name, value in row.items() if not lacks[name]}
+            left = None if mine.deleted[number] else row
+            yield _Step(time, group, log.file_name, left, time, is_log=True)
 
 
 def _replacements(pinned: PinnedTable, group: FileGroupId) -> Iterator[_Step]:

@@ -97,6 +97,14 @@ def test_the_life_of_every_key_ends_with_its_row(name: str, tmp_path: Path) -> N
         assert [e.time for e in events] == sorted(e.time for e in events)
 
 
+def test_the_life_of_a_key_has_the_columns_that_were_updated(tmp_path: Path) -> None:
+    table = HoodieTable(unzip_table("v9_mor_columns_updated", tmp_path))
+    first, *updates = (event.row for event in table.inspect.trace("k02"))
+    assert first is not None
+    assert {"id", "city", "name", "qty", "ts"} == first.keys()
+    assert updates == [{"qty": 7, "ts": 20}, {"name": "sql", "ts": 15}]
+
+
 @pytest.mark.parametrize("name", golden_names())
 def test_every_table_can_be_looked_into(name: str, tmp_path: Path) -> None:
     inspect = HoodieTable(unzip_table(name, tmp_path)).inspect

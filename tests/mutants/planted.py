@@ -2898,6 +2898,12 @@ QUERIES = [
         "P3: updates of some columns are missing without a word",
     ),
     Mutant(
+        "the life of a key has nulls for columns that were not updated",
+        Text("if mine.lacking is not None:", "if False:"),
+        "tests/golden/test_inspection.py::test_the_life_of_a_key_has_the_columns_that_were_updated",
+        "an operator takes values for lost that are there",
+    ),
+    Mutant(
         "which rows a range has depends on the columns that are asked for",
         Text("columns if lacking is None else self.schema.names", "columns"),
         f"{_SOME}::test_rows_of_some_columns_are_whole[9-avro]",
