@@ -6,8 +6,11 @@ import inspect
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
+
+from hoodie_ds.formats.avro.schema import unsupported_type
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -39,5 +42,18 @@ _ZONE: Final[dict[str, Any]] = (
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the Arrow form of a Spark schema, timestamps in UTC."""
-    return to_arrow_schema(schema, **_ZONE)
+    """Return the Arrow form of a Spark schema, timestamps in UTC.
+
+    Raises
+    ------
+    SchemaError
+        A column has a type that Arrow lacks, such as an interval of years; names it.
+    """
+    return pa.schema(map(_arrow_field, schema.fields))
+
+
+def _arrow_field(field: StructField) -> pa.Field:
+    try:
+        return to_arrow_schema(StructType([field]), **_ZONE).field(0)
+    except PySparkTypeError as error:
+        raise unsupported_type(field.name, field.dataType.simpleString()) from error

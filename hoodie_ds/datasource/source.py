@@ -39,8 +39,8 @@ _OF_CATALOG: Final = {"owner", "provider"}
 _NO_CATALOG: Final = "Spark's catalog does not hand a table's location to a Python data source"
 
 _WHAT_WORKS: Final = (
-    "what works is load(path), save(path), option('path', path), and in SQL CREATE TEMPORARY VIEW "
-    "name USING hoodie_py OPTIONS (path '...')"
+    "what works is load(path), save(path), start(path), option('path', path), and in SQL CREATE "
+    "TEMPORARY VIEW name USING hoodie_py OPTIONS (path '...')"
 )
 
 

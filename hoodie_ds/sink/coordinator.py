@@ -48,6 +48,7 @@ from hoodie_ds.sink.write_checks import (
     resolve_operation,
     stored_schema,
     warn_of_copies,
+    warn_of_new_columns,
 )
 from hoodie_ds.sink.write_plan import WritePlan, key_spec
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
@@ -266,6 +267,7 @@ class Coordinator:
             index, layout = choose_index(properties, self.options, table, timeline)
         stored = table_schema(table, timeline, to_write=True) if table else None
         columns = stored_schema(schema, stored, properties, operation, self.options)
+        warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
         if Service.DELTA in self.options.services.of_writes:
             check_columns(columns)

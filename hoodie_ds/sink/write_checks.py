@@ -10,7 +10,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.options.write import DUPLICATE_POLICY, OPERATION
+from hoodie_ds.config.options.write import DUPLICATE_POLICY, OPERATION, SET_NULL_FOR_MISSING_COLUMNS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError
@@ -74,6 +74,35 @@ def _warn_once(root: str, operation: Operation) -> None:
         root,
         operation.value,
         DUPLICATE_POLICY.key,
+    )
+
+
+def warn_of_new_columns(
+    root: str, stored: pa.Schema | None, columns: pa.Schema, options: WriteOptions
+) -> None:
+    """Warn of columns that a batch adds to a table: later batches without them may be refused.
+
+    Parameters
+    ----------
+    root : str
+        The table's base path.
+    stored, columns : pyarrow.Schema
+        The table's user columns before the batch, None for a table without commits, and after it.
+    options : WriteOptions
+        The write's.
+    """
+    added = () if stored is None else tuple(n for n in columns.names if n not in stored.names)
+    if added:
+        _warn_of_new_once(root, added, options.set_null_for_missing_columns)
+
+
+@lru_cache(maxsize=256)
+def _warn_of_new_once(root: str, added: tuple[str, ...], allow_missing: bool) -> None:
+    """Warn once in the life of a process."""
+    key = SET_NULL_FOR_MISSING_COLUMNS.key
+    later = "get nulls" if allow_missing else f"are refused, unless {key}=true gives them nulls"
+    _log.warning(
+        "%s: a batch adds to the table: %s; batches without it %s", root, ", ".join(added), later
     )
 
 

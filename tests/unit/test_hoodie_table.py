@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.arguments import Moment
-from hoodie_ds.errors import OptionError
+from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.storage.connect import open_storage
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, tree, trips
 
@@ -58,6 +59,24 @@ def test_what_the_table_says_of_itself(tmp_path: Path) -> None:
     assert (table.properties.name, table.properties.version) == ("trips", 6)
     assert table.properties.num_buckets == int(TRIPS[BUCKETS])
     assert table.schema.names[5:] == ROWS.column_names
+
+
+@pytest.mark.parametrize("fills", ["true", "false"])
+def test_a_column_that_a_batch_adds_is_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fills: str
+) -> None:
+    key = "hoodie.write.set.null.for.missing.columns"
+    table = HoodieTable(str(tmp_path), {**TRIPS, key: fills})
+    table.upsert(ROWS)
+    assert not caplog.messages
+    wider = ROWS.append_column("oops", pa.array(["x", "y"]))
+    for _ in range(2):
+        table.upsert(wider)
+    (line,) = caplog.messages
+    assert "adds to the table: oops; batches without it" in line
+    assert (key in line) is (fills == "false")
+    with nullcontext() if fills == "true" else pytest.raises(SchemaError, match=key):
+        table.upsert(ROWS)
 
 
 def test_rows_by_the_names_of_other_libraries(tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ _SUPPORTED: Final = {
 INDEX_TYPE: Final = Option(
     "hoodie.index.type",
     Kind(
-        f"one of {', '.join(_SUPPORTED)} (other indexes are not supported yet)",
+        f"one of {', '.join(_SUPPORTED)} (others are not supported yet; GLOBAL_BLOOM or "
+        "GLOBAL_SIMPLE keeps the promise of RECORD_INDEX and GLOBAL_RECORD_LEVEL_INDEX, BLOOM or "
+        "SIMPLE that of RECORD_LEVEL_INDEX)",
         lambda text: _SUPPORTED.get(text.upper()),
     ),
     "How a key's file group is found; BUCKET for a new table with record keys.",

@@ -236,7 +236,20 @@ def _normal_type(kind: pa.DataType, path: str, held: pa.DataType | None) -> pa.D
     elif types.is_struct(kind) and kind.num_fields and not _is_tagged_struct(kind):
         within = _struct_fields(held) if held is not None and types.is_struct(held) else []
         return pa.struct(_normal_fields(_struct_fields(kind), f"{path}.", within))
-    raise SchemaError(
+    raise unsupported_type(path, kind)
+
+
+def unsupported_type(path: str, kind: object) -> SchemaError:
+    """Return what to say of a column of a type that a Hudi table cannot hold.
+
+    Parameters
+    ----------
+    path : str
+        The column's.
+    kind : object
+        Its type, of Arrow or of Spark.
+    """
+    return SchemaError(
         f"column {path!r} is of type {kind}, which a Hudi table cannot hold; cast it to a boolean, "
         "number, decimal of at most 38 digits, string, binary, date, timestamp, list, struct, or "
         "map with string keys, or leave it out"

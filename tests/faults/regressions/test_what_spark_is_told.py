@@ -47,7 +47,7 @@ ROWS = trips(("a", "x", 1, 1.5), ("b", "y", 2, 2.5))
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
 
 
-def columns(*pairs: tuple[str, str], nullable: bool = True) -> StructType:
+def columns(*pairs: tuple[str, object], nullable: bool = True) -> StructType:
     fields = [
         {"name": name, "type": kind, "nullable": nullable, "metadata": {}} for name, kind in pairs
     ]
@@ -162,6 +162,15 @@ def test_a_table_without_file_slices_could_not_be_read(tmp_path: Path) -> None:
 def test_a_read_where_no_table_is_yet_says_so(tmp_path: Path) -> None:
     with pytest.raises(TableNotFoundError, match="write to it to create the table"):
         source(tmp_path).schema()
+
+
+@pytest.mark.parametrize("kind", ["interval year to month", "void"])
+def test_a_type_that_no_table_holds_names_its_column(tmp_path: Path, kind: str) -> None:
+    array = {"type": "array", "elementType": kind, "containsNull": True}
+    for given in (kind, array):
+        schema = columns(("id", "string"), ("c", given))
+        with pytest.raises(SchemaError, match=r"column 'c(\.element)?' is of type .*cast it to"):
+            source(tmp_path).writer(schema, overwrite=False)
 
 
 def test_a_declared_schema_was_refused(tmp_path: Path) -> None:

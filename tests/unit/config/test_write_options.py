@@ -255,3 +255,9 @@ def test_reads_return_snapshots_unless_asked_otherwise() -> None:
     assert ReadOptions.parse({"path": "/t", key: "SNAPSHOT"}) == ReadOptions("/t")
     with pytest.raises(OptionError, match="say where the incremental query begins"):
         ReadOptions.parse({"path": "/t", key: "incremental"})
+
+
+@pytest.mark.parametrize("index", ["RECORD_INDEX", "global_record_level_index"])
+def test_an_index_that_is_not_there_names_one_that_keeps_its_promise(index: str) -> None:
+    with pytest.raises(OptionError, match="GLOBAL_BLOOM or GLOBAL_SIMPLE keeps the promise of"):
+        WriteOptions.parse({"path": "/t", "hoodie.index.type": index})
