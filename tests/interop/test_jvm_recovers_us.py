@@ -40,12 +40,16 @@ _ARCHIVES = {
     "hoodie.keep.max.commits": "3",
 }
 _PUT = frozenset({Kind.PUT, Kind.WRITE})
+_AFTER, _BEFORE = Effect.CRASH_AFTER, Effect.CRASH_BEFORE
 PHASES = {
-    "claimed": "*/claim",
-    "open": "*.inflight",
-    "a file announced": "*.marker.*",
-    "a file written": "?/*_*",
-    "a manifest": "*/manifest_1.json",
+    "claimed": (_AFTER, "*/claim"),
+    "open": (_AFTER, "*.inflight"),
+    "a file announced": (_AFTER, "*.marker.*"),
+    "a file written": (_AFTER, "?/*_*"),
+    "a manifest": (_AFTER, "*/manifest_1.json"),
+    "decided": (_AFTER, "*/turns/*"),
+    "before completion": (_BEFORE, "*commit"),
+    "completed": (_AFTER, "*commit"),
 }
 
 
@@ -54,12 +58,20 @@ def _rows(ts: int, *ids: str) -> pa.Table:
     return pa.table({"id": [*ids], "city": city, "ts": pa.array([ts] * len(ids), pa.int64())})
 
 
-def _die(path: Path, options: dict[str, str], phase: str) -> None:
-    """Write a row into a stored file group and one into a new one, and die after a put."""
-    fault = Fault(Effect.CRASH_AFTER, kinds=_PUT, path=PHASES[phase])
+def _once(number: int) -> dict[str, str]:
+    return {
+        "hoodie.datasource.write.streaming.checkpoint.identifier": "q",
+        "hoodie.datasource.write.batch.identifier": str(number),
+    }
+
+
+def _die(path: Path, options: dict[str, str], phase: str, rows: pa.Table) -> None:
+    """Write rows into a stored file group and a new one, and die beside a put."""
+    effect, put = PHASES[phase]
+    fault = Fault(effect, kinds=_PUT, path=put)
     storage = FaultyStorage(LocalStorage(str(path)), [fault])
     with pytest.raises(SimulatedCrash):
-        HoodieTable(str(path), options, storage=storage).upsert(_rows(9, "a1", "z9"))
+        HoodieTable(str(path), options, storage=storage).upsert(rows)
 
 
 def _data_files(path: Path) -> set[str]:
@@ -79,16 +91,23 @@ def test_hudi_takes_our_dead_writes_off_the_table(
     ours.upsert(_rows(1, "a1", "a2", "b1"))
     wanted = {"a1": 1, "a2": 1, "b1": 1}
     for number, phase in enumerate(PHASES, start=2):
-        before = _data_files(path)
-        _die(path, options, phase)
+        before, rows, once = _data_files(path), _rows(10 * number, "a1", "z9"), _once(number)
+        _die(path, {**options, **once}, phase, rows)
         left = _data_files(path) - before
         jvm_hudi.write(path, _rows(number, "b1"), options)
         wanted["b1"] = number
-        # Of log files that other blocks may share, version 6 hides the blocks.
-        stays = {file for file in left if ".log." in file and name.endswith("6")}
-        assert not (left - stays) & _data_files(path), phase
+        brought = {"a1": 10 * number, "z9": 10 * number}
+        if phase == "completed":
+            wanted |= brought
+        else:
+            # Of log files that other blocks may share, version 6 hides the blocks.
+            stays = {file for file in left if ".log." in file and name.endswith("6")}
+            assert not (left - stays) & _data_files(path), phase
         assert {row["id"]: row["ts"] for row in ours.read().to_pylist()} == wanted, phase
         assert not ours.timeline.pending
+        ours.upsert(rows, once)  # as a query does that is restarted
+        wanted |= brought
+        assert {row["id"]: row["ts"] for row in ours.read().to_pylist()} == wanted, phase
     newest = ours.timeline.commits[-1].time
     for number in range(20, 27):  # past all that would tell of the dead
         jvm_hudi.write(path, _rows(number, "b1"), {**options, **_ARCHIVES})
@@ -98,6 +117,6 @@ def test_hudi_takes_our_dead_writes_off_the_table(
     assert {row["id"]: row["ts"] for row in found.to_pylist()} == wanted
     assert_same_rows(jvm_hudi.read(path), found)
     assert_same_rows(read_with_hudi_rs(path), found)
-    ours.upsert(_rows(30, "a1"))
-    assert {row["id"]: row["ts"] for row in ours.read().to_pylist()} == {**wanted, "a1": 30}
+    ours.upsert(_rows(200, "a1"))
+    assert {row["id"]: row["ts"] for row in ours.read().to_pylist()} == {**wanted, "a1": 200}
     assert not [p for p in (path / ".hoodie/.temp").rglob("*") if p.is_file()]
