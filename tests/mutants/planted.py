@@ -1225,9 +1225,15 @@ READS = [
     ),
     Mutant(
         "a write goes on with what a missing file left",
-        within("WriteView._checked_listing", check_listed=nothing),
+        skipped("WriteView._check"),
         f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-6-BUCKET]",
         "P3: rows of long ago are back, and reads work again",
+    ),
+    Mutant(
+        "a compaction is planned for what a missing file left",
+        skipped("WholeView._check"),
+        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[MERGE_ON_READ-9-BUCKET]",
+        "the plan can never be carried out, also once the file is restored",
     ),
     Mutant(
         "a rescaling goes on with what a missing file left",

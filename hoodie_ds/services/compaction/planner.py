@@ -25,6 +25,7 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.table.planned_services import compacting, planned_groups
 from hoodie_ds.table.table import Table
+from hoodie_ds.table.whole_view import WholeView
 from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import padded
@@ -100,12 +101,17 @@ class CompactionPlanner:
         CompactionPlan or None
             None if there is nothing, or a write is pending: its log files may be of slices that
             would be compacted without them.
+
+        Raises
+        ------
+        CorruptFileError, TimelineError
+            A file is missing: a plan for what is left could not be carried out once it is back.
         """
         storage = self.table.storage
         writes = [instant for instant in timeline.pending if instant.action in UNDONE_ACTIONS]
         if not all(planned_groups(storage, instant) for instant in writes):
             return None
-        view = FileSystemView(storage, timeline, self.options.verify_checksums)
+        view = WholeView(storage, timeline, self.options.verify_checksums)
         planned = self._planned(timeline)
         free = (slice_ for slice_ in self._slices(view) if slice_.group not in planned)
         operations = list(filter(None, (self._operation(view, slice_) for slice_ in free)))
