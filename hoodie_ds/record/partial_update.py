@@ -1,7 +1,8 @@
 """Partial updates: merge hooks of our own, where a value that a row lacks comes from the other row.
 
 They do what Hudi's payload classes and partial update modes of the same names do. Whole columns are
-chosen from by position, whatever their type.
+chosen from by position, whatever their type. A stored row that is newer than an update, and lacks
+nothing that the update has, is kept with its commit time: it has not changed.
 """
 
 from __future__ import annotations
@@ -42,12 +43,13 @@ class FillNulls:
     def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
         """Merge rows; see `hoodie_ds.record.merge_hook.MergeHook`."""
         old_newer = _old_newer(self.ordering_fields, old, new)
-        columns = []
+        kept, columns = old_newer.copy(), []
         for name in new.column_names:
             stored, later = old.column(name), new.column(name)
             from_old = np.where(old_newer, _valid(stored), ~_valid(later))
+            kept &= from_old | ~_valid(later)
             columns.append(_choose(from_old, stored, later))
-        return Merged(pa.Table.from_arrays(columns, schema=new.schema))
+        return Merged(pa.Table.from_arrays(columns, schema=new.schema), kept=pa.array(kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +71,16 @@ class FillUnavailable:
         """Merge rows; see `hoodie_ds.record.merge_hook.MergeHook`."""
         has_old = ~np.asarray(no_old, dtype=np.bool_)
         old_newer = _old_newer(self.ordering_fields, old, new)
-        columns = []
+        kept, columns = old_newer.copy(), []
         for name in new.column_names:
             stored, later = old.column(name), new.column(name)
             from_old = old_newer
             if pa.types.is_string(later.type) or pa.types.is_binary(later.type):
-                lacking = has_old & self._marked(later)
-                from_old = np.where(old_newer, ~self._marked(stored), lacking)
+                unknown = self._marked(later)
+                from_old = np.where(old_newer, ~self._marked(stored), has_old & unknown)
+                kept &= from_old | unknown
             columns.append(_choose(from_old, stored, later))
-        return Merged(pa.Table.from_arrays(columns, schema=new.schema))
+        return Merged(pa.Table.from_arrays(columns, schema=new.schema), kept=pa.array(kept))
 
     def _marked(self, column: pa.ChunkedArray) -> Mask:
         marked = pc.equal(column, pa.scalar(self.marker).cast(column.type))

@@ -12,9 +12,9 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, UnsupportedTableError
-from hoodie_ds.meta_columns import IS_DELETED
+from hoodie_ds.meta_columns import COMMIT_TIME, IS_DELETED
 from tests.merge_hooks import HOOK
-from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES
+from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, VERSION
 
 PAYLOAD = "hoodie.datasource.write.payload.class"
 MODE = "hoodie.table.partial.update.mode"
@@ -51,6 +51,33 @@ def test_what_a_row_lacks_comes_from_the_one_with_the_lower_ordering_value(
     other.upsert(rows(("a", 3, None, "p"), ("a", 4, 5.0, None), ("d", 1, None, None)))
     assert content(other)[0] == ("a", 4, 5.0, "p")
     assert content(other)[-1] == ("d", 1, None, None)
+
+
+@pytest.mark.parametrize("version", "689")
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_row_that_an_older_update_leaves_as_it_was_keeps_its_commit(
+    tmp_path: Path, kind: str, version: str
+) -> None:
+    options = {**TRIPS, TYPE: kind, VERSION: version, MODE: "IGNORE_DEFAULTS"}
+    table = HoodieTable(str(tmp_path), options)
+    table.upsert(rows(("a", 2, 1.0, "one"), ("b", 2, None, "one"), ("c", 2, None, "one")))
+    first = table.timeline.commits[-1]
+    before = {row["id"]: row for row in table.read().to_pylist()}
+    table.upsert(rows(("a", 1, 2.0, "late"), ("b", 1, None, "late"), ("c", 1, 2.0, None)))
+    if kind == "MERGE_ON_READ":  # Hudi's incremental queries take log files as they are
+        read = {row["id"]: row for row in table.read().to_pylist()}
+        assert (read["a"], read["b"]) == (before["a"], before["b"])
+        table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
+    read = {row["id"]: row for row in table.read().to_pylist()}
+    name = "_hoodie_file_name"
+    assert {**read["a"], name: ""} == {**before["a"], name: ""}
+    assert {**read["b"], name: ""} == {**before["b"], name: ""}
+    assert (read["c"]["ts"], read["c"]["fare"], read["c"]["note"]) == (2, 2.0, "one")
+    since = first.time if version == "6" else first.completion_time
+    assert table.read_incremental(since).column("id").to_pylist() == ["c"]
+    table.upsert(rows(("a", 1, None, "later")))
+    if kind == "COPY_ON_WRITE":  # no file is written where no row changes
+        assert {row["id"]: row for row in table.read().to_pylist()} == read
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -138,6 +165,7 @@ def test_rows_are_filled_value_by_value(
     HoodieTable(str(tmp_path), options).upsert(rows())
     table = HoodieTable(str(tmp_path))  # knows no more than the table itself says
     held: dict[str, dict[str, Any]] = {}
+    written: dict[str, str] = {}  # the commit that last changed a row
     # Log files are merged with one another before they meet their base file: by event time that
     # is another thing where there are two of them, see FillNulls.
     for _ in range(2 if by_ts and kind == "MERGE_ON_READ" else 5):
@@ -147,10 +175,17 @@ def test_rows_are_filled_value_by_value(
         for key, row in folded(batch, mode, marker, by_ts).items():
             stored = None if row["anew"] else held.get(key)
             held[key] = fill(stored, row, mode, marker, by_ts) if stored else row
+            is_older = stored is not None and by_ts and stored["ts"] > row["ts"]
+            if not is_older or any(held[key][name] != (stored or {})[name] for name in KINDS):
+                written[key] = table.timeline.commits[-1].time
             if row[IS_DELETED]:
                 del held[key]
-        expected = [{name: held[key][name] for name in KINDS} for key in sorted(held)]
-        assert table.read(columns=list(KINDS)).sort_by("id").to_pylist() == expected
+        expected = [
+            {**{name: held[key][name] for name in KINDS}, COMMIT_TIME: written[key]}
+            for key in sorted(held)
+        ]
+        found = table.read(columns=[*KINDS, COMMIT_TIME]).sort_by("id").to_pylist()
+        assert found == expected
 
 
 def row_by_chance(chance: random.Random, marker: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -76,6 +77,36 @@ def test_both_fill_nulls_alike(
     table.upsert(rows(("a", 4, None, "five"), ("c", 5, 6.0, None)))
     expected = [("a", 4, 9.0, "five"), b, ("c", 5, 6.0, "four")]
     _all_read(jvm_hudi, tmp_path, expected)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_row_that_an_older_update_leaves_keeps_its_commit_in_both(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str
+) -> None:
+    """In version 9; of version 6 the JVM puts its commit on all rows.
+
+    A value that is filled is a change to a copy-on-write table of the JVM's, and to both of ours.
+    """
+    options = {**TRIPS, TYPE: kind, VERSION: "9"}
+
+    def written_by(path: Path, write: Callable[[pa.Table], object]) -> tuple[str, HoodieTable]:
+        table = HoodieTable(str(path), {**options, MODE: "IGNORE_DEFAULTS"})
+        table.upsert(rows(("a", 2, 1.0, "one"), ("b", 2, 1.0, "one"), ("c", 2, None, "one")))
+        first = table.timeline.commits[0].time
+        write(rows(("a", 1, 2.0, "late"), ("b", 3, 2.0, "new"), ("c", 1, 2.0, "late")))
+        return first, HoodieTable(str(path))
+
+    def kept(found: pa.Table, first: str) -> set[str]:
+        return {row["id"] for row in found.to_pylist() if row["_hoodie_commit_time"] == first}
+
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    table = HoodieTable(str(ours), options)
+    by_jvm = lambda late: jvm_hudi.write(theirs, late, {**options, **JVM_ONLY})  # noqa: E731
+    for path, write in ((ours, table.upsert), (theirs, by_jvm)):
+        first, written = written_by(path, write)
+        assert kept(written.read(), first) == {"a"}
+        assert kept(jvm_hudi.read(path), first) == ({"a"} if kind == COW else {"a", "c"})
+        assert content(written.read()) == content(jvm_hudi.read(path))
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,8 @@ COPIES = [
 _BOMBS = "tests/hostile/test_bombs.py"
 _TYPES = "tests/faults/regressions/test_types_and_schemas.py"
 _TIMES = "tests/faults/regressions/test_times_of_other_writers.py"
+_PARTIAL = "tests/integration/test_partial_update_tables.py"
+_HOOKS = "tests/unit/record/merge/test_hook_merger.py"
 _CALENDAR = "tests/unit/formats/parquet/test_legacy_calendar.py"
 TYPES = [
     Mutant(
@@ -228,6 +230,38 @@ TYPES = [
         "tests/faults/regressions/test_types_and_schemas.py"
         "::test_a_float_that_became_a_double_got_digits_that_nobody_wrote",
         "0.1 is read, and stored by the next rewrite, as 0.10000000149011612",
+    ),
+    Mutant(
+        "a row that an older update leaves as it was gets its commit",
+        Text("kept &= from_old | ~_valid(later)", "kept[:] = False"),
+        f"{_PARTIAL}::test_a_row_that_an_older_update_leaves_as_it_was_keeps_its_commit"
+        "[COPY_ON_WRITE-9]",
+        "incremental queries see a change that is none",
+    ),
+    Mutant(
+        "what an older update fills is forgotten",
+        Text("kept &= from_old | ~_valid(later)", "pass"),
+        f"{_PARTIAL}::test_a_row_that_an_older_update_leaves_as_it_was_keeps_its_commit"
+        "[MERGE_ON_READ-9]",
+        "P1: a value is lost",
+    ),
+    Mutant(
+        "what takes an older update's marker away is forgotten",
+        Text("kept &= from_old | unknown", "pass"),
+        f"{_PARTIAL}::test_rows_are_filled_value_by_value[COPY_ON_WRITE-FILL_UNAVAILABLE-True-?]",
+        "P1: a value is lost",
+    ),
+    Mutant(
+        "a log record that a later one leaves as it was gets its commit",
+        Text("if kept.any():", "if False:"),
+        f"{_HOOKS}::test_a_row_that_the_hook_keeps_has_the_commit_that_wrote_it",
+        "incremental queries see a change that is none",
+    ),
+    Mutant(
+        "a stored row that a hook keeps is gone",
+        Text("keep[old_at[both][kept]] = True", "pass"),
+        f"{_HOOKS}::test_a_row_that_the_hook_keeps_has_the_commit_that_wrote_it",
+        "P1: a row is lost",
     ),
     Mutant(
         "a float is widened bit by bit where a user declares a double",

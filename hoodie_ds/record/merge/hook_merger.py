@@ -70,10 +70,15 @@ class HookMerger:
 
         Whether a row is left of a pair is asked only where it meets what is stored, or nothing:
         what two changes make of one another says nothing about the row that they change.
+        A row that a later one leaves as it is keeps the commit that wrote it here, too.
         """
         replacing = old.deleted | _replacing(old) | _replacing(new)
         both = np.flatnonzero(~old.deleted & ~new.deleted & ~_replacing(new))
-        merged, _ = self.hook.merge(old.rows.take(both), new.rows.take(both))
+        earlier = old.rows.take(both)
+        merged, _, kept = self.hook.merge(earlier, new.rows.take(both))
+        if kept.any():
+            chosen = np.where(kept, len(both), 0) + np.arange(len(both))
+            merged = pa.concat_tables([merged, earlier]).take(chosen)
         others = np.setdiff1d(np.arange(new.num_rows), both, assume_unique=True)
         rows = pa.concat_tables([merged, new.rows.take(others)])
         rows = rows.take(np.argsort(np.concatenate([both, others])))
@@ -120,10 +125,11 @@ class HookMerge:
         self._replaced[new_at[replaced]] = True
         both = ~deleted & ~replaced
         self._left[new_at[both]] = False
-        rows, gone = self._hook.merge(
+        rows, gone, kept = self._hook.merge(
             old.rows.take(old_at[both]), self._new.rows.take(new_at[both])
         )
-        self._merged.append(_without(rows, gone))
+        keep[old_at[both][kept]] = True
+        self._merged.append(_without(rows, gone | kept))
         self._num_removed += int(deleted.sum() + gone.sum())
         return keep
 

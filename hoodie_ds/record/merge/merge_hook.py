@@ -36,10 +36,14 @@ class Merged:
         The merged rows: columns, types and length of the rows that the hook was given, row by row.
     delete : pyarrow.BooleanArray, optional
         Which keys have no row any more, whatever `rows` holds there; none if None.
+    kept : pyarrow.BooleanArray, optional
+        Which stored rows stay as they are, with the commit that wrote them, whatever `rows` holds
+        there; none if None. Incremental queries see the others as changed.
     """
 
     rows: pa.Table
     delete: pa.BooleanArray | None = None
+    kept: pa.BooleanArray | None = None
 
 
 class MergeHook(Protocol):
@@ -85,7 +89,7 @@ class HookCall:
     name: str
     places: tuple[str, ...] = ()
 
-    def merge(self, old: pa.Table, new: pa.Table) -> tuple[pa.Table, Mask]:
+    def merge(self, old: pa.Table, new: pa.Table) -> tuple[pa.Table, Mask, Mask]:
         """Merge new rows into older ones, pair by pair.
 
         Parameters
@@ -100,6 +104,8 @@ class HookCall:
             `new` with the user's columns as the hook gave them.
         deleted : numpy.ndarray of bool
             Which of them are no rows but deletes.
+        kept : numpy.ndarray of bool
+            Which of them are no rows either: those of `old` stay in their place.
 
         Raises
         ------
@@ -109,19 +115,20 @@ class HookCall:
         return self._call(old, new, False)
 
     def insert(self, new: pa.Table) -> tuple[pa.Table, Mask]:
-        """Merge new rows into nothing; see `merge`."""
+        """Merge new rows into nothing, of which nothing is kept; see `merge`."""
         nulls = {field.name: pa.nulls(new.num_rows, field.type) for field in new.schema}
-        return self._call(pa.table(nulls), new, True)
+        rows, deleted, _ = self._call(pa.table(nulls), new, True)
+        return rows, deleted
 
     def inserted(self, new: pa.Table) -> pa.Table:
         """Return the rows that remain of new ones under whose keys nothing is stored."""
         rows, deleted = self.insert(new)
         return rows.filter(pa.array(~deleted)) if deleted.any() else rows
 
-    def _call(self, old: pa.Table, new: pa.Table, no_old: bool) -> tuple[pa.Table, Mask]:
+    def _call(self, old: pa.Table, new: pa.Table, no_old: bool) -> tuple[pa.Table, Mask, Mask]:
         count = new.num_rows
         if not count:
-            return new, np.zeros(0, dtype=np.bool_)
+            return new, np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
         names = [name for name in new.column_names if name not in META_COLUMNS]
         wanted = new.select(names)
         failure = partial(self._failure, str(new.column(RECORD_KEY)[0]))
@@ -134,17 +141,19 @@ class HookCall:
             (answer.rows if name in names else new).column(name) for name in new.column_names
         ]
         rows = pa.Table.from_arrays(columns, schema=new.schema)
-        deleted = np.zeros(count, dtype=np.bool_)
-        if answer.delete is not None:
-            deleted = np.array(answer.delete, dtype=np.bool_)
-        self._check_places(rows, deleted, [new] if no_old else [new, old])
-        return rows, deleted
+        deleted, kept = (
+            np.zeros(count, dtype=np.bool_) if mask is None else np.array(mask, dtype=np.bool_)
+            for mask in (answer.delete, answer.kept)
+        )
+        kept &= ~deleted & (not no_old)
+        self._check_places(rows, deleted | kept, [new] if no_old else [new, old])
+        return rows, deleted, kept
 
-    def _check_places(self, rows: pa.Table, deleted: Mask, given: Sequence[pa.Table]) -> None:
+    def _check_places(self, rows: pa.Table, ignored: Mask, given: Sequence[pa.Table]) -> None:
         """Refuse rows that would not be found again: by a key or partition that none given has."""
         for path in self.places:
             made = resolve(rows, path)
-            known = deleted.copy()
+            known = ignored.copy()
             for side in given:
                 known |= _same(made, resolve(side, path))
             if not known.all():
@@ -205,10 +214,14 @@ def _problem(answer: object, wanted: pa.Table) -> str | None:
     """What is wrong with a hook's answer; None if nothing is."""
     if not isinstance(answer, Merged) or not isinstance(answer.rows, pa.Table):
         kind = type(answer.rows if isinstance(answer, Merged) else answer)
-        return f"it answered a {kind.__name__}, not Merged(rows: pyarrow.Table, delete)"
+        return f"it answered a {kind.__name__}, not Merged(rows: pyarrow.Table, delete, kept)"
     if answer.rows.num_rows != wanted.num_rows:
         return f"it answered {answer.rows.num_rows} rows for {wanted.num_rows}"
-    return _schema_problem(answer.rows, wanted.schema) or _mask_problem(answer)
+    return (
+        _schema_problem(answer.rows, wanted.schema)
+        or _mask_problem(answer.delete, "deletes", len(wanted))
+        or _mask_problem(answer.kept, "kept rows", len(wanted))
+    )
 
 
 def _schema_problem(rows: pa.Table, wanted: pa.Schema) -> str | None:
@@ -222,15 +235,14 @@ def _schema_problem(rows: pa.Table, wanted: pa.Schema) -> str | None:
     return None
 
 
-def _mask_problem(answer: Merged) -> str | None:
-    mask = answer.delete
+def _mask_problem(mask: object, what: str, count: int) -> str | None:
     if mask is None:
         return None
     if not isinstance(mask, (pa.Array, pa.ChunkedArray)) or not pa.types.is_boolean(mask.type):
-        return f"its mask of deletes is a {getattr(mask, 'type', type(mask).__name__)}, not bool"
-    if len(mask) != answer.rows.num_rows:
-        return f"its mask of deletes has {len(mask)} values for {answer.rows.num_rows} rows"
-    return "its mask of deletes has nulls; say true or false" if mask.null_count else None
+        return f"its mask of {what} is a {getattr(mask, 'type', type(mask).__name__)}, not bool"
+    if len(mask) != count:
+        return f"its mask of {what} has {len(mask)} values for {count} rows"
+    return f"its mask of {what} has nulls; say true or false" if mask.null_count else None
 
 
 @dataclass(frozen=True, slots=True)

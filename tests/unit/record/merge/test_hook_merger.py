@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +127,35 @@ def test_meta_columns_are_those_of_the_newer_row_and_the_hook_does_not_see_them(
         {"_hoodie_commit_time": "2", "_hoodie_record_key": "a", "v": "old"}
     ]
     assert seen == ["v", "v"]
+
+
+def test_a_row_that_the_hook_keeps_has_the_commit_that_wrote_it() -> None:
+    """A user's hook that takes the greater value, among log records and over stored rows."""
+
+    def greatest(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+        kept = pc.fill_null(pc.greater(old["v"], new["v"]), False)
+        return Merged(new, kept=kept.combine_chunks())
+
+    def rows(time: str, **values: int) -> RecordSet:
+        columns = {"_hoodie_commit_time": [time] * len(values), "_hoodie_record_key": list(values)}
+        table = pa.table({**columns, "v": list(values.values())})
+        return RecordSet(table, np.zeros(len(values), np.bool_), ())
+
+    merger = HookMerger(HookCall(greatest, "mine"))
+    logs = RecordSet.concat([rows("2", a=5, b=1, c=7, d=1), rows("3", a=4, b=2, c=9)])
+    merging = merger.over(merger.combine(logs))
+    stored = rows("1", a=1, b=3, c=8, e=0)
+    assert merging.keep(stored).tolist() == [False, True, False, True]
+    new = merging.new_rows().sort_by("_hoodie_record_key")
+    assert new.to_pydict() == {
+        "_hoodie_commit_time": ["2", "3", "2"],
+        "_hoodie_record_key": ["a", "c", "d"],
+        "v": [5, 9, 1],
+    }
+    assert (merging.num_updates, merging.num_inserts, merging.num_deletes) == (2, 1, 0)
+    merging = merger.over(rows("4", a=0))
+    merging.keep(stored)
+    assert merging.changes_nothing
 
 
 def properties(mode: str) -> TableProperties:

@@ -26,7 +26,9 @@ USER = NEW.select(["v"])
         (Merged(USER, pa.array([True])), "1 values for 2 rows"),
         (Merged(USER, pa.array([True, None])), "has nulls"),
         (Merged(USER, pa.array([1, 0])), "is a int64, not bool"),
-        (Merged(USER, [True, False]), "is a list, not bool"),
+        (Merged(USER, [True, False]), "mask of deletes is a list, not bool"),
+        (Merged(USER, None, [True, False]), "mask of kept rows is a list, not bool"),
+        (Merged(USER, kept=pa.array([True])), "1 values for 2 rows"),
     ],
 )
 def test_a_wrong_answer_names_hook_and_key(answer: object, problem: str) -> None:
@@ -56,13 +58,20 @@ def test_a_row_stays_where_one_of_the_two_is(values: pa.Array) -> None:
         return HookCall(lambda *_: Merged(answer), "mine", (place,))
 
     for rows in (new, old):
-        merged, _ = call(rows.select(["v"])).merge(old, new)
+        merged, *_ = call(rows.select(["v"])).merge(old, new)
         assert repr(merged["v"].to_pylist()) == repr(rows["v"].to_pylist())
     nulls = pa.array([None, None], values.type)
     if pa.types.is_struct(values.type):
         nulls = pa.array([{"x": None}] * 2, values.type)
     with pytest.raises(MergeHookError, match=f"'k1' .* it made '{place}' = None of "):
         call(pa.table({"v": nulls})).insert(new)
+    all_kept = Merged(
+        pa.table({"v": nulls}), kept=pa.array([True, True])
+    )  # then no row is looked at
+    keeping = HookCall(lambda *_: all_kept, "mine", (place,))
+    assert keeping.merge(old, new)[2].all()
+    with pytest.raises(MergeHookError, match=f"it made '{place}' = None of "):
+        keeping.insert(new)  # there is none that could be kept
 
 
 def test_nulls_are_refused_in_a_column_that_has_none() -> None:
@@ -87,9 +96,16 @@ def test_an_interrupt_is_no_failure_of_the_hook() -> None:
 
 
 def test_merged_rows_keep_the_other_columns_and_their_order() -> None:
-    rows, deleted = HookCall(chain, "mine").merge(NEW, NEW)
+    rows, deleted, kept = HookCall(chain, "mine").merge(NEW, NEW)
     assert rows == pa.table({"v": ["aa", "bb"], "_hoodie_record_key": ["k1", "k2"]})
     assert not deleted.any()
+    assert not kept.any()
+
+
+def test_a_row_that_is_deleted_is_not_kept() -> None:
+    masks = pa.array([True, False]), pa.array([True, True])
+    _, deleted, kept = HookCall(lambda *_: Merged(USER, *masks), "mine").merge(NEW, NEW)
+    assert (deleted.tolist(), kept.tolist()) == ([True, False], [False, True])
 
 
 def test_without_an_old_row_its_columns_are_null() -> None:
@@ -103,8 +119,9 @@ def test_without_an_old_row_its_columns_are_null() -> None:
 
 
 def test_without_rows_the_hook_is_not_called() -> None:
-    rows, deleted = hook_call("tests.merge_hooks:fails").merge(NEW.slice(2), NEW.slice(2))
-    assert (rows.num_rows, len(deleted)) == (0, 0)
+    none = NEW.slice(2)
+    rows, *masks = hook_call("tests.merge_hooks:fails").merge(none, none)
+    assert (rows.num_rows, *map(len, masks)) == (0, 0, 0)
 
 
 def test_a_hook_by_its_path() -> None:
