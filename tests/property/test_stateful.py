@@ -83,7 +83,7 @@ class Stream(RuleBasedStateMachine):
         super().__init__()
         forget_process()
         self.table = MemoryStorage(f"memory://stateful-{next(_tables)}")
-        self.stages, self.others = count(), count()
+        self.stages, self.others = count(), 0
         self.number = 0
         self.query, self.queries = "q", count()
         self.other, self.settled = "other", True
@@ -202,13 +202,14 @@ class Stream(RuleBasedStateMachine):
         assert not self.table.files
         self.query, self.number = f"q {next(self.queries)}", 0
         self.last, self.once, self.states = None, [], [(Model(), False)]
-        self.others = count()
+        self.others = 0
 
     @rule(operation=OPERATIONS, keys=KEYS)
     def other_writer(self, operation: str, keys: list[int]) -> None:
         """A second query commits; where it finds a pending batch, it decides about that first."""
         step = self.step(operation, keys, 1)
-        run(self.table, self.options, next(self.others), step, next(self.stages), self.other)
+        run(self.table, self.options, self.others, step, next(self.stages), self.other)
+        self.others += 1
         self.states = [(model.after(step), done) for model, done in self.decided()]
         self.look()
 

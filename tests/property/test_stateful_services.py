@@ -1,8 +1,10 @@
 """The stream of `test_stateful` on a table that others look after: services that fail, and the way
 back.
 
-The oracle knows rows alone. A service changes none of them, wherever it ends. A rollback or a
-restore brings back those that the table had when the write that is to stay was its newest.
+The oracle knows rows, and what each query has written. A service changes none of it, wherever it
+ends. A rollback or a restore brings back what there was when the write that is to stay was the
+newest: batches that were in the table then are known when they come again, and those since then are
+written.
 """
 
 from __future__ import annotations
@@ -10,24 +12,33 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import count
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import HoodieError, TimelineError
+from hoodie_ds.errors import HoodieError, MissedBatchesError, TimelineError
 from hoodie_ds.testing import Fault, FaultyStorage, SimulatedCrash, forget_process, one_thread
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.keepers import GIVING_WAY, keeper, services_of
 from tests.faults.scenarios import COW, MOR
 from tests.faults.stream import Model, Step, begin
-from tests.property.test_stateful import FAULTS, INDEXES, KEYS, Stream, explored
+from tests.property.test_stateful import FAULTS, INDEXES, KEYS, Stream, explored, run
 from tests.tables import KEY, trips
 
 EXAMPLES, STEPS = 40, 40
+
+
+class Moment(NamedTuple):
+    """What a table held, and what its queries had written."""
+
+    model: Model
+    number: int
+    last: Step | None
+    others: int
+    once: tuple[tuple[str, Step], ...]
 
 
 class Kept(Stream):
@@ -37,8 +48,10 @@ class Kept(Stream):
 
     def __init__(self) -> None:
         super().__init__()
-        self.history: dict[str, Model] = {}
-        """What the table held when a write was its newest, by the write's time."""
+        self.history: dict[str, Moment] = {}
+        """What there was when a write was the newest, by the write's time."""
+        self.gone: list[tuple[str, Step]] = []
+        """Queries whose only batch was taken back."""
 
     @initialize(keys=KEYS)
     def first(self, keys: list[int]) -> None:
@@ -78,7 +91,7 @@ class Kept(Stream):
     def undo(
         self, name: str, fault: Fault | None, work: Callable[[HoodieTable, bool], Any]
     ) -> None:
-        """Take writes back; then each query begins anew, as the table knows their last no more."""
+        """Take writes back; then each query goes on after its last batch that is left."""
         try:
             target = work(keeper(self.table, self.options, "dry"), True).target
         except TimelineError:
@@ -88,14 +101,35 @@ class Kept(Stream):
             return
         ended = self.by_hand(name, fault, lambda table: work(table, False))
         self.settled = False  # log files of what is undone stay, behind a command
-        back = [(self.history[target], False)]
+        back = [(self.history[target].model, False)]
         self.states = back if ended else self.states + back
         if not ended:  # a restore stands still in between until somebody comes
             begin(self.table, self.options, trips().schema, "recovery")
-        self.history = {time: model for time, model in self.history.items() if time <= target}
-        self.query, self.number = f"q {next(self.queries)}", 0
-        self.other, self.others = f"other {next(self.queries)}", count()
-        self.last, self.once = None, []
+        newest = next(load_timeline(self.table, 1).commits_backwards())
+        if newest.time == target:
+            self.history = {time: found for time, found in self.history.items() if time <= target}
+            self.as_then(self.history[target])
+        self.look()
+
+    def as_then(self, then: Moment) -> None:
+        """Let each query stand where it stood; refused is one that goes on without what is gone."""
+        if self.number > then.number:
+            step = self.step("upsert", [0], 1)
+            with pytest.raises(MissedBatchesError):
+                run(self.table, self.options, self.number, step, next(self.stages), self.query)
+        self.number, self.last, self.others = then.number, then.last, then.others
+        self.gone += [found for found in self.once if found not in then.once]
+        self.once = list(then.once)
+
+    @precondition(lambda self: self.gone)
+    @rule(data=st.data())
+    def brought_again(self, data: Any) -> None:
+        """A batch comes again that was taken back: it is written."""
+        at = data.draw(st.integers(0, len(self.gone) - 1))
+        query, step = self.gone.pop(at)
+        run(self.table, self.options, 0, step, next(self.stages), query)
+        self.states = [(model.after(step), done) for model, done in self.decided()]
+        self.once.append((query, step))
         self.look()
 
     def by_hand(
@@ -120,7 +154,9 @@ class Kept(Stream):
         super().look()
         newest = next(load_timeline(self.table, 1).commits_backwards(), None)
         if newest is not None and self.open is None and len(self.states) == 1:
-            self.history[newest.time] = self.states[0][0]
+            model, _ = self.states[0]
+            now = Moment(model, self.number, self.last, self.others, tuple(self.once))
+            self.history[newest.time] = now
 
     def deleted(self, keys: list[int]) -> None:
         """Is tried without services."""
