@@ -12,7 +12,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.metadata_table import described, drop_metadata_table
+from hoodie_ds.table.metadata_table import described
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
@@ -20,6 +20,7 @@ from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import excluding
+from hoodie_ds.transaction.other_engines import check_lock_is_shared, switch_metadata_table_off
 from hoodie_ds.transaction.ownership import claim, owner_text
 from hoodie_ds.transaction.pending_action import PendingAction
 from hoodie_ds.transaction.recovery import drop_dead_plans
@@ -136,13 +137,20 @@ class ServiceContext:
             if self.progress is not None:
                 self.progress(number, len(parts))
 
-    def open_table(self, *, to_be_dropped: bool = False) -> Table:
+    def open_table(
+        self,
+        *,
+        to_be_dropped: bool = False,
+        ends: Callable[[Instant], bool] = lambda _: False,
+    ) -> Table:
         """Return the table, fit to be changed: without its metadata table, if the options agree.
 
         Parameters
         ----------
         to_be_dropped : bool
             Whether the caller drops the metadata table itself, later.
+        ends : callable
+            Whether the service ends a pending instant of another engine, which is dead then.
 
         Raises
         ------
@@ -152,6 +160,8 @@ class ServiceContext:
             This release does not change such tables.
         OptionError
             An option contradicts the table.
+        WriteConflictError
+            Another engine may be at work with the metadata table.
         """
         table = open_table(self.storage)
         table.properties.check_writable()
@@ -163,7 +173,8 @@ class ServiceContext:
                 "does"
             )
         if table.properties.metadata_partitions and not (to_be_dropped or self.is_dry):
-            table = drop_metadata_table(table, self.clock.now_ms())
+            timeout_ms = self.options.concurrency.heartbeat_timeout_ms
+            table = switch_metadata_table_off(table, self.clock, timeout_ms, ends)
         return table
 
     def action(self, table: Table, action: Action, operation_type: str) -> PendingAction:
@@ -222,6 +233,7 @@ class ServiceContext:
         with excluding(pending, self.clock, self.pauses) as exclusion:
             while True:
                 timeline = exclusion.apply_pending(table.load_timeline())
+                check_lock_is_shared(table, timeline, self.options.concurrency)
                 refuse_restore(storage.root, timeline)
                 check_unchanged(table)
                 time = self._claim_time(pending, timeline)
@@ -283,6 +295,7 @@ class ServiceContext:
         with excluding(pending, self.clock, self.pauses) as exclusion:
             while True:
                 timeline = exclusion.apply_pending(table.load_timeline())
+                check_lock_is_shared(table, timeline, self.options.concurrency)
                 refuse_restore(table.storage.root, timeline)
                 check_unchanged(table)
                 decided = decide(timeline)

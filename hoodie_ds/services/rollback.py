@@ -59,7 +59,7 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
     TimelineError
         It cannot be taken off: see `HoodieTable.rollback`.
     """
-    table = context.open_table()
+    table = context.open_table(ends=lambda instant: instant.time == time)
     if dry:
         return _checked(context, table, context.look(table), time)[1]
     found: list[Undoing] = []

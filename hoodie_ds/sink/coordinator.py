@@ -57,7 +57,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.delta.columns import check_columns
 from hoodie_ds.sync.run import require_packages
 from hoodie_ds.table.hashing_config import agreed_buckets, complete_hashing_config
-from hoodie_ds.table.metadata_table import described, drop_metadata_table
+from hoodie_ds.table.metadata_table import described
 from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
@@ -70,6 +70,7 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.manifest import find_joinable
 from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
+from hoodie_ds.transaction.other_engines import check_lock_is_shared, switch_metadata_table_off
 from hoodie_ds.transaction.ownership import owner_text
 from hoodie_ds.transaction.pending_action import write_action
 from hoodie_ds.transaction.recovery import decided_timeline, recover, recover_lazily
@@ -139,6 +140,7 @@ class Coordinator:
         else:
             self._properties(table)  # refuses before anything is done
             timeline = self._joined(table, decided_timeline(table, self.clock, found))
+            check_lock_is_shared(table, timeline, self.options.concurrency)
             plan = self._plan(table, schema, timeline)
             plan = self._recovered(table, plan, schema, found)
             warn_of_copies(plan)
@@ -293,7 +295,8 @@ class Coordinator:
     ) -> WritePlan:
         """Recover the table, and return the plan for it as it is afterwards."""
         if table.properties.metadata_partitions:
-            table = drop_metadata_table(table, self.clock.now_ms())
+            timeout_ms = self.options.concurrency.heartbeat_timeout_ms
+            table = switch_metadata_table_off(table, self.clock, timeout_ms)
         other_buckets = False
         if plan.layout is not None:
             now_ms = self.clock.now_ms()

@@ -162,6 +162,57 @@ RECORD_INDEXES = [
         "Hudi cannot build its index again, and nobody was told",
     ),
 ]
+_BESIDE = "tests/integration/test_beside_other_engines.py"
+OTHER_ENGINES = [
+    Mutant(
+        "the metadata table is dropped under a writer that is at work",
+        within("switch_metadata_table_off", _of_others=returns([])),
+        f"{_BESIDE}::test_the_metadata_table_stays_under_a_writer_at_work[commit-COPY_ON_WRITE-6]",
+        "it comes back without our commits; the JVM's queries miss rows",
+    ),
+    Mutant(
+        "a writer without a heartbeat counts as dead",
+        Text("or instant.time not in ages", "or instant.time in ages"),
+        f"{_BESIDE}::test_the_metadata_table_stays_under_a_writer_at_work[commit-COPY_ON_WRITE-6]",
+        "single writers on the JVM have none; their queries miss rows",
+    ),
+    Mutant(
+        "a writer whose heart beats before its instant is there is not seen",
+        always("_is_known", True),
+        f"{_BESIDE}::test_a_heartbeat_tells_whether_a_writer_lives[False]",
+        "it comes back without our commits; the JVM's queries miss rows",
+    ),
+    Mutant(
+        "a dead write of ours is in the way of its own recovery",
+        within("_of_others", is_ours=returns(False), _is_claimed=returns(False)),
+        f"{_BESIDE}::test_a_write_of_ours_whose_claim_is_gone_is_ours",
+        "a table that nobody can write to any more",
+    ),
+    Mutant(
+        "a plan of another engine is in the way for ever",
+        always("_waits", False),
+        f"{_BESIDE}::test_nobody_is_at_work_on_a_plan[6-compaction]",
+        "a table that nobody can write to any more",
+    ),
+    Mutant(
+        "the metadata table goes without a word",
+        within("switch_metadata_table_off", _log=SimpleNamespace(warning=nothing)),
+        f"{_BESIDE}::test_a_warning_names_what_is_dropped[upsert]",
+        "an index of hours is gone, and nobody was told",
+    ),
+    Mutant(
+        "a lock of ours alone is taken for one of both",
+        skipped("check_lock_is_shared"),
+        f"{_BESIDE}::test_a_write_of_others_that_is_pending_is_one_beside_the_lock",
+        "two engines complete at the same time, and neither sees the other's conflict",
+    ),
+    Mutant(
+        "a commit of another engine meanwhile passes a lock of ours alone",
+        within("check_groups", has_own_lock=returns(False)),
+        f"{_BESIDE}::test_a_commit_of_others_meanwhile_is_one_beside_the_lock[6]",
+        "two engines complete at the same time, and neither sees the other's conflict",
+    ),
+]
 COPIES = [
     Mutant(
         "a key is in the first of its file groups alone",
@@ -3010,6 +3061,7 @@ MUTANTS = [
     *INSPECTION,
     *CLUSTERINGS,
     *RECORD_INDEXES,
+    *OTHER_ENGINES,
     *COPIES,
     *LAYOUT_2,
     *VIRTUAL_KEYS,

@@ -29,7 +29,8 @@ FAILED_WRITES_POLICY: Final = Option(
 LOCK_PROVIDER: Final = Option(
     "hoodie.write.lock.provider",
     choice(LockProvider),
-    "What keeps several writers from completing commits at the same time.",
+    "What keeps several writers from completing commits at the same time; beside another engine "
+    "the FileSystemBasedLockProvider alone, the others are not taken by it.",
     LockProvider.STORAGE,
 )
 LOCK_WAIT_MS: Final = Option(

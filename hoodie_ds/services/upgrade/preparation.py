@@ -19,13 +19,13 @@ from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names
 from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lock import held
+from hoodie_ds.transaction.other_engines import switch_metadata_table_off
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 
 
@@ -55,10 +55,10 @@ def prepare(context: ServiceContext, table: Table) -> Table:
     OptionError
         There are log files, and the table merges rows by a rule of its own, which is not given.
     """
-    if table.properties.metadata_partitions:
-        table = drop_metadata_table(table, context.clock.now_ms())
     concurrency = context.options.concurrency
     timeout_ms = concurrency.heartbeat_timeout_ms
+    if table.properties.metadata_partitions:
+        table = switch_metadata_table_off(table, context.clock, timeout_ms)
     if concurrency.is_shared:
         owner = context.ids.unique()
         lock = partial(held, table.storage, concurrency, owner, context.clock, context.pauses)

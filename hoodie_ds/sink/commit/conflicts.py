@@ -37,6 +37,7 @@ from hoodie_ds.timeline.instant import REPLACING, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.transaction.other_engines import has_own_lock, unshared_lock
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 
 T = TypeVar("T")
@@ -98,6 +99,8 @@ def check_groups(
 
     Raises
     ------
+    OptionError
+        There is a commit of another engine, which takes another lock.
     WriteConflictError
         There is such a commit, or one that could not know of this instant and comes after it; or
         a compaction or clustering of such file groups was planned, which will not have the rows;
@@ -108,6 +111,8 @@ def check_groups(
     awaited = {instant.time for instant in plan.timeline.pending_compactions}
     _check_buckets(plan, timeline)
     for instant, commit in _unseen(plan, timeline):
+        if has_own_lock(plan.options.concurrency) and not commit.is_ours:
+            raise unshared_lock(instant, plan.options.concurrency)
         if instant.time in awaited:
             continue  # the batch has left it what it was to merge
         others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
