@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, HoodieError, OptionError, UnsupportedTableError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table, update_properties
+from tests.cli_runs import done
 from tests.golden.golden_tables import unzip_table
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, tree, trips
 
@@ -87,6 +89,13 @@ def test_a_golden_table_with_a_record_index(tmp_path: Path) -> None:
     rows = table.read()
     assert rows.num_rows == before.num_rows
     assert len(pc.unique(rows["id"])) == rows.num_rows
+
+
+def test_the_command_keeps_keys_unique(tmp_path: Path) -> None:
+    path = indexed(tmp_path / "t", {INDEX: "BLOOM"}, "table")
+    pq.write_table(MOVED, tmp_path / "rows.parquet")
+    done("load", path, tmp_path / "rows.parquet", "--conf", "hoodie.metadata.enable=false")
+    assert found(HoodieTable(str(path))) == ONCE
 
 
 def test_a_record_index_that_hudi_dropped_is_still_a_promise(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.timeline.timeline import read_commit
+from tests.integration.test_record_index import FIRST, INDEX, MOVED, ONCE, indexed
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips
 
 pytestmark = pytest.mark.spark
@@ -43,3 +45,32 @@ def test_records_move_and_are_there_once(
     begun = [stat.path.rpartition("/")[2] for stat in stats if stat.prev_commit == "null"]
     by_task = {int(name.split("_")[1].split("-")[0]) < 1_000_000 for name in begun}
     assert by_task == {shuffled}
+
+
+@pytest.mark.parametrize("way", ["shuffled", "foreach_batch"])
+def test_a_stream_keeps_keys_unique_where_hudi_indexes_them(
+    spark: Any, tmp_path: Path, way: str
+) -> None:
+    hoodie_ds.register(spark)
+    path = indexed(tmp_path / "t", {INDEX: "BLOOM", TYPE: TYPES[1]}, "table")
+    (tmp_path / "in").mkdir()
+    options = {
+        "path": str(path),
+        "hoodie.metadata.enable": "false",
+        "hoodie.datasource.write.streaming.checkpoint.identifier": "moves",
+    }
+    for number, rows in enumerate((FIRST, MOVED)):
+        pq.write_table(rows, tmp_path / f"in/{number}.parquet")
+        stream = spark.readStream.schema("id string, city string, ts long, fare double")
+        df = stream.parquet(str(tmp_path / "in"))
+        if way == "shuffled":
+            df = hoodie_ds.shuffle_by_file_group(df, options)
+            writer = df.writeStream.format("hoodie_py").options(**options)
+        else:
+            writer = df.writeStream.foreachBatch(hoodie_ds.foreach_batch(options))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        # What the next start has is no metadata table, and the definition of the index alone.
+        options.pop("hoodie.metadata.enable", None)
+    assert found(HoodieTable(str(path))) == ONCE
