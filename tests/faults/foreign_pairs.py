@@ -24,16 +24,12 @@ from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import FILE_LOCK, OURS, manifest_number
 from tests.faults import foreign
-from tests.faults.pairs import DEAD_MS, MODE, WRITER, Impatient
+from tests.faults.pairs import DEAD_MS, WRITER, Impatient
 from tests.faults.scenarios import BLOOM, COW, MOR
 from tests.faults.stream import Step, assert_well, begin, found, plain, run
+from tests.faults.writers import BESIDE_OTHERS
 from tests.tables import BUCKETS, TRIPS, VERSION, trips
 
-PROVIDER = "hoodie.write.lock.provider"
-BESIDE = {
-    MODE: "OPTIMISTIC_CONCURRENCY_CONTROL",
-    PROVIDER: "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
-}
 ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("o", "y", 1, 1.0))
 TWO = trips(("a", "x", 2, 2.0), ("z", "x", 2, 2.0))
 MINE = trips(("a", "x", 3, 3.0), ("n", "x", 3, 3.0))
@@ -210,7 +206,7 @@ class BesidePlay:
 
     def __init__(self, name: str, version: str) -> None:
         self.name, self.pair = name, BESIDES[name]
-        given = {**TRIPS, **COW, **self.pair.options, **BESIDE, VERSION: version}
+        given = {**TRIPS, **COW, **self.pair.options, **BESIDE_OTHERS, VERSION: version}
         self.opts = {key: value for key, value in given.items() if value}
         self.clock = SimClock()
         self.start = MemoryStorage(f"memory://beside-{name.replace(' ', '-')}", clock=self.clock)

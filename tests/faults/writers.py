@@ -19,6 +19,13 @@ from tests.tables import found
 
 MODE = "hoodie.write.concurrency.mode"
 SEVERAL = "OPTIMISTIC_CONCURRENCY_CONTROL"
+BESIDE_OTHERS = {
+    MODE: SEVERAL,
+    "hoodie.write.lock.provider": (
+        "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    ),
+}
+"""Of a writer beside those of another engine, which take no lock but this one."""
 MISSING = "hoodie.write.set.null.for.missing.columns"
 
 

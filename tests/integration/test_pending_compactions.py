@@ -19,14 +19,14 @@ from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.faults import foreign
-from tests.faults.writers import MODE, SEVERAL, Place
+from tests.faults.writers import BESIDE_OTHERS, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
 SECOND = trips(("0", "x", 1, 1.0), ("0", "y", 1, 1.0))
 THIRD = trips(("0", "x", 2, 2.0), ("0", "y", 2, 2.0))
 FOURTH = trips(("0", "x", 3, 3.0), ("1", "x", 3, 3.0))
-MODES = {"single": {}, "several": {MODE: SEVERAL}}
+MODES = {"single": {}, "several": BESIDE_OTHERS}
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}
 
 

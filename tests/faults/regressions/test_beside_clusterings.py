@@ -17,7 +17,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
 from tests.faults import foreign
-from tests.faults.writers import MODE, SEVERAL, Place
+from tests.faults.writers import BESIDE_OTHERS, MODE, SEVERAL, Place
 from tests.golden.golden_tables import unzip_table
 from tests.tables import TRIPS, TYPE, TYPES, trips
 
@@ -29,7 +29,7 @@ ALLOW = {
 }
 INDEX = "hoodie.index.type"
 BY_KEY = {**TRIPS, INDEX: "BLOOM"}
-MODES = {"single": {}, "several": {MODE: SEVERAL}}
+MODES = {"single": {}, "several": BESIDE_OTHERS}
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
 UPDATE = trips(("0", "x", 1, 1.0))
 GOLDEN = "v6_cow_clustering_requested"

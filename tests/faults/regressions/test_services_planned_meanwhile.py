@@ -20,7 +20,7 @@ from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 from hoodie_ds.transaction.resolution import apply_pending
 from tests.faults import foreign
-from tests.faults.writers import MODE, SEVERAL, Place
+from tests.faults.writers import BESIDE_OTHERS, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, timeline_of, trips
 
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
@@ -35,7 +35,7 @@ PLANS: dict[str, Callable[..., None]] = {
     "clustering": foreign.plan_clustering,
     "log compaction": partial(foreign.plan_compaction, action="logcompaction"),
 }
-MODES = {"single": {}, "several": {MODE: SEVERAL}}
+MODES = {"single": {}, "several": BESIDE_OTHERS}
 VERSIONS: dict[str, str] = {}
 """The version of new tables."""
 

@@ -15,12 +15,12 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, Kind, Operation
 from hoodie_ds.timeline.paths import PROPERTIES
 from tests.faults.foreign import upgrade
-from tests.faults.writers import MODE, SEVERAL, Place
+from tests.faults.writers import BESIDE_OTHERS, MODE, SEVERAL, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips
 
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
 MINE = trips(("0", "x", 1, 1.0))
-MODES = {"single": {}, "several": {MODE: SEVERAL}}
+MODES = {"single": {}, "several": BESIDE_OTHERS}
 
 
 @pytest.fixture(params=MODES)
