@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import MemoryStorage, SimClock
 from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
@@ -17,6 +20,7 @@ from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import METADATA_TABLE, claim_path
 from hoodie_ds.transaction.heartbeat import beat
+from tests.cli_runs import done
 from tests.faults import foreign
 from tests.integration.test_several_writers import DEAD_MS, LOCKS, MODE, PROVIDER, Town, Written
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
@@ -167,6 +171,22 @@ def test_a_rollback_says_that_the_writer_is_dead() -> None:
     place.dropping.rollback(place.later)
     assert place.is_dropped
     assert found(place.table()) == ROWS
+
+
+def test_the_command_of_the_error_takes_a_dead_write_off(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(FIRST)
+    time = following(str(table.timeline.latest_time))
+    storage = LocalStorage(str(tmp_path))
+    update_properties(open_table(storage), {PARTITIONS: "files"}, (), 0)
+    for state in (State.REQUESTED, State.INFLIGHT):
+        storage.put_if_absent(foreign.step_path(storage, time, Action.COMMIT, state), b"")
+    with pytest.raises(WriteConflictError, match="pending") as caught:
+        HoodieTable(str(tmp_path), DROPPING).upsert(MORE)
+    command = str(caught.value).split("`")[1]
+    done(*shlex.split(command)[1:], "--yes")
+    HoodieTable(str(tmp_path)).upsert(MORE)
+    assert found(table) == [*ROWS, ("c", "x", 2, 2.0)]
 
 
 def test_a_dry_run_asks_nobody() -> None:

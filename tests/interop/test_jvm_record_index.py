@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from hoodie_ds import HoodieTable
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
+from tests.interop.test_jvm_global import OPTIONS as OF_MOVES
+from tests.interop.test_jvm_global import Row, arrow, batch
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 from tests.tiers import by_day
@@ -50,6 +53,30 @@ def test_hudi_builds_its_record_index_again(
         ("d", "x", 4, 4.0),
     ]
     assert_same_rows(jvm_hudi.read(path), table.read())
+    assert table.inspect.verify()
+
+
+@pytest.mark.parametrize(("version", "kind"), by_day(KINDS, {("9", "COPY_ON_WRITE")}))
+def test_records_move_back_and_forth_under_a_record_index(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    """Hudi builds its index anew in each of its turns, and we drop it in each of ours."""
+    path, options = tmp_path / "t", {**OF_MOVES, TYPE: kind, TABLE_VERSION: version}
+    theirs = {**options, **OF_TABLE, "hoodie.record.index.update.partition.path": "true"}
+    draw, stored = random.Random(int(version)), dict[str, Row]()
+    for turn in range(6):
+        rows = batch(draw, turn, 0.0)
+        if turn % 3 == 0:
+            jvm_hudi.write(path, arrow(rows), theirs)
+        else:
+            HoodieTable(str(path), DROPPING).upsert(arrow(rows))
+        for row in rows:
+            if row[0] not in stored or row[2] >= stored[row[0]][2]:
+                stored[row[0]] = row
+        table = HoodieTable(str(path))
+        read = table.read(columns=["id", "city", "ts"]).to_pylist()
+        assert sorted(tuple(r.values()) for r in read) == sorted(r[:3] for r in stored.values())
+        assert_same_rows(jvm_hudi.read(path), table.read())
     assert table.inspect.verify()
 
 
