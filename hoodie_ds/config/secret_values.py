@@ -1,7 +1,7 @@
 """Which values of options a message may show: all but what may be a secret.
 
-An option that is refused is shown with its value, but under a name like that of a password or with
-a URL that may have one before its host. A name may be mistyped, so what is near counts too.
+An option that is refused is shown with its value, but not under a name like that of a password, and
+not a URL or a list of settings that may hold one. A name may be mistyped, so what is near counts.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ HIDDEN: Final = "***"
 _SECRET_WORDS: Final = (
     "password", "passwd", "passphrase", "pwd", "secret", "secrets", "secretkey", "token",
     "credential", "credentials", "auth", "authorization", "accesskey", "accountkey", "apikey",
-    "privatekey", "sas", "jaas", "user", "username",
+    "privatekey", "sas", "jaas",
 )  # fmt: skip
 _BEFORE_KEY: Final = ("access", "account", "api", "private", "secret", "shared", "encryption")
 _ALIKE: Final = 0.8
+_SHORT: Final = 4
+"""Of up to so many letters, a word may be part of another one by chance."""
 
 
 def shown(key: str, value: object) -> object:
@@ -32,7 +34,12 @@ def shown(key: str, value: object) -> object:
     value : object
         Its value.
     """
-    return HIDDEN if _is_secret(key) or "@" in str(value) else value
+    return HIDDEN if _is_secret(key) or _may_hold_one(str(value)) else value
+
+
+def _may_hold_one(text: str) -> bool:
+    """Whether a value is a URL with a user or a signature, or names a password in itself."""
+    return "@" in text or ("://" in text and "?" in text) or ("=" in text and _is_secret(text))
 
 
 def _is_secret(key: str) -> bool:
@@ -40,7 +47,11 @@ def _is_secret(key: str) -> bool:
     pairs = pairwise(words)
     if any(second == "key" and _near(first, _BEFORE_KEY) for first, second in pairs):
         return True
-    return any(_near(word, _SECRET_WORDS) for word in words)
+    return any(_near(word, _SECRET_WORDS) or _holds_one(word) for word in words)
+
+
+def _holds_one(word: str) -> bool:
+    return any(secret in word for secret in _SECRET_WORDS if len(secret) > _SHORT)
 
 
 def _near(word: str, names: tuple[str, ...]) -> bool:

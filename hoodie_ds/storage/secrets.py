@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-HIDDEN: Final = "***"
+from hoodie_ds.config.secret_values import HIDDEN
 
 _LEAST_NUMBER: Final = 100_000
 """Smaller numbers are time-outs and sizes, which are part of other texts too."""

@@ -102,9 +102,13 @@ def test_a_key_without_the_prefix_that_means_one_of_ours_is_refused(
         ("hoodie.write.tasks.maximum.of.all", "7", True),
         ("hoodie.py.catalog.pasword", "hush", False),
         ("hoodie.s3.secretKey", "hush", False),
+        ("hoodie.dbpasswordprod", "hush", False),
         ("hoodie.fs.s3a.acess.key", "hush", False),
         ("hoodie.storage.toekn", "hush", False),
         ("hoodie.storage.url", "https://me:hush@host", False),
+        ("hoodie.storage.url", "https://host/t?sig=hush", False),
+        ("hoodie.kafka.config", 'required name="me" password="hush";', False),
+        ("hoodie.datasource.write.recordkey.feild", "user_id", True),
     ],
 )
 def test_only_secrets_are_hidden(key: str, value: str, is_shown: bool) -> None:
