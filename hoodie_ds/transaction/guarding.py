@@ -48,11 +48,15 @@ def guarding_commits(storage: Storage, timeline: Timeline) -> list[Telling]:
 
 
 def tells_all(timeline: Timeline, found: Sequence[Telling]) -> bool:
-    """Whether `guarding_commits` has found a write of ours that none in the archive comes after.
+    """Whether the archive has nothing to add to what `guarding_commits` has found.
 
-    One that a savepoint keeps may be older than those that were archived around it.
+    A write of ours that a savepoint keeps may be older than those that were archived around it. And
+    other engines archive what was pending beside the newest.
     """
-    return any(_is_ours(commit) and not timeline.starts_after(i.time) for i, commit in found)
+    ours = [(instant.time, commit) for instant, commit in found if _is_ours(commit)]
+    beside = {time for _, commit in ours for time in commit.extra[PENDING_KEY].split()}
+    is_recent = any(not timeline.starts_after(time) for time, _ in ours)
+    return is_recent and not any(timeline.starts_after(time) for time in beside)
 
 
 def guarding_commits_until(storage: Storage, timeline: Timeline, time: str) -> list[Telling]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.model import decisions, names, sink, writers
+from tests.model import decisions, guards, names, sink, writers
 from tests.model.explore import Model, explore
 from tests.model.variants import LARGE, SMALL, UNSAFE, VAST
 from tests.tally import tally
@@ -18,6 +18,7 @@ ENOUGH = 200_000
 EXHAUSTED = {
     "writers G optimistic on local clocks, put-if-absent",
     "writers J pessimistic on local clocks, put-if-absent",
+    "guards, five instants",
     "decisions, two tasks each",
     "decisions, dead writers' manifests",
 }
@@ -121,7 +122,7 @@ def test_the_rules_are_enough_far_on(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [writers, sink, decisions, names], ids=lambda module: module.__name__
+    "module", [writers, sink, decisions, names, guards], ids=lambda module: module.__name__
 )
 def test_models_name_functions_that_exist(module: Any) -> None:
     rows = [line for line in module.__doc__.splitlines() if line.startswith("|")]

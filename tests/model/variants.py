@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tests.model.decisions import Rules, Turns, Writer
 from tests.model.explore import Model
+from tests.model.guards import Guards
 from tests.model.names import Names
 from tests.model.sink import Sink
 from tests.model.writers import Writers
@@ -142,6 +143,21 @@ UNSAFE: Final = {
     "names that attempts share, and a recovery that goes on": Unsafe(
         Names(own_names=False, late_writer=False), 9, "log file is gone"
     ),
+    "what is put aside of writers counts for ever": Unsafe(
+        Guards(of_a_commit=False), 6, "was taken back counts"
+    ),
+    "what is put aside of a writer is all that is kept": Unsafe(
+        Guards(keeps_older=False), 9, "is forgotten"
+    ),
+    "commits that tell of those of later times": Unsafe(
+        Guards(at_its_time=False), 5, "was taken back counts"
+    ),
+    "a restore that does not ask the archive": Unsafe(
+        Guards(asks_archive=False), 6, "is forgotten"
+    ),
+    "what the log carries counts for ever": Unsafe(
+        Guards(carried_at=False), 4, "was taken back counts"
+    ),
     "sweep of folders that were listed, with what is in them by then": Unsafe(
         _turns(ONE, ONLY_SWEEPS, sweeps="folders"), 14, "rows of commit 1 are gone"
     ),
@@ -161,6 +177,7 @@ SMALL: Final[dict[str, Model[Any]]] = {
     "writers A": Writers(operations=2, crashes=1),
     "sink": Sink(),
     "names": Names(),
+    "guards": Guards(),
     "decisions, one file group": Turns((ONE, SAME_GROUP)),
     "decisions, one recovers": Turns((ONE, RECOVERS)),
     "decisions, one micro-batch": Turns((ONE, SAME_BATCH)),
@@ -181,6 +198,7 @@ LARGE: Final[dict[str, Model[Any]]] = {
     **{f"writers {k}": Writers(operations=4, crashes=1, **v) for k, v in WRITERS.items()},
     "sink, another writer": Sink(other=True),
     "sink, two micro-batches of two parts": Sink(batches=2, parts=2),
+    "guards, five instants": Guards(instants=5),
     "decisions, two tasks each": Turns(BOTH, crashes=2, lost=1),
     "decisions, three writers": Turns(THREE),
     "decisions, dead writers' manifests": Turns(

@@ -1020,6 +1020,12 @@ REPLAYS = [
         "P1: batches that were taken back count as committed, and are lost",
     ),
     Mutant(
+        "what was pending beside a commit is forgotten once others have archived it",
+        Text("return is_recent and not any(timeline.starts_after(", "return is_recent or any(("),
+        "tests/unit/transaction/test_guarding.py::test_what_was_pending_beside_the_newest_of_ours_may_be_archived",
+        "P2: a batch comes twice if another engine archives it",
+    ),
+    Mutant(
         "an old write with a savepoint tells of those that were archived after it",
         always("tells_all", True),
         "tests/unit/transaction/test_guarding.py::test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_around_it",

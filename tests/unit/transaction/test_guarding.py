@@ -112,6 +112,19 @@ def test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_
     assert ReplayGuard.load(storage, timeline).highest(BatchId("q", 0)) == 2
 
 
+def test_what_was_pending_beside_the_newest_of_ours_may_be_archived(
+    storage: Storage, layout: int
+) -> None:
+    archive(storage, {DAYS[0]: ours("a", 5)}, layout)
+    put(storage, DAYS[1], ours("b", 6, DAYS[0]), layout)
+    found = guarding_commits_until(storage, active(storage, layout), DAYS[1])
+    carried = carried_entries((commit for _, commit in found), DAYS[1])
+    assert append_decision(
+        storage, Decision(1, Outcome.COMPLETE, completed(DAYS[1], layout), "by", carried)
+    )
+    assert ReplayGuard.load(storage, active(storage, layout)).committed == {"a": "5", "b": "6"}
+
+
 def test_what_the_log_carries_counts_as_long_as_its_newest_write_is_there(
     storage: Storage, layout: int
 ) -> None:
