@@ -116,8 +116,6 @@ def near_groups(
     storage: Storage, timeline: Timeline, partition_path: str | None = None
 ) -> set[FileGroupId]:
     """Return the file groups that commits name, as far as `check_listed` asks for their files."""
-    if timeline.first_commit is None:
-        return set()
     kept, committed = _kept(storage, timeline.layout), _committed(timeline)
     with kept.lock:
         return kept.near(storage, committed).groups(committed, partition_path)
@@ -335,6 +333,8 @@ class _Kept:
         """What is known with the commits of a timeline, of which few are taken in at once."""
         known = (live for live in (self.known, self.newest) if live is not None)
         for live in chain(known, _summed_up(storage, self.layout)):
+            if live.seen is timeline:  # as for each partition of a write but the first
+                return live
             new = islice(timeline.commits_beyond(live.seen), _AT_ONCE + 1)
             if len(list(new)) <= _AT_ONCE and live.grow(storage, timeline):
                 if live not in (self.known, self.newest):
