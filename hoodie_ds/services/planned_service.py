@@ -29,13 +29,12 @@ from hoodie_ds.errors import (
     TimelineError,
     WriteConflictError,
 )
-from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.context import ServiceContext, unless_changed
 from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.table.table_schema import check_columns_have_names, table_schema
+from hoodie_ds.table.table_schema import avro_schema, check_columns_have_names, table_schema
 from hoodie_ds.timeline.commit_metadata import (
     CHECKSUMS_KEY,
     DECISION_KEY,
@@ -381,7 +380,7 @@ class PlannedService(ABC, Generic[PlanT]):
             stats=tuple(status.stat for status in statuses),
             operation_type=self.operation_type,
             extra={
-                SCHEMA_KEY: arrow_to_avro(columns, self.table.properties.name),
+                SCHEMA_KEY: avro_schema(self.table, timeline, columns),
                 CHECKSUMS_KEY: json.dumps(checksums),
                 DECISION_KEY: "",
             },

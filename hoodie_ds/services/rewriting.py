@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from hoodie_ds.config.enums import LogBlockFormat
-from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.table_schema import avro_schema, table_schema
 from hoodie_ds.table.virtual_keys import virtual_keys
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.temporary_files import delete_temporary
@@ -51,7 +50,7 @@ def rewrite_context(
         batch_attempt=context.ids.unique(),  # a part may be rewritten more than once
         task_attempt=str(number),
         schema=schema,
-        avro_schema=arrow_to_avro(schema, properties.name),
+        avro_schema=avro_schema(table, timeline, schema),
         codec=options.parquet_codec.value,
         row_group_bytes=min(
             options.parquet_block_bytes, options.task_max_bytes // _ROW_GROUP_SHARE

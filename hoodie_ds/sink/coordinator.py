@@ -63,7 +63,7 @@ from hoodie_ds.table.table import (
     check_outside_tables,
     find_table,
 )
-from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.table_schema import declared_avro, table_schema
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
@@ -282,6 +282,7 @@ class Coordinator:
             index=index,
             layout=layout,
             schema=columns,
+            declared=declared_avro(table, timeline) if table else None,
         )
 
     def _check_place(self) -> None:

@@ -20,7 +20,7 @@ from hoodie_ds.config.enums import (
 )
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.formats.avro.kept import kept_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import keys_are_global
@@ -61,6 +61,8 @@ class WritePlan:
         The buckets of a bucket index.
     schema : pyarrow.Schema
         The table's user columns once the rows are in.
+    declared : str or None
+        Avro JSON of what they are before; see `kept_avro`.
     rows_are_merged : bool
         Whether there is one row for each key, merged with what is stored of it.
     rescales : bool
@@ -74,6 +76,7 @@ class WritePlan:
     index: IndexType | None
     layout: BucketLayout | None
     schema: pa.Schema
+    declared: str | None = None
     rows_are_merged: bool = False
     rescales: bool = False
 
@@ -135,12 +138,12 @@ class WritePlan:
     @cached_property
     def avro_schema(self) -> str:
         """Avro schema of the user columns, as commits carry it."""
-        return arrow_to_avro(self.schema, self.table.properties.name)
+        return kept_avro(self.schema, self.table.properties.name, self.declared)
 
     @cached_property
     def stored_avro_schema(self) -> str:
         """Avro schema of data files."""
-        return arrow_to_avro(self.stored_schema, self.table.properties.name)
+        return kept_avro(self.stored_schema, self.table.properties.name, self.declared)
 
     @cached_property
     def key_generator(self) -> KeyGenerator:

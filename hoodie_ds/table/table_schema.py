@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.avro.kept import kept_avro
 from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.schema_on_read import (
@@ -67,11 +68,33 @@ def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool
 def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     """Return what `table_schema` does, whether or not files can be read by it."""
     instant = schema_instant(table, timeline)
+    path = PROPERTIES if instant is None else commit_path(instant)
+    avro = declared_avro(table, timeline)
+    return None if avro is None else _user_columns(avro, path)
+
+
+def declared_avro(table: Table, timeline: Timeline) -> str | None:
+    """Return the Avro JSON that `table_schema` is made from, with all that Arrow has no place for.
+
+    What is written next is made from it, by `hoodie_ds.formats.avro.kept`.
+    """
+    instant = schema_instant(table, timeline)
     if instant is not None:
-        avro = read_commit(table.storage, instant).extra[SCHEMA_KEY]
-        return _user_columns(avro, commit_path(instant))
-    created = table.properties.raw.get(CREATE_SCHEMA)
-    return _user_columns(created, PROPERTIES) if created else None
+        return read_commit(table.storage, instant).extra[SCHEMA_KEY]
+    return table.properties.raw.get(CREATE_SCHEMA) or None
+
+
+def avro_schema(table: Table, timeline: Timeline, columns: pa.Schema) -> str:
+    """Return columns as Avro JSON, with all that a table says of them as of a timeline.
+
+    Parameters
+    ----------
+    table, timeline
+        As in `table_schema`.
+    columns : pyarrow.Schema
+        The columns that are to be written, with or without meta columns.
+    """
+    return kept_avro(columns, table.properties.name, declared_avro(table, timeline))
 
 
 def schema_instant(table: Table, timeline: Timeline) -> Instant | None:

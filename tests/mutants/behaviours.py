@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import Any
 
+import pyarrow as pa
+
 from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError
+from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.timeline import Timeline
 from tests.mutants.patches import Changed, returns
 
 
@@ -100,3 +105,8 @@ def once_more() -> Any:
 
 def _key(entry: Any) -> Any:
     return entry.key
+
+
+def of_arrow(table: Table, _timeline: Timeline, columns: pa.Schema) -> str:
+    """The Avro schema that Arrow's types make, whatever the table has said."""
+    return arrow_to_avro(columns, table.properties.name)

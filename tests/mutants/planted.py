@@ -27,6 +27,7 @@ from tests.mutants.behaviours import (
     listing_again,
     marking_late,
     not_waiting,
+    of_arrow,
     once_more,
     overwriting,
     passing_over,
@@ -1819,6 +1820,58 @@ LOCKS_AND_TURNS = [
         "tests/faults/regressions/test_creation_races.py"
         "::test_a_slower_creator_was_told_that_the_table_is_damaged",
         "P14: a writer is advised to remove the table that another one has just created",
+    ),
+    Mutant(
+        "a batch is written by what Arrow knows of the schema",
+        within("Coordinator._plan", declared_avro=returns(None)),
+        "tests/integration/test_kept_schema.py"
+        "::test_a_write_that_does_not_change_the_schema_says_the_same",
+        "P12: Hudi's VECTOR is plain bytes, and Hudi refuses its own rows",
+    ),
+    Mutant(
+        "a commit says what Arrow knows of the schema",
+        within("commit._checked_record", avro_schema=of_arrow),
+        "tests/integration/test_kept_schema.py"
+        "::test_a_write_that_does_not_change_the_schema_says_the_same",
+        "P12: Hudi's VECTOR is plain bytes, and Hudi refuses its own rows",
+    ),
+    Mutant(
+        "rewritten files have what Arrow knows of the schema",
+        within("rewrite_context", avro_schema=of_arrow),
+        "tests/integration/test_kept_schema.py"
+        "::test_a_write_that_does_not_change_the_schema_says_the_same",
+        "P12: Hudi's Avro readers meet types that the table does not have",
+    ),
+    Mutant(
+        "a rewrite says what Arrow knows of the schema",
+        within("PlannedService._put_manifest", avro_schema=of_arrow),
+        "tests/integration/test_kept_schema.py"
+        "::test_a_write_that_does_not_change_the_schema_says_the_same",
+        "P12: once the writes are archived, a compaction says the schema",
+    ),
+    Mutant(
+        "a column that widens takes what was said of it away",
+        Text('return {**said, "type": self', 'return {"name": field.name, "type": self'),
+        "tests/integration/test_kept_schema.py::test_other_columns_stay_as_they_were_said",
+        "P12: defaults and documentation are gone",
+    ),
+    Mutant(
+        "base files take symbols that an enum does not have",
+        skipped("check_symbols"),
+        "tests/integration/test_kept_schema.py::test_what_the_schema_has_no_value_for_is_refused",
+        "P13: Hudi cannot write the row into a log again",
+    ),
+    Mutant(
+        "Parquet has fixed columns of any width",
+        Text("return pa.binary(node.size)", "return kind"),
+        "tests/unit/formats/parquet/test_avro_types.py::test_parquet_is_told_what_hudi_asks_for",
+        "P13: Hudi's Avro readers refuse the file",
+    ),
+    Mutant(
+        "nulls in required columns are written",
+        Text("pc.any(pc.and_(child.is_null(), valid)).as_py()", "False"),
+        "tests/integration/test_kept_schema.py::test_what_the_schema_has_no_value_for_is_refused",
+        "P13: a null is read as whatever lies in its place",
     ),
     Mutant(
         "a commit says the schema that its batch began with",

@@ -139,10 +139,6 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
         stem = f"_{stem[1:]}"
     fields = list(normalise_schema(schema, schema))
     record = _avro_record(f"{stem}_record", f"hoodie.{stem}", fields, "")
-    for field in record["fields"]:
-        if field["name"] in META_COLUMNS:  # Hudi documents them with an empty text
-            field["doc"] = ""
-            field["default"] = field.pop("default")
     return json.dumps(record, separators=(",", ":"))
 
 
@@ -274,20 +270,36 @@ def _struct_fields(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _avro_record(name: str, namespace: str, fields: list[pa.Field], parent: str) -> dict[str, Any]:
-    avro_fields = []
-    for field in fields:
-        path = parent + field.name
-        if not _AVRO_NAME.fullmatch(field.name):
-            raise SchemaError(
-                f"column {path!r} has a name that Avro, and so Hudi, does not allow; rename it to "
-                "ASCII letters, digits and '_', not beginning with a digit"
-            )
-        kind = _avro_type(field.type, field.name, f"{namespace}.{name}", path)
-        avro_fields.append({"name": field.name, "type": ["null", kind], "default": None})
+    avro_fields = [avro_field(field, f"{namespace}.{name}", parent) for field in fields]
     return {"type": "record", "name": name, "namespace": namespace, "fields": avro_fields}
 
 
-def _avro_type(kind: pa.DataType, name: str, namespace: str, path: str) -> str | dict[str, Any]:
+def avro_field(field: pa.Field, record: str, parent: str) -> dict[str, Any]:
+    """Return what `arrow_to_avro` says of a column.
+
+    Parameters
+    ----------
+    field : pyarrow.Field
+        The column, of a type that `normalise_schema` leaves.
+    record : str
+        Full name of the record that it is in.
+    parent : str
+        Path of that record with a dot, empty for a table's columns.
+    """
+    path = parent + field.name
+    if not _AVRO_NAME.fullmatch(field.name):
+        raise SchemaError(
+            f"column {path!r} has a name that Avro, and so Hudi, does not allow; rename it to "
+            "ASCII letters, digits and '_', not beginning with a digit"
+        )
+    kind = avro_type(field.type, field.name, record, path)
+    # Hudi documents meta columns with an empty text.
+    doc = {"doc": ""} if not parent and field.name in META_COLUMNS else {}
+    return {"name": field.name, "type": ["null", kind], **doc, "default": None}
+
+
+def avro_type(kind: pa.DataType, name: str, namespace: str, path: str) -> str | dict[str, Any]:
+    """Return the JSON of a type; named types are put below ``<namespace>.<name>``."""
     if kind in _AVRO_PRIMITIVES:
         return _AVRO_PRIMITIVES[kind]
     if pa.types.is_decimal(kind):
@@ -301,10 +313,10 @@ def _avro_type(kind: pa.DataType, name: str, namespace: str, path: str) -> str |
             "scale": kind.scale,
         }
     if pa.types.is_list(kind):
-        item = _avro_type(kind.value_type, name, namespace, f"{path}.element")
+        item = avro_type(kind.value_type, name, namespace, f"{path}.element")
         return {"type": "array", "items": ["null", item]}
     if pa.types.is_map(kind):
-        value = _avro_type(kind.item_type, name, namespace, f"{path}.value")
+        value = avro_type(kind.item_type, name, namespace, f"{path}.value")
         return {"type": "map", "values": ["null", value]}
     return _avro_record(name, namespace, _struct_fields(kind), f"{path}.")
 
@@ -316,19 +328,20 @@ def decimal_bytes(precision: int) -> int:
 
 def _arrow_fields(record: AvroType, parent: str) -> list[pa.Field]:
     pairs = zip(record.names, record.children, strict=True)
-    return [pa.field(name, _arrow_type(child, parent + name)) for name, child in pairs]
+    return [pa.field(name, arrow_type(child, parent + name)) for name, child in pairs]
 
 
-def _arrow_type(node: AvroType, path: str) -> pa.DataType:
+def arrow_type(node: AvroType, path: str) -> pa.DataType:
+    """Return the Arrow type of a parsed type; `path` is the column, for errors."""
     match node.kind:
         case Kind.UNION if len(node.children) == 1:
-            return _arrow_type(node.children[0], path)
+            return arrow_type(node.children[0], path)
         case Kind.UNION if node.optional is not None:
-            return _arrow_type(node.optional, path)
+            return arrow_type(node.optional, path)
         case Kind.ARRAY:
-            return pa.list_(_arrow_type(node.children[0], f"{path}.element"))
+            return pa.list_(arrow_type(node.children[0], f"{path}.element"))
         case Kind.MAP:
-            return pa.map_(pa.string(), _arrow_type(node.children[0], f"{path}.value"))
+            return pa.map_(pa.string(), arrow_type(node.children[0], f"{path}.value"))
         case Kind.RECORD:
             return pa.struct(_arrow_fields(node, f"{path}."))
     if node.precision:

@@ -115,6 +115,15 @@ def parse_avro(text: str | bytes, name: str) -> AvroType:
         ) from error
 
 
+def full_name(json_type: dict[str, Any], namespace: str) -> str:
+    """Return the full name of a record, enum or ``fixed`` that is defined within a namespace."""
+    name = json_type.get("name")
+    if not isinstance(name, str) or not name:
+        raise _UnusableError("a record, enum or fixed has no name")
+    space = json_type.get("namespace", namespace)
+    return name if "." in name or not space else f"{space}.{name}"
+
+
 def _parsed(text: str | bytes) -> AvroType:
     return _Parser().parse(json.loads(text), "", 0)
 
@@ -176,7 +185,7 @@ class _Parser:
         return self._node(Kind.UNION, children)
 
     def _record(self, json_type: dict[str, Any], namespace: str, depth: int) -> AvroType:
-        full = self._full_name(json_type, namespace)
+        full = full_name(json_type, namespace)
         self._named[full] = None
         inner = full.rpartition(".")[0]
         fields = json_type.get("fields")
@@ -207,15 +216,8 @@ class _Parser:
         return self._with_logical(AvroType(Kind.FIXED, size=size), json_type)
 
     def _define(self, json_type: dict[str, Any], namespace: str, node: AvroType) -> AvroType:
-        self._named[self._full_name(json_type, namespace)] = node
+        self._named[full_name(json_type, namespace)] = node
         return node
-
-    def _full_name(self, json_type: dict[str, Any], namespace: str) -> str:
-        name = json_type.get("name")
-        if not isinstance(name, str) or not name:
-            raise _UnusableError("a record, enum or fixed has no name")
-        space = json_type.get("namespace", namespace)
-        return name if "." in name or not space else f"{space}.{name}"
 
     def _sized(self, node: AvroType) -> AvroType:
         if node.kind is Kind.NULL:

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.conform import conform, conform_column
+from hoodie_ds.formats.parquet.avro_types import as_required, check_symbols, stored_field
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.parquet.key_range import KeyRange
 from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
@@ -98,7 +100,18 @@ class BaseFileWriter:
         if bloom and _RECORD_KEY not in schema.names:
             raise SchemaError(f"a bloom filter is of column {_RECORD_KEY!r}, which the file lacks")
         self._repetitive = frozenset({*_REPETITIVE, *dictionaries} & set(schema.names))
-        self._schema = pa.schema([self._stored_field(field) for field in schema])
+        record = parse_avro(avro_schema, "table schema")
+        avro = self._avro = dict(zip(record.names, record.children, strict=True))
+        loose, self._schema = (
+            pa.schema(
+                [
+                    stored_field(self._encoded(field), avro.get(field.name), required=required)
+                    for field in schema
+                ]
+            )
+            for required in (False, True)
+        )
+        self._plain = pa.schema([field for field in loose if field.name not in self._repetitive])
         self._row_group_bytes = max(1, row_group_bytes)
         self._footers = {
             AVRO_SCHEMA_FOOTER: avro_schema,
@@ -169,18 +182,22 @@ class BaseFileWriter:
         self._writer.close()
         return BaseFileFooter(self._num_rows, self._keys.min, self._keys.max)
 
-    def _stored_field(self, field: pa.Field) -> pa.Field:
+    def _encoded(self, field: pa.Field) -> pa.Field:
         kind = REPEATED_STRING if field.name in self._repetitive else field.type
         return pa.field(field.name, kind)
 
     def _as_stored(self, table: pa.Table) -> pa.Table:
-        plain = conform(
-            table, pa.schema([f for f in self._schema if f.name not in self._repetitive])
-        )
+        plain = conform(table, self._plain)
         columns = [
-            _repeated(table.column(name), name) if name in self._repetitive else plain.column(name)
-            for name in self._schema.names
+            _repeated(table.column(field.name), field.name)
+            if field.name in self._repetitive
+            else plain.column(field.name)
+            for field in self._schema
         ]
+        for name, column in zip(self._schema.names, columns, strict=True):
+            if name in self._avro:
+                check_symbols(column, self._avro[name], name)
+        columns = [as_required(*pair) for pair in zip(columns, self._schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def flush(self) -> None:

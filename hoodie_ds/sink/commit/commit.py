@@ -48,6 +48,7 @@ from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay.superseded import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.table_schema import avro_schema
 from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
 from hoodie_ds.timeline.paths import (
@@ -248,7 +249,8 @@ def _checked_record(
     check_based(batch.plan, timeline)
     check_not_cleaned(batch.plan, timeline)
     check_groups(batch.plan, instant.time, timeline, statuses, replaced)
-    schema = schema_beside(batch.plan, instant.time, timeline)
+    columns = schema_beside(batch.plan, instant.time, timeline)
+    schema = avro_schema(batch.table, timeline, columns)
     before = batch.timeline.joined
     timeline = timeline.with_joined(before)
     guard, of_all = ReplayGuard.load(storage, timeline), None

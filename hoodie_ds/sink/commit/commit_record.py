@@ -9,11 +9,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-import pyarrow as pa
-
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
@@ -43,7 +40,7 @@ def commit_record(
     of_all: ReplayGuard | None,
     pending: Sequence[str],
     replaced: Mapping[str, tuple[str, ...]],
-    schema: pa.Schema,
+    schema: str,
 ) -> tuple[CommitMetadata, list[ReplayGuard]]:
     """Return what a batch did, and what is to be put aside of writers that the commit leaves out.
 
@@ -63,8 +60,8 @@ def commit_record(
         Times of the other write instants that are pending.
     replaced : mapping of str to tuple of str
         File ids that make way, by partition path.
-    schema : pyarrow.Schema
-        The table's user columns from now on.
+    schema : str
+        Avro JSON of the table's user columns from now on.
     """
     batch_id = messages[0].batch_id
     identity = {}
@@ -76,7 +73,7 @@ def commit_record(
     extra = {
         **plan.options.extra_metadata,
         **identity,
-        SCHEMA_KEY: arrow_to_avro(schema, plan.table.properties.name),
+        SCHEMA_KEY: schema,
         CHECKSUMS_KEY: json.dumps(checksums, sort_keys=True),
         METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
         ROWS_KEY: str(sum(message.num_rows for message in messages)),

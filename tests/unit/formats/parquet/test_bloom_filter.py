@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from hoodie_ds.config.enums import BloomFilterType
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.formats.parquet.bloom_filter import (
@@ -283,8 +284,9 @@ def test_a_base_file_carries_the_filter_of_its_keys(part: int) -> None:
     params = BloomParams(4, 0.01, DYNAMIC, 12)
     keys = [f"k{i}" for i in range(15)]
     table = pa.table({"_hoodie_record_key": keys})
+    avro = arrow_to_avro(table.schema, "t")
     sink = io.BytesIO()
-    writer = BaseFileWriter(sink, table.schema, "{}", "snappy", 1 << 20, bloom=params)
+    writer = BaseFileWriter(sink, table.schema, avro, "snappy", 1 << 20, bloom=params)
     for start in range(0, len(keys), part):
         writer.write(table.slice(start, part))
     writer.close()
@@ -300,6 +302,6 @@ def test_a_base_file_carries_the_filter_of_its_keys(part: int) -> None:
 def test_a_base_file_without_filter_or_keys_says_so() -> None:
     schema = pa.schema([pa.field("_hoodie_record_key", pa.string())])
     sink = io.BytesIO()
-    BaseFileWriter(sink, schema, "{}", "snappy", 1 << 20).close()
+    BaseFileWriter(sink, schema, arrow_to_avro(schema, "t"), "snappy", 1 << 20).close()
     reader = BaseFileReader(io.BytesIO(sink.getvalue()), schema, "f")
     assert (reader.bloom_filter(), reader.key_range()) == (None, None)

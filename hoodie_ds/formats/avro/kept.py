@@ -1,0 +1,136 @@
+"""A table's Avro schema as it was, but for the columns that a write adds or widens.
+
+Arrow has fewer types than Avro: an enum is a string there, ``fixed`` and Hudi's VECTOR are binary,
+a BLOB is a struct, and neither defaults nor documentation have a place. What a table says of its
+columns is therefore kept as JSON, and only what differs is made from Arrow.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from hoodie_ds.formats.avro.schema import arrow_to_avro, arrow_type, avro_field, avro_type
+from hoodie_ds.formats.avro.tree import AvroType, Kind, full_name, parse_avro
+
+_Json: TypeAlias = str | list[Any] | dict[str, Any]
+_NAMED: Final = ("record", "error", "enum", "fixed")
+
+
+def kept_avro(schema: pa.Schema, table_name: str, held: str | None) -> str:
+    """Return the Avro JSON of a schema, with all that the table has said of its columns.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Columns as `normalise_schema` types them.
+    table_name : str
+        As in `arrow_to_avro`.
+    held : str or None
+        The table's Avro JSON up to now, with or without meta columns; None if it has none. Columns
+        whose type is as Arrow has it keep name, type, default, documentation and whatever else is
+        said of them.
+    """
+    if held is None:
+        return arrow_to_avro(schema, table_name)
+    given = json.loads(held)
+    merger = _Merger()
+    node = parse_avro(held, "table schema")
+    merger.find_definitions(given, node, "")
+    merged = merger.type_of(given, node, pa.struct(list(schema)), "", "")
+    return held if merged == given else json.dumps(merged, separators=(",", ":"))
+
+
+class _Merger:
+    """Walks a type as JSON and as parsed, beside the Arrow type that it is to have.
+
+    Arguments of the methods: ``given`` and ``node`` are the type up to now, as JSON and parsed,
+    ``kind`` is what it is to be, ``space`` the namespace around it, and ``path`` the column.
+    """
+
+    def __init__(self) -> None:
+        self._definitions: dict[int, tuple[dict[str, Any], str]] = {}
+        """JSON and full name of each named type, by the identity of the parsed one."""
+        self._written: dict[tuple[int, pa.DataType], str] = {}
+        """Full names that the new schema has defined up to now, by parsed and Arrow type."""
+
+    def find_definitions(self, given: _Json, node: AvroType, space: str) -> None:
+        """Find what names refer to: also within columns that the new schema lacks."""
+        if isinstance(given, list):
+            for branch, child in zip(given, node.children, strict=True):
+                self.find_definitions(branch, child, space)
+        if not isinstance(given, dict):
+            return
+        match given:
+            case {"type": "array", "items": inner} | {"type": "map", "values": inner}:
+                self.find_definitions(inner, node.children[0], space)
+            case {"type": dict() | list() as inner}:
+                self.find_definitions(inner, node, space)
+            case {"type": kind} if kind in _NAMED:
+                full = full_name(given, space)
+                self._definitions[id(node)] = (given, full)
+                for field, child in zip(given.get("fields", ()), node.children, strict=True):
+                    self.find_definitions(field["type"], child, full.rpartition(".")[0])
+
+    def type_of(
+        self, given: _Json, node: AvroType, kind: pa.DataType, space: str, path: str
+    ) -> _Json:
+        """Return the JSON of the new type."""
+        if isinstance(given, list):
+            return [
+                one if child.kind is Kind.NULL else self.type_of(one, child, kind, space, path)
+                for one, child in zip(given, node.children, strict=True)
+            ]
+        if isinstance(given, dict):
+            match given:
+                case {"type": "array", "items": items}:
+                    below = f"{path}.element"
+                    inner = self.type_of(items, node.children[0], kind.value_type, space, below)
+                    return {**given, "items": inner}
+                case {"type": "map", "values": values}:
+                    below = f"{path}.value"
+                    inner = self.type_of(values, node.children[0], kind.item_type, space, below)
+                    return {**given, "values": inner}
+                case {"type": dict() | list() as wrapped}:
+                    return {**given, "type": self.type_of(wrapped, node, kind, space, path)}
+        if id(node) in self._definitions:
+            return self._named(given, node, kind, path)
+        return given if arrow_type(node, path) == kind else avro_type(kind, path, space, path)
+
+    def _named(self, given: _Json, node: AvroType, kind: pa.DataType, path: str) -> _Json:
+        """The same for a record, enum or ``fixed``, defined here or referred to."""
+        definition, full = self._definitions[id(node)]
+        mine = id(node), kind
+        if mine in self._written:
+            is_known = self._written[mine] == full and given is not definition
+            return given if is_known else self._written[mine]
+        space, _, name = full.rpartition(".")
+        new = definition
+        if given is not definition:  # what it refers to is gone, or has become another type
+            new = {**new, "name": name, "namespace": space}
+        while full in self._written.values():
+            full, name = f"{full}_", f"{name}_"
+            new = {**new, "name": name, "namespace": space}
+        self._written[mine] = full
+        if node.kind is not Kind.RECORD:
+            return new
+        parent = f"{path}." if path else ""
+        fields = (kind.field(i) for i in range(kind.num_fields))
+        held = dict(zip(node.names, zip(new["fields"], node.children, strict=True), strict=True))
+        return {**new, "fields": [self._field(f, held.get(f.name), full, parent) for f in fields]}
+
+    def _field(
+        self,
+        field: pa.Field,
+        held: tuple[dict[str, Any], AvroType] | None,
+        record: str,
+        parent: str,
+    ) -> dict[str, Any]:
+        """A field of a record, as it was said up to now."""
+        if held is None:
+            return avro_field(field, record, parent)
+        said, node = held
+        space, path = record.rpartition(".")[0], parent + field.name
+        return {**said, "type": self.type_of(said["type"], node, field.type, space, path)}

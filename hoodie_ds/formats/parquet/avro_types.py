@@ -1,0 +1,164 @@
+"""What Parquet tells apart as Avro does, and Arrow's columns here do not: ``fixed`` and required.
+
+Hudi's Avro readers ask Parquet for the types of the table's schema, and are refused a column that
+may be null where it must not be, or that has bytes of any length where it is to have so many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.avro.encode import encode_avro
+from hoodie_ds.formats.avro.tree import AvroType, Kind
+from hoodie_ds.formats.conform import rebuild_list, rebuild_map
+
+
+def stored_field(field: pa.Field, node: AvroType | None, *, required: bool) -> pa.Field:
+    """Return a column as Parquet is to have it.
+
+    Parameters
+    ----------
+    field : pyarrow.Field
+        The column, as `normalise_schema` types it.
+    node : AvroType or None
+        Its Avro type; None if the schema does not say.
+    required : bool
+        Whether to mark what cannot be null, at whatever depth, which `as_required` gives.
+    """
+    if node is None:
+        return field
+    nullable = True
+    if node.kind is not Kind.UNION:
+        nullable = not required
+    elif node.optional is None:
+        node, nullable = node.children[0], not required
+    else:
+        node = node.optional
+    return pa.field(field.name, _stored_type(field.type, node, required), nullable)
+
+
+def _stored_type(kind: pa.DataType, node: AvroType, required: bool) -> pa.DataType:
+    types = pa.types
+    if types.is_struct(kind):
+        below = dict(zip(node.names, node.children, strict=True))
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return pa.struct([stored_field(f, below.get(f.name), required=required) for f in fields])
+    if types.is_list(kind):
+        return pa.list_(stored_field(kind.value_field, node.children[0], required=required))
+    if types.is_map(kind):
+        item = stored_field(kind.item_field, node.children[0], required=required)
+        return pa.map_(kind.key_type, item)
+    if types.is_binary(kind) and node.kind is Kind.FIXED:
+        return pa.binary(node.size)
+    return kind
+
+
+def as_required(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return a column marked as what it is: without nulls wherever they must not be.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Of the type that `stored_field` gives without ``required``.
+    field : pyarrow.Field
+        What it gives with it.
+
+    Raises
+    ------
+    SchemaError
+        A value is null that must not be; names the column.
+    """
+    if not field.nullable and column.null_count:
+        raise _missing(field.name)
+    if column.type == field.type:
+        return column
+    chunks = [_marked(chunk, field.type, field.name) for chunk in column.chunks]
+    return pa.chunked_array(chunks, field.type)
+
+
+def check_symbols(column: pa.ChunkedArray, node: AvroType, path: str) -> None:
+    """Refuse an enum's value that the table's schema does not list.
+
+    Parquet has no enums here, so that nobody would notice before Hudi writes the row into a log.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        The column, which may be dictionary-encoded.
+    node : AvroType
+        Its Avro type.
+    path : str
+        Its name, for the error.
+    """
+    if _has_enum(node):
+        for chunk in column.chunks:
+            plain = chunk.cast(pa.string()) if pa.types.is_dictionary(chunk.type) else chunk
+            encode_avro(plain, node, path)
+
+
+def _has_enum(node: AvroType) -> bool:
+    return node.kind is Kind.ENUM or any(_has_enum(child) for child in node.children)
+
+
+def _marked(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+    types = pa.types
+    if array.type == target:
+        return array
+    if types.is_struct(target):
+        return _marked_struct(array, target, path)
+    if types.is_list(target):
+        values = _marked_items(array.flatten(), target.value_field, f"{path}.element")
+        lengths = pc.fill_null(array.value_lengths(), 0).to_numpy(zero_copy_only=False)
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return rebuild_list(array, offsets, values, target)
+    ends = array.offsets.to_numpy()
+    first, count = int(ends[0]), int(ends[-1] - ends[0])
+    items = _marked_items(array.items.slice(first, count), target.item_field, f"{path}.value")
+    return rebuild_map(array, ends - first, array.keys.slice(first, count), items, target)
+
+
+def _marked_items(items: pa.Array, field: pa.Field, path: str) -> pa.Array:
+    if not field.nullable and items.null_count:
+        raise _missing(path)
+    return _marked(items, field.type, path)
+
+
+def _marked_struct(array: pa.StructArray, target: pa.StructType, path: str) -> pa.Array:
+    children = []
+    valid = array.is_valid()
+    for number, child in enumerate(array.flatten()):
+        field = target.field(number)
+        below = f"{path}.{field.name}"
+        marked = _marked(child, field.type, below)
+        if not field.nullable and child.null_count:  # it is null where the struct is
+            if pc.any(pc.and_(child.is_null(), valid)).as_py():
+                raise _missing(below)
+            marked = _without_nulls(marked)
+        children.append(marked)
+    nulls = None
+    if array.null_count:
+        nulls = pa.array(valid.to_numpy(zero_copy_only=False)).buffers()[1]
+    return pa.Array.from_buffers(target, len(array), [nulls], children=children)
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """The same with whatever lies where it is null: nobody reads it, since its struct is null."""
+    if pa.types.is_struct(array.type):
+        fields = [array.field(i) for i in range(array.type.num_fields)]
+        return pa.Array.from_buffers(array.type, len(array), [None], children=fields)
+    nested = pa.types.is_list(array.type) or pa.types.is_map(array.type)
+    children = [array.values] if nested else []
+    buffers = [None, *array.buffers()[1 : array.type.num_buffers]]
+    return pa.Array.from_buffers(
+        array.type, len(array), buffers, offset=array.offset, children=children
+    )
+
+
+def _missing(path: str) -> SchemaError:
+    return SchemaError(
+        f"column {path!r} has nulls, which the table's schema does not allow; fill them, or let "
+        "Hudi on the JVM make the column nullable first"
+    )
