@@ -25,6 +25,7 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.relabel import relabelled
 from hoodie_ds.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY, ROW_OPERATION
+from hoodie_ds.reader.block_order import BlockPlace, in_order
 from hoodie_ds.reader.uncommitted import (
     is_uncommitted,
     refuse_rolled_back,
@@ -109,21 +110,22 @@ class LogReader:
         """
         held = sum(log.size for log in logs) <= self.held_bytes
         files = {log: self._blocks(log) for log in logs} if held else {}
-        rolled_back = {
-            block.header.get(HeaderKey.TARGET_INSTANT_TIME)
-            for log in logs
-            for block in (files[log] if held else self._blocks(log))
-            if block.block_type is BlockType.COMMAND
-        }
-        refuse_rolled_back(self.view, rolled_back)
+        rolled_back, places = set(), []
         for log in logs:
             for number, block in enumerate(files[log] if held else self._blocks(log)):
-                if block.block_type in (BlockType.COMMAND, BlockType.CORRUPT):
-                    continue
-                time = _instant(log, block)
-                if time not in rolled_back and self._counts(log, block):
-                    yield BlockRecords(time, log, number, self._records(log, block))
-                    let_go(block.content)
+                if block.block_type is BlockType.COMMAND:
+                    rolled_back.add(block.header.get(HeaderKey.TARGET_INSTANT_TIME))
+                elif block.block_type is not BlockType.CORRUPT:
+                    places.append(BlockPlace.of(log, number, block))
+        refuse_rolled_back(self.view, rolled_back)
+        opened, blocks = None, list[LogBlock]()
+        for place in in_order([p for p in places if p.time not in rolled_back and self._counts(p)]):
+            log = place.log
+            if log is not opened:
+                opened, blocks = log, files[log] if held else self._blocks(log)
+            block = blocks[place.number]
+            yield BlockRecords(place.time, log, place.number, self._records(place, block))
+            let_go(block.content)
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
         """Read a log file, also while it is being written, or as a killed writer left it.
@@ -154,14 +156,14 @@ class LogReader:
                 return not (self.view.is_committed(time) and self.view.names(time, path))
         return False
 
-    def _counts(self, log: LogFile, block: LogBlock) -> bool:
-        instant = _instant(log, block)
-        counts = self.only_commits is None or instant in self.only_commits
-        if block.block_type is BlockType.PARQUET_DATA and not counts:
+    def _counts(self, place: BlockPlace) -> bool:
+        counts = self.only_commits is None or place.time in self.only_commits
+        if place.block_type is BlockType.PARQUET_DATA and not counts:
             return False
-        return self.view.is_committed(instant) and self.view.names(instant, log.path)
+        return self.view.is_committed(place.time) and self.view.names(place.time, place.log.path)
 
-    def _records(self, log: LogFile, block: LogBlock) -> RecordSet:
+    def _records(self, place: BlockPlace, block: LogBlock) -> RecordSet:
+        log = place.log
         if block.block_type is BlockType.DELETE:
             return self._deletes(decode_delete_block(block, log.path), log.path)
         if block.block_type not in _DATA:
@@ -169,7 +171,7 @@ class LogReader:
                 f"{log.path} holds a block of kind {block.block_type}, which this release does "
                 "not read; compact the table with the engine that wrote it"
             )
-        trusted = partial(self.view.vouches_for, _instant(log, block), log.path)
+        trusted = partial(self.view.vouches_for, place.time, log.path)
         rows = decode_data_block(block, log.path, trusted, self._needed)
         deleted = deletes_among(rows, self.delete_marker)
         lacking = None
@@ -228,10 +230,3 @@ class LogReader:
                 f"({str(error)[:200]}); restore the file from a copy, or roll back the commit that "
                 "wrote it"
             ) from error
-
-
-def _instant(log: LogFile, block: LogBlock) -> str:
-    instant = block.header.get(HeaderKey.INSTANT_TIME)
-    if instant is None:
-        raise CorruptFileError(f"{log.path}: a block carries no instant time")
-    return instant

@@ -1378,6 +1378,19 @@ READS = [
         "P1: rows of a failed batch are read",
     ),
     Mutant(
+        "a log compaction is as new as where it lies",
+        within("LogReader.by_block", in_order=lambda places: places),
+        "tests/integration/test_log_compactions.py::test_what_was_written_meanwhile_is_newer",
+        "P3: rows that were written between its plan and its end are lost",
+    ),
+    Mutant(
+        "what was compacted twice counts once more",
+        Text("taken = stands_for.get(time, time)", "taken = time"),
+        "tests/unit/reader/test_block_order.py"
+        "::test_a_log_compaction_is_as_old_as_what_it_stands_for",
+        "P3: rows that were written between its plan and its end are lost",
+    ),
+    Mutant(
         "log files are merged in the order of their names",
         instead("slicing._age", lambda _, log: (0, str(log.name))),
         "tests/faults/test_promises.py::test_eleven_log_files_are_merged_in_their_order",
@@ -1860,6 +1873,12 @@ LOCKS_AND_TURNS = [
         skipped("check_symbols"),
         "tests/integration/test_kept_schema.py::test_what_the_schema_has_no_value_for_is_refused",
         "P13: Hudi cannot write the row into a log again",
+    ),
+    Mutant(
+        "what only a newer pyarrow reads is called damage",
+        skipped("refuse_arrays_of_maps"),
+        "tests/unit/formats/parquet/test_old_arrow.py::test_the_release_and_the_columns_are_named",
+        "P12: whoever follows the advice loses a commit",
     ),
     Mutant(
         "Parquet has fixed columns of any width",

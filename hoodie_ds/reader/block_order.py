@@ -1,0 +1,86 @@
+"""In which order the blocks of a slice's log files are merged: a log compaction has a past place.
+
+A log compaction of Hudi on the JVM writes what blocks hold together into new ones, which name the
+instants they stand for. What was written between its plan and its end is newer than they are,
+though it lies before them in a table of version 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock
+from hoodie_ds.table.file_slice import LogFile
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlace:
+    """A block that has records, and where it lies.
+
+    Parameters
+    ----------
+    log : LogFile
+        Its file.
+    number : int
+        Its place among all blocks of that.
+    block_type : BlockType
+        What it holds.
+    time : str
+        Its instant.
+    compacted : tuple of str
+        Instants whose blocks it stands for; none unless a log compaction wrote it.
+    """
+
+    log: LogFile
+    number: int
+    block_type: BlockType
+    time: str
+    compacted: tuple[str, ...]
+
+    @classmethod
+    def of(cls, log: LogFile, number: int, block: LogBlock) -> BlockPlace:
+        """Return a block's place.
+
+        Raises
+        ------
+        CorruptFileError
+            It has no instant; names the file.
+        """
+        time = block.header.get(HeaderKey.INSTANT_TIME)
+        if time is None:
+            raise CorruptFileError(f"{log.path}: a block carries no instant time")
+        compacted = block.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "")
+        return cls(
+            log, number, block.block_type, time, tuple(compacted.split(",")) * bool(compacted)
+        )
+
+
+def in_order(places: Sequence[BlockPlace]) -> Sequence[BlockPlace]:
+    """Return the blocks that are to be merged, the oldest first.
+
+    Blocks of a log compaction, which may have been compacted again, take the place of the newest
+    of the instants that they stand for; the blocks of those are left out (Hudi's
+    ``BaseHoodieLogRecordReader.scanInternalV2``).
+
+    Parameters
+    ----------
+    places : sequence of BlockPlace
+        All that count, in the order of the files.
+    """
+    if not any(place.compacted for place in places):
+        return places
+    by_time: dict[str, list[BlockPlace]] = {}
+    for place in places:
+        by_time.setdefault(place.time, []).append(place)
+    stands_for: dict[str, str] = {}
+    newest_first: list[str] = []
+    for time in reversed(by_time):
+        taken = stands_for.get(time, time)
+        compacted = by_time[time][0].compacted
+        stands_for.update(dict.fromkeys(compacted, taken))
+        is_placed_by_others = any(other in by_time for other in compacted)
+        if not is_placed_by_others and taken not in newest_first:
+            newest_first.append(taken)
+    return [place for time in reversed(newest_first) for place in by_time[time]]
