@@ -5,11 +5,27 @@ Nothing in this library reads a clock, waits or draws a random id but through th
 
 from __future__ import annotations
 
+import os
 import random
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+
+
+def forget_at_fork(forget: Callable[[], None]) -> None:
+    """Let each child of a fork forget what is kept here under a lock.
+
+    It would wait for ever for a lock that another thread of its parent holds. Windows has no forks.
+
+    Parameters
+    ----------
+    forget : callable
+        What is called in the child.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget)
 
 
 class Clock(Protocol):

@@ -66,7 +66,7 @@ _NUMBERS: Final = {
     errno.EDQUOT: OutOfSpaceError,
     errno.EROFS: AccessDeniedError,
     errno.EBUSY: UnavailableError,  # s3fs' number for 503
-    errno.EREMOTEIO: UnavailableError,  # s3fs' number for 500
+    getattr(errno, "EREMOTEIO", errno.EIO): UnavailableError,  # s3fs' number for 500
     errno.ENETUNREACH: UnavailableError,
     errno.EHOSTUNREACH: UnavailableError,
 }

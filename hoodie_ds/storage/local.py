@@ -29,7 +29,8 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.path import check_path, is_unfinished
 from hoodie_ds.storage.protocol import FileStatus
 
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _PUTS: Final = 10
 """How often a file is put whose folder another process deletes while it is being put."""
 
@@ -305,7 +306,7 @@ def _make_folders(folder: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, _FOLDER)
     try:
         os.fsync(descriptor)
     except OSError as error:

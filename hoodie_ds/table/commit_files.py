@@ -7,7 +7,6 @@ name does. Where neither helps, each commit since the slice began is looked at o
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final
 
+from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Instant
@@ -152,8 +152,7 @@ def _of_table(storage: Storage) -> _TableFiles:
     return _TableFiles(storage)
 
 
-# A child of a fork would wait for ever for a lock that another thread of its parent holds.
-os.register_at_fork(after_in_child=_of_table.cache_clear)
+forget_at_fork(_of_table.cache_clear)
 
 
 def _read(storage: Storage, instant: Instant) -> CommitFiles:

@@ -7,7 +7,6 @@ takes each commit in once, and begins with what writers have summed up.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from itertools import chain, islice, takewhile
 from threading import Lock
 from typing import Final
 
+from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.protocol import Storage
@@ -364,5 +364,4 @@ def _kept(storage: Storage, layout: int) -> _Kept:
     return _Kept(layout)
 
 
-# A child of a fork would wait for ever for a lock that another thread of its parent holds.
-os.register_at_fork(after_in_child=_kept.cache_clear)
+forget_at_fork(_kept.cache_clear)

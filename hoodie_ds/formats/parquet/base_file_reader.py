@@ -18,6 +18,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
+from hoodie_ds.formats.parquet.old_arrow import refuse_arrays_of_maps
 from hoodie_ds.formats.parquet.statistics import Bounds, column_bounds, repetitive_strings
 from hoodie_ds.formats.relabel import relabelled
 
@@ -111,6 +112,8 @@ class BaseFileReader:
     ------
     CorruptFileError
         The file is no whole Parquet file. So do all methods, also where a page fails its checksum.
+    UnsupportedTableError
+        Only a newer pyarrow reads it.
     """
 
     def __init__(
@@ -127,7 +130,11 @@ class BaseFileReader:
         self._made = made
         self.dictionaries: frozenset[str] = frozenset()
         with self._reading():
-            self._file = _open(source)
+            try:
+                self._file = _open(source)
+            except pa.ArrowInvalid as error:
+                refuse_arrays_of_maps(error, schema, name, pa.__version__)
+                raise
             _check_claims(self._file.metadata, source, trusted)
             self._legacy = LegacyCalendar.of(self._file.metadata, name)
             if keep_dictionaries:
