@@ -47,9 +47,9 @@ def check_found_by_name(storage: Storage, numbered: str, path: str) -> None:
     if changes:
         raise UnsupportedTableError(
             f"{storage.root}: commit {path} says that columns were renamed, dropped or retyped "
-            f"with {_OPTION} ({changes}); data files hold them as they were, and this "
-            f"release cannot map them. Read the table with Hudi on the JVM and "
-            f"{_OPTION}=true, and write the rows into a new table to read them here"
+            f"with {_OPTION} ({changes}), while data files hold them as they were; read the table "
+            f"with Hudi on the JVM and {_OPTION}=true, and write the rows into a new table to read "
+            "them here"
         )
 
 
@@ -71,7 +71,7 @@ def refuse_to_write(storage: Storage, path: str) -> None:
     """
     raise UnsupportedTableError(
         f"{storage.root}: commit {path} numbers the columns ({_OPTION}), which this release does "
-        f"not keep up: renamed and dropped columns would lose their values. Write to the table "
+        f"not keep up: renamed and dropped columns would lose their values; write to the table "
         f"with Hudi on the JVM and {_OPTION}=true, or let it write the rows into a new table"
     )
 

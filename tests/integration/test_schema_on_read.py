@@ -16,7 +16,7 @@ from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.coordinator import Coordinator
-from tests.faults.writers import MODE, SEVERAL, Place
+from tests.faults.writers import BESIDE_OTHERS, Place
 from tests.schema_on_read import TRIPS as COLUMNS
 from tests.schema_on_read import Columns, alter, changed
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
@@ -166,7 +166,7 @@ def test_a_service_that_was_planned_before_is_not_carried_out(place: Place) -> N
 
 
 def test_a_change_meanwhile_is_found_by_the_commit(place: Place) -> None:
-    place.opts[MODE] = SEVERAL
+    place.opts |= BESIDE_OTHERS
     batch = place.begin(trips(("1", "x", 2, 3.0)))
     message = batch.write()
     alter(place.storage, COLUMNS, RENAMED)
@@ -190,7 +190,7 @@ def test_the_command_names_it(place: Place) -> None:
     (remark,) = place.table.inspect.show().remarks
     (finding,) = place.table.inspect.verify().findings
     assert finding.kind is Kind.NOT_CHECKED
-    assert remark == finding.message
+    assert remark == f"{finding.message}; {finding.remedy}"
     assert time in remark
     assert not place.table.inspect.verify()
     assert place.table.inspect.report().count("hoodie.schema.on.read.enable") > 1
