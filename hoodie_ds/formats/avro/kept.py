@@ -95,9 +95,10 @@ class _Merger:
                     return {**given, "values": inner}
                 case {"type": dict() | list() as wrapped}:
                     return {**given, "type": self.type_of(wrapped, node, kind, space, path)}
-        if id(node) in self._definitions:
-            return self._named(given, node, kind, path)
-        return given if arrow_type(node, path) == kind else avro_type(kind, path, space, path)
+        is_struct = node.kind is Kind.RECORD and pa.types.is_struct(kind)
+        if not is_struct and arrow_type(node, path) != kind:
+            return avro_type(kind, path, space, path)
+        return self._named(given, node, kind, path) if id(node) in self._definitions else given
 
     def _named(self, given: _Json, node: AvroType, kind: pa.DataType, path: str) -> _Json:
         """The same for a record, enum or ``fixed``, defined here or referred to."""

@@ -76,3 +76,12 @@ def test_an_inner_field_joins_its_record() -> None:
     assert new == record(
         ("a", {"type": "array", "items": items}), ("m", {"type": "map", "values": "long"})
     )
+
+
+def test_a_named_type_that_becomes_another_is_gone() -> None:
+    decimal = {"type": "fixed", "name": "D", "size": 4, "logicalType": "decimal"}
+    held = record(("a", ["null", {**decimal, "precision": 9, "scale": 2}]), ("b", "D"))
+    same = pa.decimal128(9, 2)
+    new = changed(held, [pa.field("a", pa.string()), pa.field("b", same)])
+    moved = {**decimal, "namespace": "n", "precision": 9, "scale": 2}
+    assert new == record(("a", ["null", "string"]), ("b", moved))
