@@ -81,6 +81,9 @@ def test_the_archive_is_read_down_to_what_was_pending_beside_the_newest_of_ours(
     foreign = CommitMetadata(extra={CHECKPOINT_KEY: '{"jvm": "3"}'})
     told = {DAYS[0]: ours("x", 1), DAYS[1]: ours("a", 5), DAYS[2]: ours("y", 1)}
     archive(storage, {**told, DAYS[3]: ours("b", 6, DAYS[1]), DAYS[4]: foreign}, layout)
+    if layout == 2:  # of a writer of Hudi's that was killed, which that layout archives
+        empty = ActiveFile(completed(f"{DAYS[4][:-1]}1", layout), b"", DAYS[4])
+        archive_of(storage, layout, "archived").put([[empty]])
     put(storage, DAYS[5], CommitMetadata(), layout)
     put(storage, DAYS[6], ours("gone", 7), layout)
     timeline = active(storage, layout)
