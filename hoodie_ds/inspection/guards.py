@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.instants import batch_of
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
@@ -24,17 +25,17 @@ _FORGOTTEN: Final = (
 )
 
 
-def guard_findings(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
+def guard_findings(table: Table, timeline: Timeline) -> Iterator[Finding]:
     """Yield what is wrong with the replay guard of a table.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table.
     timeline : Timeline
         Its active timeline, whose commits can be read.
     """
-    last: dict[str, int] = {}
+    storage, last = table.storage, dict[str, int]()
     for instant in timeline.commits:
         commit, path = read_commit(storage, instant), commit_path(instant)
         query, batch = batch_of(commit)
@@ -48,8 +49,14 @@ def guard_findings(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
         for query, batch in last.items():
             wanted = BatchId(query, batch)
             known = recall(storage, timeline, guard, wanted).highest(wanted)
-            if known != batch:
+            if known < batch or (known > batch and not _is_archived(table, query, known)):
                 text = f"batch {batch} is in the table, and the newest commit knows {known}"
                 yield Finding(Kind.REPLAY_GUARD, query, text, _FORGOTTEN)
     except CorruptFileError as error:
         yield Finding.of(Kind.REPLAY_GUARD, storage.root, error)
+
+
+def _is_archived(table: Table, query: str, batch: int) -> bool:
+    """Whether an archived commit brought a batch, though an older one is on the timeline."""
+    commits = (archived.commit() for archived in archived_backwards(table, bodies=True))
+    return any(commit is not None and batch_of(commit) == (query, batch) for commit in commits)

@@ -169,7 +169,7 @@ def verify_table(
     files = view.data_files()
     findings += damaged_savepoints(storage, timeline)
     findings += lost_instants(pinned.table)
-    findings += guard_findings(storage, timeline)
+    findings += guard_findings(pinned.table, timeline)
     committed = committed_files(pinned)
     findings += committed.findings(pinned, files)
     bad = {one.where for one in findings if one.severity is Severity.DAMAGE}

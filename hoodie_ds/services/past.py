@@ -101,9 +101,9 @@ def check_files_are_kept(
     condemned = set().union(*(_deleted(storage, i) for i in cleans if i.state != State.COMPLETED))
     live = LiveFiles(Timeline(layout=timeline.layout))
     live.grow(storage, past)
-    for path, instant in live.named(past):
-        if path not in listed or path in condemned:
-            raise _lost(storage, what, path, f"which {instant} names")
+    for file in live.named(past):
+        if file.path not in listed or file.path in condemned:
+            raise _lost(storage, what, file.path, f"which {file.instant} names")
     replaced = set(live.replaced(past))
     left = _starts(listed - condemned)
     gone = [found for found in _gone(storage, cleans, left, time) if found[0] not in replaced]

@@ -44,6 +44,7 @@ from hoodie_ds.timeline.commit_metadata import (
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
+from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, sum_up
 
@@ -334,7 +335,7 @@ class PlannedService(ABC, Generic[PlanT]):
             Whether it is complete; None if others decided something meanwhile: to be tried again.
         """
         timeline = exclusion.apply_pending(self.table.load_timeline())
-        if timeline.is_committed(instant.time):
+        if counts(self.storage, timeline, instant.time):
             return True
         refuse_restore(self.storage.root, timeline)
         check_unchanged(self.table)

@@ -14,6 +14,7 @@ from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import avro_schema, table_schema
 from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.temporary_files import delete_temporary
 
@@ -79,7 +80,7 @@ def take_back_if_late(table: Table, time: str, paths: Iterable[str]) -> None:
     timeline = table.load_timeline()
     ended = timeline.commit_at(time)
     # Of one that was archived since, nothing tells by now which files it names.
-    archived = ended is None and timeline.is_committed(time)
+    archived = ended is None and counts(storage, timeline, time)
     if timeline.is_pending(time) or archived:
         return
     named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths

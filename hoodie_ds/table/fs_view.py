@@ -33,8 +33,8 @@ from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE
-from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline, is_archived
+from hoodie_ds.timeline.standing import counts
+from hoodie_ds.timeline.timeline import Timeline
 
 _FOLDERS: Final = 8
 _FILES_OF_AN_INSTANT: Final = 3
@@ -130,17 +130,8 @@ class FileSystemView:
         return [found for found in slices if found is not None]
 
     def is_committed(self, time: str) -> bool:
-        """Whether what was written under an instant time is part of the table.
-
-        Not if it was rolled back: a late task of the table's first instant may leave a file whose
-        time is before the first commit, like those of archived ones; see `Timeline.is_committed`.
-        """
-        timeline = self.timeline
-        if timeline.commit_at(time) is not None:
-            return True
-        if timeline.is_pending(time):  # or somebody late has begun again what is archived
-            return timeline.starts_after(time) and is_archived(self.storage, timeline, time)
-        return timeline.is_committed(time) and not is_undone(self.storage, timeline, time)
+        """Whether what was written under an instant time is part of the table."""
+        return counts(self.storage, self.timeline, time)
 
     def names(self, instant_time: str, path: str) -> bool:
         """Whether the commit of an instant names a file; an archived one names all of its own."""

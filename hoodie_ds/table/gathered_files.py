@@ -23,6 +23,35 @@ from hoodie_ds.timeline.settled import Settled
 from hoodie_ds.timeline.timeline import Timeline
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file of a newest slice, as far as commits tell.
+
+    Parameters
+    ----------
+    path : str
+        Its path.
+    group : FileGroupId
+        Its file group.
+    start : str
+        The time by which it is told from older slices; see `hoodie_ds.table.slicing.Slicing.start`.
+    instant : Instant
+        The newest commit that wrote to it.
+    """
+
+    path: str
+    group: FileGroupId
+    start: str
+    instant: Instant
+
+    def is_before(self, base: BaseFileName) -> bool:
+        """Whether it is of an older slice than that of a committed base file of its group.
+
+        Commits do not tell so where that one's is archived, and a savepoint keeps an older one.
+        """
+        return self.start < padded(base.instant_time)
+
+
 @dataclass(slots=True)
 class _Group:
     """Files of one file group: by path, when their slice begins, and the newest commit of each."""
@@ -169,31 +198,26 @@ class LiveFiles:
 
     def named(
         self, timeline: Timeline, among: FileGroupId | str | None = None
-    ) -> Iterator[tuple[str, Instant]]:
-        """Yield the files that commits of a timeline name, and by which.
+    ) -> Iterator[NamedFile]:
+        """Yield the files that commits of a timeline name.
 
         Those of a file group, of the partition of a path, or all.
 
         Commits that were archived since they were taken are asked for nothing: whether their files
-        still count, others that were archived with them tell.
+        still count, others that were archived with them tell. Where commits after the first one of
+        the timeline are archived, a file may be of an older slice: see `NamedFile.is_before`.
         """
-        for _, path, instant in self._named(timeline, among):
-            yield path, instant
-
-    def groups(self, timeline: Timeline, partition_path: str | None = None) -> set[FileGroupId]:
-        """Return the file groups that those files are of."""
-        return {group for group, _, _ in self._named(timeline, partition_path)}
-
-    def _named(
-        self, timeline: Timeline, among: FileGroupId | str | None
-    ) -> Iterator[tuple[FileGroupId, str, Instant]]:
         first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
         for group, named in self._groups(among):
             if group in self._replaced:
                 continue
-            for path, (_, instant) in named.files.items():
+            for path, (start, instant) in named.files.items():
                 if padded(instant.time) >= first:
-                    yield group, path, instant
+                    yield NamedFile(path, group, start, instant)
+
+    def groups(self, timeline: Timeline, partition_path: str | None = None) -> set[FileGroupId]:
+        """Return the file groups that those files are of."""
+        return {file.group for file in self.named(timeline, partition_path)}
 
     def all_named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
         """Yield the files that any commit names which was taken in, archived or not, and by which.

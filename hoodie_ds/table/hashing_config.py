@@ -21,7 +21,7 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, UnsupportedTa
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.paths import HASHING_CONFIGS
-from hoodie_ds.timeline.rollbacks import is_undone
+from hoodie_ds.timeline.standing import Standing, counts, standing_of
 from hoodie_ds.timeline.timeline import Timeline
 
 _SUFFIX: Final = ".hashing_config"
@@ -70,7 +70,7 @@ def load_hashing_config(storage: Storage, timeline: Timeline) -> HashingConfig |
     UnsupportedTableError
         The rules are of a type, or in a version, that is not known here.
     """
-    committed = [time for time in _times(storage) if _counts(timeline, time)]
+    committed = [time for time in _times(storage) if _counts(storage, timeline, time)]
     if not committed:
         return None
     path = _path(max(committed))
@@ -178,12 +178,7 @@ def _drop_undone(table: Table, timeline: Timeline, times: Iterable[str]) -> bool
     if not doubted:
         return False
     storage, timeline = table.storage, table.load_timeline()  # one may have been opened since
-    gone = [
-        time
-        for time in doubted
-        if not timeline.is_pending(time)
-        and (not timeline.is_committed(time) or is_undone(storage, timeline, time))
-    ]
+    gone = [time for time in doubted if standing_of(storage, timeline, time) is Standing.UNKNOWN]
     for time in gone:
         drop_rescaled(storage, time)
     return bool(gone)
@@ -203,8 +198,8 @@ def _times(storage: Storage) -> list[str]:
     return [name[: -len(_SUFFIX)] for name in names if name.endswith(_SUFFIX)]
 
 
-def _counts(timeline: Timeline, time: str) -> bool:
-    return time == _FIRST or timeline.is_committed(time)
+def _counts(storage: Storage, timeline: Timeline, time: str) -> bool:
+    return time == _FIRST or counts(storage, timeline, time)
 
 
 def _put(storage: Storage, time: str, config: HashingConfig) -> None:

@@ -20,14 +20,16 @@ from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commit_naming
+from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
-from hoodie_ds.table.gathered_files import LiveFiles
+from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
 from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.layout.v2 import V2
 from hoodie_ds.timeline.paths import commit_path
+from hoodie_ds.timeline.standing import Standing, counts, standing_of
 from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
 from hoodie_ds.timeline.timeline import Timeline, load_timeline
 
@@ -73,7 +75,7 @@ def check_nothing_is_missing(
     kept = _kept(storage, timeline.layout)
     with kept.lock:
         named = kept.grown(storage, timeline).named(timeline, group)
-        _check_found(storage, timeline, named, found)
+        _check_found(storage, timeline, _newest(storage, timeline, named, found), found)
 
 
 def check_listed(
@@ -105,11 +107,36 @@ def check_listed(
     kept, joined, committed = _kept(storage, timeline.layout), timeline.joined, _committed(timeline)
     if joined is not None:
         stats = commit_files(storage, joined).stats.values()
-        own = ((s.path, joined) for s in stats if partition_path in (None, s.partition_path))
-        _check_found(storage, timeline, own, found)
+        paths = (s.path for s in stats if partition_path in (None, s.partition_path))
+        _check_found(storage, timeline, ((path, joined) for path in paths), found)
     with kept.lock:
         named = kept.near(storage, committed).named(committed, partition_path)
-        _check_found(storage, timeline, named, found)
+        _check_found(storage, timeline, _newest(storage, committed, named, found), found)
+
+
+def _newest(
+    storage: Storage, timeline: Timeline, named: Iterable[NamedFile], found: Collection[str]
+) -> Iterator[tuple[str, Instant]]:
+    """Paths of named files that are of newest slices, and who wrote them.
+
+    An archived commit has made a newer base file where the older one is gone and a newer one is
+    there: all others that could have would name theirs.
+    """
+    for file in named:
+        if file.path in found or not _is_superseded(storage, timeline, file, found):
+            yield file.path, file.instant
+
+
+def _is_superseded(
+    storage: Storage, timeline: Timeline, file: NamedFile, found: Collection[str]
+) -> bool:
+    names = (path.rpartition("/") for path in found)
+    bases = (BaseFileName.parse(n) for folder, _, n in names if folder == file.group.partition_path)
+    return any(
+        standing_of(storage, timeline, base.instant_time) is Standing.ARCHIVED
+        for base in bases
+        if base is not None and base.file_id == file.group.file_id and file.is_before(base)
+    )
 
 
 def near_groups(
@@ -142,14 +169,14 @@ def _check_found(
             )
 
 
-def newest_files(storage: Storage, timeline: Timeline) -> list[str]:
-    """Return the paths of the files that make up the newest slices, as the commits tell.
+def newest_files(storage: Storage, timeline: Timeline) -> list[NamedFile]:
+    """Return the files that make up the newest slices, as the commits tell.
 
     See `check_nothing_is_missing` for the parameters, and for what is left out.
     """
     kept = _kept(storage, timeline.layout)
     with kept.lock:
-        return [path for path, _ in kept.grown(storage, timeline).named(timeline)]
+        return list(kept.grown(storage, timeline).named(timeline))
 
 
 def taken_since(
@@ -194,7 +221,7 @@ def rolled_back(
     for commit in commits:
         if commit.num_batches and now.is_pending(commit.time):
             continue
-        if now.commit_at(commit.time) is None and not now.starts_after(commit.time):
+        if not counts(storage, now, commit.time):
             return TimelineError(f"{storage.root}: {commit} was rolled back meanwhile; read again")
     return None
 

@@ -240,10 +240,11 @@ class Timeline:
         return any(i.action is not instant.action for i in self.at(instant.time))
 
     def is_committed(self, time: str) -> bool:
-        """Whether data written under an instant time is part of the table.
+        """Whether data written under an instant time is part of the table, by this timeline alone.
 
         As in Hudi, a time before the start of the active timeline counts as committed: its instant
-        has been archived. A pending instant never does.
+        has been archived. A pending instant never does. `hoodie_ds.timeline.standing` knows of
+        rollbacks and the archive too.
         """
         if self.commit_at(time) is not None:
             return True

@@ -1780,7 +1780,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a rolled-back time before the first commit counts as archived",
-        within("FileSystemView.is_committed", is_undone=returns(False)),
+        within("standing_of", is_undone=returns(False)),
         "tests/faults/test_promises.py::test_a_late_file_of_the_first_instant_is_invisible",
         "P16: rows that were rolled back are read",
     ),
@@ -1929,12 +1929,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "what a batch was made from may have been taken back",
-        instead(
-            "check_based",
-            lambda check, batch, timeline: check(
-                batch, Changed(timeline, is_committed=returns(True))
-            ),
-        ),
+        within("check_based", counts=returns(True)),
         "tests/faults/regressions/test_services_planned_meanwhile.py"
         "::test_a_batch_is_not_committed_on_top_of_what_was_taken_back",
         "P10: rows that were rolled back come again with a rewrite",
@@ -2296,10 +2291,7 @@ COMPACTIONS = [
     ),
     Mutant(
         "a batch is committed on a compaction that was cancelled",
-        Text(
-            "if not (timeline.is_pending(instant.time) or timeline.is_committed(instant.time)):",
-            "if False:",
-        ),
+        Text("if standing_of(storage, timeline, instant.time) is Standing.UNKNOWN:", "if False:"),
         f"{_PENDING}::test_a_batch_is_not_committed_on_a_compaction_that_was_cancelled_meanwhile",
         "P3: its log files begin a slice, and hide the one before",
     ),
@@ -2491,6 +2483,32 @@ ARCHIVES = [
         ),
         f"{_ARCHIVING}::test_a_task_at_work_under_the_commit_of_a_savepoint_keeps_it",
         "P1: files that no commit names count once their instant is archived",
+    ),
+    Mutant(
+        "files that the commit of a savepoint names are of the newest slice, whatever is archived",
+        always("NamedFile.is_before", False),
+        f"{_SAVEPOINT_HOLES}::test_a_compaction_missed_the_base_file_of_a_savepoint",
+        "a merge-on-read table is never compacted again",
+    ),
+    Mutant(
+        "the guard is compared with batches of the active timeline alone",
+        always("guards._is_archived", False),
+        f"{_SAVEPOINT_HOLES}::test_a_batch_in_a_hole_was_called_damage",
+        "a sound table is called damaged",
+    ),
+    Mutant(
+        "nobody looks for instants of a hole in the archive",
+        always("standing._is_in_hole", False),
+        f"{_SAVEPOINT_HOLES}"
+        "::test_rows_in_a_hole_vanished_once_another_engine_had_deleted_the_savepoint",
+        "P1: rows of archived commits are not in the table any more",
+    ),
+    Mutant(
+        "when an instant in a hole was completed is not known",
+        within("lsm_timeline.ended", archived_end=nothing),
+        f"{_SAVEPOINT_HOLES}"
+        "::test_rows_in_a_hole_vanished_once_another_engine_had_deleted_the_savepoint",
+        "P1: records of log files count that a compaction had taken in",
     ),
     Mutant(
         "what may come after a rollback is not noted",
@@ -2945,7 +2963,7 @@ BUCKET_RESCALES = [
     ),
     Mutant(
         "a rescaling is not complete before its number of buckets counts",
-        Text("time == _FIRST or timeline.is_committed(time)", "True"),
+        Text("time == _FIRST or counts(storage, timeline, time)", "True"),
         f"{_RESCALE}::test_killed_anywhere_it_is_done_or_not",
         "a key is in two buckets",
     ),

@@ -11,9 +11,9 @@ import xxhash
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.protocol import FileStatus
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.gathered_files import NamedFile
 from hoodie_ds.table.live_files import newest_commit_of, newest_files
 from hoodie_ds.timeline.clustering_plan import ClusteringGroup
 
@@ -79,19 +79,19 @@ class PlanInputs:
     def _check_nothing_is_missing(self, groups: Sequence[FileGroupId]) -> None:
         there = {status.path for status in self.files}
         for group in groups:
-            for path in sorted(self._named.get(group, set()) - there):
+            base = self._slices[group].base if group in self._slices else None
+            named = self._named.get(group, ())
+            newest = {f.path for f in named if base is None or not f.is_before(base.name)}
+            for path in sorted(newest - there):
                 raise CorruptFileError(
                     f"{self._view.storage.root}/{path} is missing, which a clustering is to "
                     f"rewrite; {MISSING}"
                 )
 
     @cached_property
-    def _named(self) -> dict[FileGroupId, set[str]]:
+    def _named(self) -> dict[FileGroupId, list[NamedFile]]:
         """Files that commits name, of the newest slices."""
-        found: dict[FileGroupId, set[str]] = {}
-        for path in newest_files(self._view.storage, self._view.timeline):
-            folder, _, name = path.rpartition("/")
-            file = BaseFileName.parse(name) or LogFileName.parse(name)
-            assert file is not None, path
-            found.setdefault(FileGroupId(folder, file.file_id), set()).add(path)
+        found: dict[FileGroupId, list[NamedFile]] = {}
+        for file in newest_files(self._view.storage, self._view.timeline):
+            found.setdefault(file.group, []).append(file)
         return found

@@ -13,6 +13,7 @@ from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.gathered_files import NamedFile
 from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.timeline.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant_time import padded
@@ -35,17 +36,21 @@ class PlannedSlices:
     time: str
 
     @cached_property
-    def _named(self) -> dict[FileGroupId, set[str]]:
+    def _named(self) -> dict[FileGroupId, list[NamedFile]]:
         """Files that commits name, of the slices before the plan."""
-        found: dict[FileGroupId, set[str]] = {}
-        for path in newest_files(self.view.storage, self.view.timeline):
-            folder, _, name = path.rpartition("/")
+        found: dict[FileGroupId, list[NamedFile]] = {}
+        for file in newest_files(self.view.storage, self.view.timeline):
+            name = file.path.rpartition("/")[2]
             log, base = LogFileName.parse(name), BaseFileName.parse(name)
             start = log.base_instant if log else base.instant_time if base else self.time
-            file_id = log.file_id if log else base.file_id if base else ""
             if padded(start) < padded(self.time):
-                found.setdefault(FileGroupId(folder, file_id), set()).add(path)
+                found.setdefault(file.group, []).append(file)
         return found
+
+    def _named_of(self, slice_: FileSlice) -> set[str]:
+        """Paths of those that are of a slice, or of a later one."""
+        base, named = slice_.base, self._named.get(slice_.group, ())
+        return {file.path for file in named if base is None or not file.is_before(base.name)}
 
     def listing(self, partition_path: str) -> tuple[list[FileStatus], dict[FileGroupId, FileSlice]]:
         """List a partition: its files, and the slices that were there when the plan was made.
@@ -72,8 +77,7 @@ class PlannedSlices:
 
     def is_all(self, slice_: FileSlice, merged: Mapping[str, int]) -> bool:
         """Whether merged files are all that is committed of a slice, listed or named."""
-        named = self._named.get(slice_.group, set())
-        return self.merged(slice_) == dict(merged) and named <= merged.keys()
+        return self.merged(slice_) == dict(merged) and self._named_of(slice_) <= merged.keys()
 
     def check(self, operation: CompactionOperation, slice_: FileSlice) -> None:
         """Refuse a slice of which something is lost, or that is not the one that was planned.
@@ -97,7 +101,7 @@ class PlannedSlices:
             found.add(slice_.base.path)
         elif operation.base_file is not None:
             planned.add(in_partition(partition, operation.base_file))
-        for path in sorted((planned | self._named.get(slice_.group, set())) - found):
+        for path in sorted((planned | self._named_of(slice_)) - found):
             log = LogFileName.parse(path.rpartition("/")[2])
             gone = LogFile(partition, log, path.rpartition("/")[2], 0) if log else None
             if gone is None or not was_never_committed(self.view, gone):

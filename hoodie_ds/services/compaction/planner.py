@@ -139,7 +139,7 @@ class CompactionPlanner:
         if missing is None:
             yield from view.slices_among(view.data_files())
             return
-        files = (p.rpartition("/") for p in newest_files(view.storage, view.timeline))
+        files = (f.path.rpartition("/") for f in newest_files(view.storage, view.timeline))
         partitions = {folder for folder, _, name in files if LogFileName.parse(name)}
         for partition in sorted(partitions.union(missing)):
             yield from view.latest_slices(partition)

@@ -36,6 +36,7 @@ from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import REPLACING, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
+from hoodie_ds.timeline.standing import Standing, counts, standing_of
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.other_engines import has_own_lock, unshared_lock
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
@@ -106,6 +107,7 @@ def check_groups(
         a compaction or clustering of such file groups was planned, which will not have the rows;
         or a compaction was cancelled, after which log files of the batch may be named.
     """
+    storage = plan.table.storage
     touched = {status.group for status in statuses}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
     awaited = {instant.time for instant in plan.timeline.pending_compactions}
@@ -129,7 +131,7 @@ def check_groups(
             raise _conflict(plan, instant, f"is later than {time} and does not know of it")
     _check_services(plan, timeline, touched, replaced)
     for instant in plan.timeline.pending_compactions:
-        if not (timeline.is_pending(instant.time) or timeline.is_committed(instant.time)):
+        if standing_of(storage, timeline, instant.time) is Standing.UNKNOWN:
             raise _conflict(plan, instant, "was cancelled", instant.action.value)
 
 
@@ -170,7 +172,7 @@ def check_based(plan: WritePlan, timeline: Timeline) -> None:
         if instant not in plan.timeline.restores:
             raise _conflict(plan, instant, "restored the table to an earlier state", "restore")
     for instant in plan.timeline.commits_beyond(timeline):
-        if not instant.num_batches and not timeline.is_committed(instant.time):
+        if not instant.num_batches and not counts(plan.table.storage, timeline, instant.time):
             raise _conflict(plan, instant, "was taken back")
     for instant in _perhaps_archived(plan, timeline):
         raise _conflict(plan, instant, "or what followed it was archived")

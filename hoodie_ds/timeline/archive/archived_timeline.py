@@ -11,6 +11,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -18,7 +19,7 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.decode import DatumReader
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_schema, parse_entry
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -67,12 +68,16 @@ def put_archive_file(
 
 def archive_files(storage: Storage, folder: str) -> dict[int, str]:
     """Return the files of the archive by their numbers, the oldest first."""
+    return {number: status.path for number, status in sorted(_listed(storage, folder).items())}
+
+
+def _listed(storage: Storage, folder: str) -> dict[int, FileStatus]:
     found = {}
     for status in storage.list(folder):
         match = _NAME.fullmatch(status.path.rpartition("/")[2])
         if match is not None:
-            found[int(match.group(1))] = status.path
-    return dict(sorted(found.items()))
+            found[int(match.group(1))] = status
+    return found
 
 
 def read_archive_file(storage: Storage, path: str) -> Iterator[ArchivedEntry]:
@@ -114,11 +119,18 @@ def find_archived(storage: Storage, folder: str, instant: Instant) -> ArchivedEn
 
 
 def has_completed(storage: Storage, folder: str, time: str) -> bool:
-    """Whether the archive has a completed instant of a time."""
-    return any(
-        entry.instant.time == time and entry.instant.state is State.COMPLETED
-        for entry in _backwards(storage, folder)
-    )
+    """Whether the archive has a completed instant of a time; a process reads each file once."""
+    listed = sorted(_listed(storage, folder).items(), reverse=True)
+    return any(time in _completed(storage, status.path, status.size) for _, status in listed)
+
+
+@lru_cache(maxsize=64)
+def _completed(storage: Storage, path: str, _: int) -> frozenset[str]:
+    """Times of the completed instants in a file of some size; Hudi may merge it into another."""
+    with suppress(NotFoundError):
+        entries = read_archive_file(storage, path)
+        return frozenset(e.instant.time for e in entries if e.instant.state is State.COMPLETED)
+    return frozenset()
 
 
 def _backwards(storage: Storage, folder: str) -> Iterator[ArchivedEntry]:

@@ -164,7 +164,7 @@ def archived_rows(
 def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:
     """Return when the write of a time was completed, as its timeline or the archive tells.
 
-    Only of what lies before the active timeline the archive is asked: which is seldom needed, as
+    Only of what the active timeline does not have the archive is asked: which is seldom needed, as
     the cleaning of files goes before the archiving of those who wrote them.
 
     Parameters
@@ -189,7 +189,9 @@ def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:
     instant = timeline.commit_at(time)
     if instant is not None:
         return instant.ended
-    return archived_end(storage, timeline, time) if timeline.starts_after(time) else None
+    if timeline.is_pending(time) and not timeline.starts_after(time):
+        return None
+    return archived_end(storage, timeline, time)
 
 
 def archived_end(storage: Storage, timeline: Timeline, time: str) -> str | None:

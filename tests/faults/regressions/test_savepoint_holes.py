@@ -13,15 +13,19 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.inspection.promises import Severity
 from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
+from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.foreign import archive, savepoint
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day
 
+_WRITER: Final = "hoodie.datasource.write.streaming.checkpoint.identifier"
+_NUMBER: Final = "hoodie.datasource.write.batch.identifier"
 _BEYOND: Final = {
     "hoodie.keep.min.commits": "2",
     "hoodie.keep.max.commits": "3",
@@ -171,3 +175,67 @@ def test_a_savepoint_stays_while_no_clean_takes_what_its_commit_replaced() -> No
     table.clean()
     many.delete_savepoint(time)
     assert found(table) == rows
+
+
+def _hole(version: str, kind: str = "MERGE_ON_READ") -> tuple[MemoryStorage, HoodieTable, str]:
+    """A table whose first commit has a savepoint; a compaction after it is archived.
+
+    Returns
+    -------
+    tuple
+        Its storage, the table, and the time of the savepoint.
+    """
+    storage = MemoryStorage(clock=SimClock())
+    options = {**TRIPS, **_BEYOND, BUCKETS: "1", TYPE: kind, VERSION: version}
+    table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
+    writer = {_WRITER: "w", _NUMBER: "1"}
+    table.upsert(trips(("a", "x", 0, 0.0)), writer)
+    time = table.savepoint().time
+    table.upsert(trips(("a", "x", 1, 1.0), ("h", "x", 1, 1.0)), {**writer, _NUMBER: "2"})
+    if kind == "MERGE_ON_READ":
+        assert table.compact()
+    for number in range(2, 8):
+        table.upsert(trips(("a", "x", number, float(number))))
+    assert len(table.archive()) >= 5
+    assert table.timeline.commits[0].time == time
+    return storage, table, time
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_a_compaction_missed_the_base_file_of_a_savepoint(version: str) -> None:
+    """A compaction that is archived had made a newer one, which no commit of the timeline names."""
+    storage, _, _ = _hole(version)
+    table = HoodieTable("/t", _BEYOND, storage=storage.copy(), clock=SimClock())
+    rows = found(table)
+    assert rows == [("a", "x", 7, 7.0), ("h", "x", 1, 1.0)]
+    assert table.compact()
+    assert next(table.timeline.commits_backwards()).action is Action.COMMIT
+    assert found(table) == rows
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_batch_in_a_hole_was_called_damage(version: str) -> None:
+    """The older batch of its writer is kept by a savepoint, and the guard knows of the newer."""
+    _, table, _ = _hole(version)
+    assert table.inspect.verify().findings == ()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_rows_in_a_hole_vanished_once_another_engine_had_deleted_the_savepoint(
+    version: str, kind: str
+) -> None:
+    """The savepoint's commit begins the timeline then, and the archive alone knows of the hole."""
+    storage, _, time = _hole(version, kind)
+    for path in [path for path in storage.files if ".savepoint" in path]:
+        storage.delete(path)
+    table = HoodieTable("/t", _BEYOND, storage=storage, clock=SimClock())
+    assert table.timeline.start == time
+    rows = [("a", "x", 7, 7.0), ("h", "x", 1, 1.0)]
+    assert found(table) == rows
+    logs = sum(group.log_files for group in table.inspect.files().groups)
+    assert logs == (6 if kind == "MERGE_ON_READ" else 0)  # since the compaction, which took in one
+    table.upsert(trips(("b", "x", 8, 8.0)))
+    table.clean()
+    assert found(table) == sorted([*rows, ("b", "x", 8, 8.0)])
+    assert not [f for f in table.inspect.verify().findings if f.severity is Severity.DAMAGE]

@@ -61,7 +61,8 @@ class Table:
         if latest.logs or latest.base:
             paths = [log.path for log in latest.logs] + ([latest.base.path] if latest.base else [])
             if not self.storage.list(".hoodie/timeline/history"):  # no commit there is looked at
-                assert sorted(newest_files(self.storage, timeline)) == sorted(paths)
+                named = newest_files(self.storage, timeline)
+                assert sorted(file.path for file in named) == sorted(paths)
         return latest.base.path if latest.base else None, [log.path for log in latest.logs]
 
     def _stat(self, path: str) -> WriteStat:

@@ -1,0 +1,98 @@
+"""Whether what was written under an instant time is part of a table: the one place that says so.
+
+The active timeline is no unbroken end of the history. Archiving may pass over the commits that
+savepoints keep and take those after them, and another engine may delete such a savepoint later, so
+that its commit begins the timeline with a hole behind it. Then the archive alone tells of what lies
+in the hole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.rollbacks import is_undone
+from hoodie_ds.timeline.timeline import Timeline, is_archived
+
+
+class Standing(Enum):
+    """What is known of an instant time."""
+
+    COMMITTED = "committed"
+    """A completed write of the active timeline."""
+    ARCHIVED = "archived"
+    """A completed write that has left the active timeline."""
+    PENDING = "pending"
+    """An instant of the active timeline that has not completed."""
+    UNKNOWN = "unknown"
+    """No write of the table, as far as is known: undone, late, or never begun."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether data written under the time is part of the table."""
+        return self in (Standing.COMMITTED, Standing.ARCHIVED)
+
+
+def standing_of(storage: Storage, timeline: Timeline, time: str) -> Standing:
+    """Return what is known of an instant time.
+
+    As in Hudi a time before the start of the active timeline is that of an archived instant,
+    unless the instant was rolled back: a late task may leave a file under it.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        The table as it is looked at.
+    time : str
+        The time.
+
+    Raises
+    ------
+    CorruptFileError
+        The archive, or the plan of a rollback, cannot be read.
+    """
+    if timeline.commit_at(time) is not None:
+        return Standing.COMMITTED
+    if timeline.is_pending(time):  # or somebody late has begun again what is archived
+        again = timeline.starts_after(time) and is_archived(storage, timeline, time)
+        return Standing.ARCHIVED if again else Standing.PENDING
+    if not timeline.is_committed(time) and not _is_in_hole(storage, timeline, time):
+        return Standing.UNKNOWN
+    undone = is_undone(storage, timeline, time)
+    return Standing.UNKNOWN if undone else Standing.ARCHIVED
+
+
+def counts(storage: Storage, timeline: Timeline, time: str) -> bool:
+    """Whether data written under an instant time is part of a table; see `standing_of`."""
+    return standing_of(storage, timeline, time).counts
+
+
+def _is_in_hole(storage: Storage, timeline: Timeline, time: str) -> bool:
+    """Whether a time between commits of the active timeline is that of an archived instant."""
+    newest = next(timeline.commits_backwards(), None)
+    if timeline.begins or newest is None or padded(time) >= padded(newest.time):
+        return False
+    memory = _memory(storage)
+    if memory.timeline is not timeline:
+        memory.timeline, memory.archived = timeline, {}
+    if time not in memory.archived:
+        memory.archived[time] = not timeline.at(time) and is_archived(storage, timeline, time)
+    return memory.archived[time]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Which times were found in the archive when a timeline was looked at."""
+
+    timeline: Timeline | None = None
+    archived: dict[str, bool] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=8)
+def _memory(_: Storage) -> _Memory:
+    return _Memory()
