@@ -86,7 +86,7 @@ def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[
     """Return the service that a pending instant is of, and what ends it."""
     root = table.storage.root
     if (found := lost.get(instant.time)) is not None:
-        return "write", f"{found.message}; {found.remedy} ({found.where})"
+        return "write", f"{found.message}; {found.remedy}"
     match instant.action:
         case Action.COMPACTION | Action.LOG_COMPACTION:
             return "compaction", f"{command('compact', root)} carries it out"

@@ -23,7 +23,7 @@ from hoodie_ds.inspection.damaged_instants import damaged_instants, damaged_save
 from hoodie_ds.inspection.files import paths_of
 from hoodie_ds.inspection.guards import guard_findings
 from hoodie_ds.inspection.listing import plain
-from hoodie_ds.inspection.lost_instants import lost_instants
+from hoodie_ds.inspection.lost_instants import lost_findings
 from hoodie_ds.inspection.promises import Finding, Kind, Severity
 from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -168,7 +168,7 @@ def verify_table(
     view = FileSystemView(storage, timeline, pinned.verify)
     files = view.data_files()
     findings += damaged_savepoints(storage, timeline)
-    findings += lost_instants(pinned.table)
+    findings += lost_findings(pinned.table)
     findings += guard_findings(pinned.table, timeline)
     committed = committed_files(pinned)
     findings += committed.findings(pinned, files)

@@ -20,6 +20,7 @@ from hoodie_ds.timeline.archive.archived_writes import archived_writes, archived
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,11 @@ def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> Commit
         The rows of the table do not tell which commit wrote them.
     TimelineError
         A commit in the range may still be completed, and the next query would miss it.
+    CorruptFileError
+        The completed file of a commit is gone.
     """
     table, timeline = pinned.table, pinned.timeline
+    check_nothing_is_lost(table, timeline)
     if not table.properties.populate_meta_fields:
         raise UnsupportedTableError(
             f"{table.storage.root}: its files are without Hudi's meta columns, so its rows do not "

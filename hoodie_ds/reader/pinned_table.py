@@ -22,6 +22,7 @@ from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.table.virtual_keys import virtual_keys
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 
 
 @dataclass(frozen=True)
@@ -105,11 +106,13 @@ class PinnedTable:
         Raises
         ------
         CorruptFileError
-            A file that the slices are made of is missing, or a file is not as it was written.
+            A file that the slices are made of is missing, or the completed file of a commit, or a
+            file is not as it was written.
         """
         view = self.view
         files = view.data_files()
         if self.verify or self.is_past:
+            check_nothing_is_lost(self.table, self.timeline)
             check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
         if pruner is not None:
             files = [file for file in files if pruner.keeps(file)]

@@ -198,11 +198,11 @@ def archive_left_behind(
 
 def _kept_by(storage: Storage, timeline: Timeline, path: str) -> str:
     """What is to be done for a clean to take a file."""
-    for savepoint in timeline.savepoints:
-        if savepoint.state is State.COMPLETED:
-            body = instant_path(savepoint)
-            if path in savepointed_files(storage.read(body), body):
-                return f"the savepoint at {savepoint.time} keeps it: delete that one first"
+    kept = (i for i in timeline.savepoints if i.state is State.COMPLETED)
+    for savepoint in kept:
+        body = instant_path(savepoint)
+        if path in savepointed_files(storage.read(body), body):
+            return f"the savepoint at {savepoint.time} keeps it: delete that one first"
     return "clean the table first, by options that retain less"
 
 

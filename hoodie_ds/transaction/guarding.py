@@ -21,7 +21,7 @@ from hoodie_ds.timeline.archive.archive import archive_of
 from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.rollbacks import is_undone
+from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 
 Telling = tuple[Instant, CommitMetadata]
@@ -119,26 +119,9 @@ def entries_carried(
     Another engine logs no decision when it takes writes back.
     """
     at = carried.get(_AT, "")  # earlier releases did not say
-    if at and not is_in_table(storage, timeline, at):
+    if at and not counts(storage, timeline, at):
         return [c.guard_entries for _, c in guarding_commits_until(storage, timeline, at)]
     return [carried, *json.loads(carried.get(_BESIDE, "[]"))]
-
-
-def is_in_table(storage: Storage, timeline: Timeline, time: str) -> bool:
-    """Whether a completed write is in the table: on the timeline, or archived and not undone.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    time : str
-        The write's.
-    """
-    if timeline.commit_at(time) is not None:
-        return True
-    return timeline.is_committed(time) and not is_undone(storage, timeline, time)
 
 
 def naming_commits(

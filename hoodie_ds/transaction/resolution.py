@@ -13,13 +13,13 @@ from itertools import takewhile
 from typing import Final
 
 from hoodie_ds.environment import Clock
-from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, TimelineError
+from hoodie_ds.errors import AlreadyExistsError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import instant_path, manifest_path, work_folder
+from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction import heartbeat
@@ -32,6 +32,7 @@ from hoodie_ds.transaction.decision_log import (
     next_decision,
 )
 from hoodie_ds.transaction.guarding import carried_with
+from hoodie_ds.transaction.lost_instants import refuse_lost
 from hoodie_ds.transaction.manifest import Judge, complete_from_manifest, never, newest_manifest
 from hoodie_ds.transaction.rollback import finish_rollback, roll_back, take_back
 
@@ -62,8 +63,6 @@ def apply_pending(
 
     Raises
     ------
-    CorruptFileError
-        An instant is to be completed whose manifest is lost.
     TimelineError
         There is something to apply, and another engine's restore is pending; or the table is
         half way to another version.
@@ -152,6 +151,8 @@ def resolve_instant(
         if is_free and may_complete(table, timeline, instant):
             ended = completion_time(table, timeline, clock)
             newest = _completing(table, replace(newest, completion_time=ended), timeline)
+        if newest.outcome is Outcome.ROLL_BACK:
+            refuse_lost(table, (instant.time,))
         if append_decision(table.storage, newest):
             _apply(table, newest, clock)
             return
@@ -166,15 +167,10 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     if newest.outcome is Outcome.SCHEDULE:
         put_requested(table.storage, newest)
     elif newest.outcome is Outcome.COMPLETE:
-        completed = complete_from_manifest(table.storage, newest.completed)
-        if completed:
+        # Else its writer completed it, and threw the manifest away, since the timeline was loaded;
+        # or the completed file is lost, and who would undo the instant refuses.
+        if complete_from_manifest(table.storage, newest.completed):
             _log.info("%s: %s by a recovery", table.storage.root, newest.completed)
-        # Else its writer completed it, and threw the manifest away, since the timeline was loaded.
-        elif table.load_timeline().is_pending(time):
-            raise CorruptFileError(
-                f"{table.storage.root}: decision {newest.number} completes instant {time}, but "
-                f"{work_folder(time)} holds no whole manifest of it; restore the folder"
-            )
     elif newest.outcome is Outcome.TAKE_BACK:
         take_back(table, newest.instant, newest.plan, clock)
     else:

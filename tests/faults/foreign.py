@@ -6,7 +6,7 @@ The table may have either layout of the timeline.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from hoodie_ds.formats.avro.container import write_record
@@ -14,6 +14,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.archive.archive import ActiveFile, archive_of
 from hoodie_ds.timeline.commit_body import avro_of_json
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
@@ -30,13 +31,27 @@ def savepoint(storage: Storage, time: str) -> None:
         storage.put_if_absent(step_path(storage, time, Action.SAVEPOINT, state), b"")
 
 
-def archive(storage: Storage, times: Iterable[str]) -> None:
+def archive(storage: Storage, times: Collection[str]) -> None:
+    """Move instants from the active timeline into the archive."""
+    table, files = open_table(storage), dict[str, list[ActiveFile]]()
+    for step in _steps(storage, times):
+        body = storage.read(instant_path(step))
+        files.setdefault(step.time, []).append(ActiveFile(step, body, step.time))
+    place = archive_of(storage, table.layout, table.properties.archive_folder)
+    place.put([found for _, found in sorted(files.items())])
+    take_off(storage, times)
+
+
+def take_off(storage: Storage, times: Collection[str]) -> None:
     """Take instants off the active timeline."""
-    gone, layout = set(times), LAYOUTS[open_table(storage).layout]
-    for status in storage.list(layout.folder):
-        step = layout.parse(status.path.rpartition("/")[2])
-        if step is not None and step.time in gone:
-            storage.delete(status.path)
+    for step in _steps(storage, times):
+        storage.delete(instant_path(step))
+
+
+def _steps(storage: Storage, times: Collection[str]) -> list[Instant]:
+    layout = LAYOUTS[open_table(storage).layout]
+    names = (status.path.rpartition("/")[2] for status in storage.list(layout.folder))
+    return [step for step in map(layout.parse, names) if step is not None and step.time in times]
 
 
 def step_path(storage: Storage, time: str, action: Action, state: State) -> str:

@@ -149,7 +149,7 @@ def _restore(storage: FaultyStorage, wait: Wait) -> None:
     for status in storage.list("", recursive=True):
         if any(f"_{one}.parquet" in status.path for one in gone):
             storage.delete(status.path)
-    foreign.archive(storage, gone)
+    foreign.take_off(storage, gone)
     for one in gone:
         storage.delete(f".hoodie/.temp/{one}")
     _put(storage, time, Action.RESTORE, State.COMPLETED)

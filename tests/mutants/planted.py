@@ -980,7 +980,7 @@ REPLAYS = [
     ),
     Mutant(
         "what was put aside counts though its commit was taken back",
-        within("past_writers._find", is_in_table=returns(True)),
+        within("past_writers._find", counts=returns(True)),
         f"{KNOWN_WRITERS}::test_batches_of_a_writer_that_was_put_aside_were_lost_after_they_were_taken_back",
         "P1: batches that were taken back count as committed, and are lost",
     ),
@@ -998,7 +998,7 @@ REPLAYS = [
     ),
     Mutant(
         "a write that was taken back counts again once it lies before the timeline",
-        within("is_in_table", is_undone=returns(False)),
+        within("standing_of", is_undone=returns(False)),
         f"{KNOWN_WRITERS}::test_what_was_put_aside_and_taken_back_stays_gone_when_it_is_archived",
         "P1: batches that were taken back count as committed, and are lost",
     ),
@@ -1016,7 +1016,7 @@ REPLAYS = [
     ),
     Mutant(
         "what the log carries counts though another engine took the writes back",
-        Text("    if at and not is_in_table(", "    if False and not is_in_table("),
+        Text("    if at and not counts(", "    if False and not counts("),
         f"{KNOWN_WRITERS}::test_archived_batches_were_forgotten_where_only_a_rewrite_was_left",
         "P1: batches that were taken back count as committed, and are lost",
     ),
@@ -2347,6 +2347,7 @@ COMPACTIONS = [
 ]
 """Of compactions, and of writes beside them."""
 
+_LOST_COMPLETIONS = "tests/faults/regressions/test_lost_completions.py"
 _SAVEPOINT_HOLES = "tests/faults/regressions/test_savepoint_holes.py"
 _ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
 _ARCHIVING = "tests/unit/services/test_archiving.py"
@@ -2509,6 +2510,24 @@ ARCHIVES = [
         f"{_SAVEPOINT_HOLES}"
         "::test_rows_in_a_hole_vanished_once_another_engine_had_deleted_the_savepoint",
         "P1: records of log files count that a compaction had taken in",
+    ),
+    Mutant(
+        "recovery rolls back what was completed and has lost its completed file",
+        within("resolve_instant", refuse_lost=nothing),
+        f"{_LOST_COMPLETIONS}::test_rows_of_a_lost_completion_were_left_out_and_deleted",
+        "P1: committed rows are deleted",
+    ),
+    Mutant(
+        "reads leave out what was completed and has lost its completed file",
+        skipped("check_nothing_is_lost"),
+        f"{_LOST_COMPLETIONS}::test_rows_of_a_lost_completion_were_left_out_and_deleted",
+        "P1: committed rows are not read",
+    ),
+    Mutant(
+        "the newest decision is taken for one that is to be applied yet",
+        within("lost_instants", newest_manifest=returns((1, b""))),
+        f"{_LOST_COMPLETIONS}::test_rows_of_a_lost_completion_were_left_out_and_deleted",
+        "P1: committed rows are not read",
     ),
     Mutant(
         "what may come after a rollback is not noted",

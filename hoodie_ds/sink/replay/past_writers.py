@@ -22,8 +22,8 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import LEFT_OUT, put_aside_path, writer_folder
+from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.guarding import is_in_table
 
 _MARK: Final = "without_rows"
 
@@ -99,7 +99,7 @@ def _find(storage: Storage, timeline: Timeline, name: str) -> ReplayGuard | None
         with suppress(NotFoundError):  # deleted meanwhile, as a later one tells
             for path in told:
                 time = _left_out_by(path)
-                if not time or is_in_table(storage, timeline, time):
+                if not time or counts(storage, timeline, time):
                     return _parse(storage.read(path), path)
             return ReplayGuard({name: ""}) if has_mark else None
 
@@ -123,7 +123,7 @@ def _left_out_by(path: str) -> str:
 def _is_archived(storage: Storage, timeline: Timeline, time: str) -> bool:
     """Whether a commit has been archived, and so is in the table for good."""
     on_timeline = timeline.commit_at(time) is not None
-    return bool(time) and not on_timeline and is_in_table(storage, timeline, time)
+    return bool(time) and not on_timeline and counts(storage, timeline, time)
 
 
 def _parse(body: bytes, path: str) -> ReplayGuard:

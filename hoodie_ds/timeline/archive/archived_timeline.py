@@ -127,10 +127,11 @@ def has_completed(storage: Storage, folder: str, time: str) -> bool:
 @lru_cache(maxsize=64)
 def _completed(storage: Storage, path: str, _: int) -> frozenset[str]:
     """Times of the completed instants in a file of some size; Hudi may merge it into another."""
+    found = set()
     with suppress(NotFoundError):
-        entries = read_archive_file(storage, path)
-        return frozenset(e.instant.time for e in entries if e.instant.state is State.COMPLETED)
-    return frozenset()
+        for entry in read_archive_file(storage, path):
+            found |= {entry.instant.time} if entry.instant.state is State.COMPLETED else set()
+    return frozenset(found)
 
 
 def _backwards(storage: Storage, folder: str) -> Iterator[ArchivedEntry]:

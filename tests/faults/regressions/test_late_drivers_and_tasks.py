@@ -30,6 +30,7 @@ from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.ownership import owner_text
 from hoodie_ds.transaction.recovery import recover
+from tests.faults.foreign import archive
 from tests.faults.scenarios import BLOOM
 from tests.faults.stream import Model, Step, found, plain
 from tests.tables import TRIPS, TYPE, TYPES, trips
@@ -65,8 +66,7 @@ class Drivers:
 
     def archive(self, time: str) -> None:
         """Take an instant off the timeline, as other engines do."""
-        for path in [path for path in self.storage.files if path.startswith(f".hoodie/{time}.")]:
-            self.storage.delete(path)
+        archive(cast(Storage, self.storage), [time])
 
 
 def rows(number: int) -> pa.Table:

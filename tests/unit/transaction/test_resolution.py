@@ -10,7 +10,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MUTATING, FaultyStorage, Kind, Operation
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import DECISIONS, instant_path, work_folder
+from hoodie_ds.timeline.paths import DECISIONS, instant_path
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, newest_decision
@@ -48,14 +48,12 @@ def _rollbacks(storage: Storage) -> list[Instant]:
     return list(load_timeline(storage, 1).rollbacks)
 
 
-def test_a_decided_commit_whose_manifest_is_lost_is_an_error_that_says_so(storage: Storage) -> None:
+def test_a_decided_commit_whose_manifest_is_lost_is_not_undone(storage: Storage) -> None:
     table, instant = _with_one_that_died(storage)
     assert append_decision(storage, Decision(1, Outcome.COMPLETE, instant, "me"))
     before = files(storage)
-    with pytest.raises(
-        CorruptFileError, match=f"decision 1 .* {FAILED}, but {work_folder(FAILED)}"
-    ):
-        apply_pending(table, _CLOCK)
+    with pytest.raises(CorruptFileError, match=f"by which commit {FAILED} was completed"):
+        resolve_instant(table, instant, _CLOCK)
     assert files(storage) == before
 
 

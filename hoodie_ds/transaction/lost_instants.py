@@ -1,0 +1,124 @@
+"""Instants that were completed, as the decision log says, and whose completed files are gone.
+
+The timeline has such an instant as pending, like that of a write that failed. Its rows would be
+hidden, and recovery would delete its files. So readers and recovery refuse, and say what to do.
+The log knows of the last decisions alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.hints import command
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.paths import claim_path, instant_path
+from hoodie_ds.timeline.rollbacks import is_undone
+from hoodie_ds.timeline.standing import Standing, standing_of
+from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.decision_log import Decision, Outcome, logged_decisions
+from hoodie_ds.transaction.manifest import newest_manifest
+from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
+
+
+def lost_instants(table: Table) -> Iterator[Decision]:
+    """Yield the decisions by which instants were completed that the timeline has as pending.
+
+    A decision is applied before the next one is made, so of the newest alone the completed file may
+    not be there yet, and then whoever writes next puts it from the manifest.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Raises
+    ------
+    CorruptFileError
+        A decision, its manifest, or the plan of a rollback, cannot be read.
+    """
+    storage = table.storage
+    decisions = logged_decisions(storage)
+    last = {one.instant.time: one for one in decisions if _is_about_it(one)}
+    completing = {time: one for time, one in last.items() if one.outcome is Outcome.COMPLETE}
+    if not completing:
+        return
+    # A manifest is deleted after its completed file is there, so the timeline is looked at last.
+    last_manifest = newest_manifest(storage, decisions[-1].instant)
+    waiting = None if last_manifest is None else decisions[-1]
+    timeline = table.load_timeline()
+    if any(instant.action is Action.RESTORE for instant in timeline.pending):
+        return
+    for time, decision in completing.items():
+        if decision is waiting or standing_of(storage, timeline, time) is not Standing.PENDING:
+            continue
+        if not is_undone(storage, timeline, time):  # and begun again by somebody late
+            yield decision
+
+
+def refuse_lost(table: Table, times: Collection[str]) -> None:
+    """Refuse where one of some pending instants was completed.
+
+    One that a writer has open, perhaps again since others have archived it, has its claim there.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    times : collection of str
+        Times of pending instants.
+
+    Raises
+    ------
+    CorruptFileError
+        The completed file of one is gone; names it and what to do.
+    """
+    closed = [time for time in times if not _is_claimed(table.storage, time)]
+    lost = lost_instants(table) if closed else iter(())
+    decision = next((one for one in lost if one.instant.time in closed), None)
+    if decision is not None:
+        raise lost_error(table, decision)
+
+
+def lost_error(table: Table, decision: Decision) -> CorruptFileError:
+    """Return what is wrong with an instant of `lost_instants`, and what to do."""
+    root, time, action = table.storage.root, decision.instant.time, decision.instant.action.value
+    return CorruptFileError(
+        f"{root}/{instant_path(decision.completed)} is gone, by which {action} {time} was "
+        "completed, so its rows would be left out and deleted; restore the file from a copy, or "
+        f"give its rows up by {command('rollback', root, time)}"
+    )
+
+
+def check_nothing_is_lost(table: Table, timeline: Timeline) -> None:
+    """Refuse to read where the rows of a completed write would be left out.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is read.
+
+    Raises
+    ------
+    CorruptFileError
+        As in `refuse_lost`.
+    """
+    refuse_lost(table, [i.time for i in timeline.pending if i.action in UNDONE_ACTIONS])
+
+
+def _is_about_it(decision: Decision) -> bool:
+    """Whether a decision is about the instant of its time, and not about what stands on it."""
+    of_table = decision.outcome is Outcome.CHANGE_VERSION
+    return not of_table and decision.instant.action is not Action.SAVEPOINT
+
+
+def _is_claimed(storage: Storage, time: str) -> bool:
+    with suppress(NotFoundError):
+        storage.read(claim_path(time))
+        return True
+    return False

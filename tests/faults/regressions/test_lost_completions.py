@@ -1,0 +1,95 @@
+"""The file that says that an instant was completed is lost, and the decision log knows of it.
+
+Reads left its rows out, the next write rolled it back, and then nothing was found wrong.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection.promises import Kind, Severity
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import commit_path, instant_path
+from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
+
+
+def _lost(
+    version: str, kind: str, number: int
+) -> tuple[MemoryStorage, HoodieTable, str, tuple[str, bytes]]:
+    """A table of four commits, one of which is lost.
+
+    Returns
+    -------
+    tuple
+        Its storage, the table, the commit's time, and its file.
+    """
+    storage = MemoryStorage(clock=SimClock())
+    options = {**TRIPS, BUCKETS: "1", TYPE: kind, VERSION: version}
+    table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
+    for key in "abcd":
+        table.upsert(trips((key, key, 1, 1.0)))
+    commit = table.timeline.commits[number]
+    path = commit_path(commit)
+    file = path, storage.read(path)
+    storage.delete(path)
+    there = storage.copy()  # as another process finds it
+    fresh = HoodieTable("/t", options, storage=there, clock=SimClock(), ids=SimIds("new"))
+    return there, fresh, commit.time, file
+
+
+@pytest.mark.parametrize("number", [1, 3], ids=["older", "newest"])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_rows_of_a_lost_completion_were_left_out_and_deleted(
+    version: str, kind: str, number: int
+) -> None:
+    storage, table, time, (path, body) = _lost(version, kind, number)
+    before = storage.files
+    remedy = rf"{path} is gone.*restore the file from a copy.*`hoodie-py rollback .*{time}`"
+    with pytest.raises(CorruptFileError, match=remedy):
+        table.read()
+    with pytest.raises(CorruptFileError, match=remedy):
+        table.upsert(trips(("e", "e", 1, 1.0)))
+    with pytest.raises(CorruptFileError, match=remedy):
+        table.read_incremental("000")
+    data = {path: body for path, body in before.items() if not path.startswith(".hoodie/")}
+    assert data.items() <= storage.files.items()
+    (damage,) = table.inspect.verify().findings
+    assert (damage.kind, damage.where) == (Kind.DAMAGED_INSTANT, path)
+
+    storage.put_if_absent(path, body)
+    assert [row[0] for row in found(table)] == ["a", "b", "c", "d"]
+    table.upsert(trips(("e", "e", 1, 1.0)))
+    assert [row[0] for row in found(table)] == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("number", [1, 3], ids=["older", "newest"])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_rows_of_a_lost_completion_are_given_up_by_hand(
+    version: str, kind: str, number: int
+) -> None:
+    _, table, time, _ = _lost(version, kind, number)
+    assert time in str(table.rollback(time, dry=True))
+    table.rollback(time)
+    left = [key for key in "abcd" if key != "abcd"[number]]
+    assert [row[0] for row in found(table)] == left
+    table.upsert(trips(("e", "e", 1, 1.0)))
+    assert [row[0] for row in found(table)] == [*left, "e"]
+    findings = table.inspect.verify().findings
+    assert not [found for found in findings if found.severity is Severity.DAMAGE]
+
+
+@pytest.mark.parametrize("action", [Action.ROLLBACK, Action.RESTORE])
+def test_what_another_engine_is_taking_back_is_not_lost(action: Action) -> None:
+    """It deletes the completed file first; the plan of its rollback, or its restore, is there."""
+    storage, table, time, _ = _lost("6", "COPY_ON_WRITE", 3)
+    undoing = Instant("20990101000000000", action, State.REQUESTED)
+    taken = Instant(time, Action.COMMIT, State.COMPLETED)
+    plan = plan_to_bytes("/t", taken, {}) if action is Action.ROLLBACK else b""
+    storage.put_if_absent(instant_path(undoing), plan)
+    assert [row[0] for row in found(table)] == ["a", "b", "c"]
