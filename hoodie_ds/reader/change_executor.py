@@ -141,17 +141,31 @@ class ChangeExecutor:
         new, there = pa.concat_tables(written), _values(keys)
         needed = [empty]
         if task.before is not None:
-            own = _values([new.column(RECORD_KEY)])
+            own, keys = _values([new.column(RECORD_KEY)]), []
             for rows in self._rows(task.before, task.instant, included=False):
                 key = rows.column(RECORD_KEY)
+                keys.append(key)
                 counts = pc.or_(pc.is_in(key, own), pc.invert(pc.is_in(key, there)))
                 needed.append(rows.filter(counts))
+            was_there = pa.concat_arrays([own, _values(keys)])
+            new = pa.concat_tables([new, *self._back(task, there, was_there)])
         old = pa.concat_tables(needed)
         was = _found(old, new.column(RECORD_KEY))
         ops = pc.if_else(was.column(RECORD_KEY).is_valid(), UPDATE, INSERT)
         yield _table(ops, time, _images(was), _images(new))
         gone = old.filter(pc.invert(pc.is_in(old.column(RECORD_KEY), there)))
         yield _table(pa.repeat(DELETE, gone.num_rows), time, _images(gone), None)
+
+    def _back(self, task: ChangeTask, there: pa.Array, was_there: pa.Array) -> Iterator[pa.Table]:
+        """Rows of earlier commits that a commit has brought back.
+
+        An older row after a delete without an ordering value loses against the stored one, which
+        the delete had hidden.
+        """
+        keys = there.filter(pc.invert(pc.is_in(there, was_there)))
+        if len(keys):
+            for rows in self._rows(task.slice, task.instant, included=True):
+                yield rows.filter(pc.is_in(rows.column(RECORD_KEY), keys))
 
     def _logged(self, task: ChangeTask, path: str, size: int) -> Iterator[pa.Table]:
         """Changes that the commit has logged, with the images that it has not."""

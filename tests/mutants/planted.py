@@ -698,6 +698,12 @@ TIMES_AND_NAMES = [
         "a reader of changes who goes on from the last one never sees a commit",
     ),
     Mutant(
+        "changes end at a delete after which an older row is back",
+        instead("ChangeExecutor._back", returns(())),
+        "tests/unit/reader/test_changes.py::test_a_row_that_an_older_one_brings_back_is_a_change",
+        "P15: who applies the changes lacks a row of the table",
+    ),
+    Mutant(
         "a downgrade on an object store leaves log files that a compaction has merged",
         skipped("preparation._check_old_logs"),
         "tests/unit/services/upgrade/test_preparation.py"

@@ -59,6 +59,21 @@ def test_changes_of_every_kind(
     assert table.read_changes(table.timeline.completed[-1].ended).num_rows == 0
 
 
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_row_that_an_older_one_brings_back_is_a_change(version: str, tmp_path: Path) -> None:
+    """A delete without an ordering value hides the stored row, until an older one follows it."""
+    given = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ", VERSION: version}
+    table = HoodieTable(str(tmp_path), {**given, **CDC})
+    table.upsert(trips(("a", "x", 5, 1.0), ("b", "x", 5, 1.0)))
+    table.compact()
+    table.delete(trips(("a", "x", 9, 9.0)).select(["id", "city"]))
+    hidden = table.timeline.completed[-1].ended
+    table.upsert(trips(("a", "x", 0, 0.5), ("c", "x", 5, 2.0)))
+    rows = {row["id"]: row["fare"] for row in table.read(["id", "fare"]).to_pylist()}
+    assert rows == {"a": 1.0, "b": 1.0, "c": 2.0}
+    assert told(table.read_changes(hidden)) == [("i", "a", None, 1.0), ("i", "c", None, 2.0)]
+
+
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_who_goes_on_after_the_last_change_gets_none_twice(version: str, tmp_path: Path) -> None:
     """What a change tells of its commit is the requested time, by which Hudi's range goes."""
