@@ -13,6 +13,7 @@ from hoodie_ds.timeline.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.timeline import read_commit
 
 Columns = Sequence[tuple[int, str, Any]]
 """Number, name and type of each column, as Hudi's ``InternalSchema`` has them."""
@@ -62,13 +63,25 @@ def alter(storage: Storage, *versions: Columns, history: bytes | None = None) ->
     body = json.dumps({"schemas": of_versions[::-1]}).encode() if history is None else history
     if body:
         storage.put_if_absent(f".hoodie/.schema/{named}.schemacommit", body)
-    action = Action.COMMIT
-    for state in (State.REQUESTED, State.INFLIGHT):
-        storage.put_if_absent(instant_path(Instant(time, action, state, layout=layout)), b"")
-    done = Instant(time, action, State.COMPLETED, layout=layout).completed(following(time))
-    body = CommitMetadata((), "ALTER_SCHEMA", extra).to_bytes(layout)
-    storage.put_if_absent(instant_path(done), body)
+    _put_commit(storage, time, layout, CommitMetadata((), "ALTER_SCHEMA", extra))
     return time
+
+
+def write_without_option(storage: Storage) -> None:
+    """Put the commit of a job of Hudi's that does not know of the numbers."""
+    table = HoodieTable(storage.root, storage=storage)
+    newest = read_commit(storage, table.timeline.commits[-1])
+    time = following(table.timeline.latest_time or "")
+    commit = CommitMetadata((), "UPSERT", {"schema": newest.extra["schema"]})
+    _put_commit(storage, time, table.timeline.layout, commit)
+
+
+def _put_commit(storage: Storage, time: str, layout: int, commit: CommitMetadata) -> None:
+    for state in (State.REQUESTED, State.INFLIGHT):
+        begun = Instant(time, Action.COMMIT, state, layout=layout)
+        storage.put_if_absent(instant_path(begun), b"")
+    done = Instant(time, Action.COMMIT, State.COMPLETED, layout=layout).completed(following(time))
+    storage.put_if_absent(instant_path(done), commit.to_bytes(layout))
 
 
 def changed(columns: Columns, changes: Mapping[str, str]) -> Columns:

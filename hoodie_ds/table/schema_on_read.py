@@ -9,12 +9,13 @@ be null, and a rewrite of its file would lose its values for good.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import HOODIE
+from hoodie_ds.timeline.timeline import Timeline
 
 LATEST_SCHEMA_KEY: Final = "latest_schema"
 """Key in a commit's extra metadata: the columns with their numbers."""
@@ -22,6 +23,7 @@ LATEST_SCHEMA_KEY: Final = "latest_schema"
 _HISTORIES: Final = f"{HOODIE}/.schema"
 _SUFFIX: Final = ".schemacommit"
 _OPTION: Final = "hoodie.schema.on.read.enable"
+_UNTOLD: Final = f"{_HISTORIES} does not tell which"
 _NAMED: Final = 5
 
 
@@ -43,7 +45,36 @@ def check_found_by_name(storage: Storage, numbered: str, path: str) -> None:
         A column was renamed, dropped or retyped, or nothing tells that none was; names the commit,
         the columns and what to do.
     """
-    changes = _changes(storage, numbered)
+    _refuse(storage, path, _told(storage, _history_files(storage), numbered))
+
+
+def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
+    """Refuse a table whose history of numbered columns its newest commit does not go on with.
+
+    A job of Hudi's without the option, behind one with it, puts such a commit.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    timeline : Timeline
+        As of when.
+    path : str
+        The newest commit's file, for the error.
+
+    Raises
+    ------
+    UnsupportedTableError
+        As in `check_found_by_name`.
+    """
+    found = _history_files(storage)
+    files = [file for file in found if timeline.is_committed(_time_of(file))]
+    if files:
+        _refuse(storage, path, _told(storage, files))
+
+
+def _refuse(storage: Storage, path: str, changes: str) -> None:
+    """Raise the error of a table some of whose columns are others than files have."""
     if changes:
         raise UnsupportedTableError(
             f"{storage.root}: commit {path} says that columns were renamed, dropped or retyped "
@@ -76,27 +107,38 @@ def refuse_to_write(storage: Storage, path: str) -> None:
     )
 
 
-def _changes(storage: Storage, numbered: str) -> str:
-    """What is another than it was; empty if names and types of all columns are as ever."""
+def _told(storage: Storage, files: Sequence[str], numbered: str | None = None) -> str:
+    """What histories say of columns, as a commit numbers them or as they are now."""
     try:
-        now = json.loads(numbered)
-        found = [
-            status.path for status in storage.list(_HISTORIES) if status.path.endswith(_SUFFIX)
-        ]
-        versions = json.loads(storage.read(max(found)))["schemas"]
-        if now["version_id"] not in [version["version_id"] for version in versions]:
-            return f"{_HISTORIES} does not tell which"
-        columns = dict(_numbered(now, ""))
-        changes = {
-            _change(was, columns.get(number))
-            for version in versions
-            for number, was in _numbered(version, "")
-            if columns.get(number) != was
-        }
+        versions = json.loads(storage.read(max(files)))["schemas"]
+        newest = max(versions, key=lambda version: version["version_id"])
+        return _changes(newest if numbered is None else json.loads(numbered), versions)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return f"{_HISTORIES} does not tell which"
+        return _UNTOLD
+
+
+def _changes(now: dict[str, Any], versions: Sequence[dict[str, Any]]) -> str:
+    """What is another than it was; empty if names and types of all columns are as ever."""
+    if now["version_id"] not in [version["version_id"] for version in versions]:
+        return _UNTOLD
+    columns = dict(_numbered(now, ""))
+    changes = {
+        _change(was, columns.get(number))
+        for version in versions
+        for number, was in _numbered(version, "")
+        if columns.get(number) != was
+    }
     more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
     return ", ".join(sorted(changes)[:_NAMED]) + more
+
+
+def _history_files(storage: Storage) -> list[str]:
+    listed = (status.path for status in storage.list(_HISTORIES))
+    return [path for path in listed if path.endswith(_SUFFIX)]
+
+
+def _time_of(history: str) -> str:
+    return history.rpartition("/")[2].removesuffix(_SUFFIX).partition("_")[0]
 
 
 def _change(was: tuple[str, str], now: tuple[str, str] | None) -> str:

@@ -18,6 +18,7 @@ from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.schema_on_read import (
     LATEST_SCHEMA_KEY,
     check_found_by_name,
+    check_history,
     refuse_to_write,
 )
 from hoodie_ds.table.table import Table
@@ -58,11 +59,14 @@ def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool
     instant = schema_instant(table, timeline)
     if instant is None:
         return
-    numbered = read_commit(table.storage, instant).extra.get(LATEST_SCHEMA_KEY)
+    commit, path = read_commit(table.storage, instant), commit_path(instant)
+    numbered = commit.extra.get(LATEST_SCHEMA_KEY)
     if numbered and to_write:
-        refuse_to_write(table.storage, commit_path(instant))
+        refuse_to_write(table.storage, path)
     if numbered:
-        check_found_by_name(table.storage, numbered, commit_path(instant))
+        check_found_by_name(table.storage, numbered, path)
+    elif not commit.is_ours:  # before ours, the same was looked for
+        check_history(table.storage, timeline, path)
 
 
 def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:

@@ -18,7 +18,7 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.sink.coordinator import Coordinator
 from tests.faults.writers import BESIDE_OTHERS, Place
 from tests.schema_on_read import TRIPS as COLUMNS
-from tests.schema_on_read import Columns, alter, changed
+from tests.schema_on_read import Columns, alter, changed, write_without_option
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day
 
@@ -120,6 +120,23 @@ def test_no_door_reads_other_names(place: Place, door: str) -> None:
     alter(place.storage, COLUMNS, RENAMED)
     with pytest.raises(UnsupportedTableError, match=OPTION):
         READS[door](place)
+
+
+def test_a_job_without_the_option_ends_no_refusal(place: Place) -> None:
+    """Its commit has no numbers, while files hold the renamed column as it was."""
+    alter(place.storage, COLUMNS, RENAMED)
+    write_without_option(place.storage)
+    before = place.storage.files
+    for door in (place.table.read, lambda: place.table.upsert(trips(*ROWS))):
+        with pytest.raises(UnsupportedTableError, match=rf"'fare' is 'cost'\).*{OPTION}=true"):
+            door()
+    assert place.storage.files == before
+
+
+def test_a_job_without_the_option_goes_on_with_columns_that_stayed(place: Place) -> None:
+    alter(place.storage, COLUMNS, ADDED)
+    write_without_option(place.storage)
+    assert found(place.table) == ROWS
 
 
 @pytest.mark.parametrize(
