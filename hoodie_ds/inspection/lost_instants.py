@@ -8,6 +8,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.transaction.decision_log import Decision
 from hoodie_ds.transaction.lost_instants import lost_error, lost_instants
 
 
@@ -38,3 +39,15 @@ def lost_by_time(table: Table) -> dict[str, Finding]:
         )
         for decision in lost_instants(table)
     }
+
+
+def vanished_finding(table: Table, decision: Decision) -> Finding:
+    """Return what is wrong with a completed write of which the timeline has nothing."""
+    action, time = decision.instant.action.value, decision.instant.time
+    return Finding(
+        Kind.DAMAGED_INSTANT,
+        instant_path(decision.completed),
+        f"{action} {time} was completed, as the decision log says, and all its files on the "
+        "timeline are gone, so its rows are left out",
+        "restore them from a copy",
+    )

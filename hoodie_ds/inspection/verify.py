@@ -23,12 +23,12 @@ from hoodie_ds.inspection.damaged_instants import damaged_instants, damaged_save
 from hoodie_ds.inspection.files import paths_of
 from hoodie_ds.inspection.guards import guard_findings
 from hoodie_ds.inspection.listing import plain
-from hoodie_ds.inspection.lost_instants import lost_findings
+from hoodie_ds.inspection.lost_instants import lost_findings, vanished_finding
 from hoodie_ds.inspection.promises import Finding, Kind, Severity
 from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.context import Progress
-from hoodie_ds.services.orphans import find_orphans
+from hoodie_ds.services.orphans import find_orphans, find_vanished
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import (
@@ -181,6 +181,8 @@ def verify_table(
     for one in checked.values():
         findings += one.findings
     findings += _duplicates(pinned, checked, keys_are_global)
+    vanished = find_vanished(pinned.table, timeline, files)
+    findings += [vanished_finding(pinned.table, decision) for decision in vanished]
     for status in find_orphans(pinned.table, timeline, files):
         remedy = f"{command('cleanup', storage.root)} deletes it"
         findings.append(Finding(Kind.ORPHAN, status.path, "no commit names the file", remedy))

@@ -22,6 +22,8 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.rollbacks import refuse_restore, undone_times
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.decision_log import Decision
+from hoodie_ds.transaction.lost_instants import vanished_instants
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -65,8 +67,10 @@ def find_orphans(table: Table, timeline: Timeline, files: Iterable[FileStatus]) 
     """Return which of a table's data files no commit names, nor ever will.
 
     Those of pending instants are none: their writer may be at work, and a rollback takes them. Nor
-    are those of archived instants, whose commits are not asked, and log files of timeline layout 1,
-    of which the blocks tell: an upgrade leaves them as they are, named by their base files.
+    are those of writes that were completed and whose instants have vanished, which a copy of the
+    timeline may bring back. Nor are those of archived instants, whose commits are not asked, and
+    log files of timeline layout 1, of which the blocks tell: an upgrade leaves them as they are,
+    named by their base files.
 
     Parameters
     ----------
@@ -82,26 +86,46 @@ def find_orphans(table: Table, timeline: Timeline, files: Iterable[FileStatus]) 
     CorruptFileError
         What a commit says cannot be read.
     """
+    unnamed = _unnamed(table, timeline, files)
+    vanished = vanished_instants(table, timeline) if unnamed else {}
+    return [status for time, status in unnamed if time not in vanished]
+
+
+def find_vanished(table: Table, timeline: Timeline, files: Iterable[FileStatus]) -> list[Decision]:
+    """Return the decisions of completed writes that have data files and no instant any more.
+
+    Parameters and errors are those of `find_orphans`.
+    """
+    unnamed = _unnamed(table, timeline, files)
+    vanished = vanished_instants(table, timeline) if unnamed else {}
+    return [vanished[time] for time in dict.fromkeys(t for t, _ in unnamed) if time in vanished]
+
+
+def _unnamed(
+    table: Table, timeline: Timeline, files: Iterable[FileStatus]
+) -> list[tuple[str, FileStatus]]:
+    """Data files that no commit names, each behind the time of its instant."""
     view, undone = FileSystemView(table.storage, timeline), undone_times(table.storage, timeline)
     began_as = table.properties.raw.get(INITIAL_VERSION, "").strip()
     versions = (table.properties.version, *([int(began_as)] if began_as.isdecimal() else []))
     has_own_logs = min(versions) >= _FIRST_WITH_OWN_LOGS
-    return [status for status in files if _is_orphan(view, undone, status, has_own_logs)]
+    timed = ((_time_of(status, has_own_logs), status) for status in files)
+    return [(t, status) for t, status in timed if t and _is_unnamed(view, undone, t, status.path)]
 
 
-def _is_orphan(
-    view: FileSystemView, undone: frozenset[str], status: FileStatus, has_own_logs: bool
-) -> bool:
-    timeline, name = view.timeline, status.path.rpartition("/")[2]
+def _time_of(status: FileStatus, has_own_logs: bool) -> str:
+    """Time of the instant that a file is named after; empty if that tells nothing."""
+    name = status.path.rpartition("/")[2]
     base, log = BaseFileName.parse(name), LogFileName.parse(name)
     if base is not None:
-        time = base.instant_time
-    elif log is not None and has_own_logs:
-        time = log.base_instant
-    else:
-        return False
+        return base.instant_time
+    return log.base_instant if log is not None and has_own_logs else ""
+
+
+def _is_unnamed(view: FileSystemView, undone: frozenset[str], time: str, path: str) -> bool:
+    timeline = view.timeline
     if timeline.commit_at(time) is not None:
-        return not view.names(time, status.path) and not _is_shared(view, time, status.path)
+        return not view.names(time, path) and not _is_shared(view, time, path)
     if timeline.is_pending(time):
         return False
     if time in undone:

@@ -59,6 +59,38 @@ def lost_instants(table: Table) -> Iterator[Decision]:
             yield decision
 
 
+def vanished_instants(table: Table, timeline: Timeline) -> dict[str, Decision]:
+    """Return the decisions by which writes were completed of which a timeline has nothing.
+
+    By their times. Nor is there anything that says that they were taken back; but another engine
+    may have archived that. If their data files are there, they were not.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    timeline : Timeline
+        As it is now.
+
+    Raises
+    ------
+    CorruptFileError
+        A decision, the archive, or the plan of a rollback, cannot be read.
+    """
+    storage = table.storage
+    last = {one.instant.time: one for one in logged_decisions(storage) if _is_about_it(one)}
+    return {
+        time: one
+        for time, one in last.items()
+        if one.outcome is Outcome.COMPLETE
+        and one.instant.action in UNDONE_ACTIONS
+        and not timeline.starts_after(time)
+        and not timeline.at(time)
+        and standing_of(storage, timeline, time) is Standing.UNKNOWN
+        and not is_undone(storage, timeline, time)
+    }
+
+
 def refuse_lost(table: Table, times: Collection[str]) -> None:
     """Refuse where one of some pending instants was completed.
 

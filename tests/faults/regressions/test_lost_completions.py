@@ -41,6 +41,37 @@ def _lost(
     return there, fresh, commit.time, file
 
 
+@pytest.mark.parametrize(("version", "kind"), [("6", TYPES[0]), ("9", TYPES[0]), ("9", TYPES[1])])
+def test_a_cleanup_deleted_the_files_of_a_write_whose_instant_has_vanished(
+    version: str, kind: str
+) -> None:
+    storage, table, time, _ = _lost(version, kind, 3)
+    for path in [path for path in storage.files if path.startswith(".hoodie/") and time in path]:
+        if ".locks/" not in path:
+            storage.delete(path)
+    before = dict(storage.files)
+    (finding,) = table.inspect.verify().findings
+    assert finding.kind is Kind.DAMAGED_INSTANT
+    assert f"{time} was completed" in finding.message
+    assert not table.cleanup()
+    assert dict(storage.files) == before
+    table.upsert(trips(("e", "e", 1, 1.0)))
+    data = {path: body for path, body in before.items() if not path.startswith(".hoodie/")}
+    assert data.items() <= storage.files.items()
+
+
+def test_what_was_taken_back_has_not_vanished() -> None:
+    storage, table, time, (path, body) = _lost("9", TYPES[0], 3)
+    storage.put_if_absent(path, body)
+    data = {path: body for path, body in storage.files.items() if time in path and "_" in path}
+    table.rollback(time)
+    for path, body in data.items():
+        if path.endswith(".parquet"):
+            storage.put_if_absent(path, body)
+    assert [finding.kind for finding in table.inspect.verify().findings] == [Kind.ORPHAN]
+    assert len(table.cleanup().files) == 1
+
+
 @pytest.mark.parametrize("number", [1, 3], ids=["older", "newest"])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("version", ["6", "8", "9"])
