@@ -1819,6 +1819,12 @@ LOCKS_AND_TURNS = [
         "P12: Hudi looks columns up by numbers that new files do not have",
     ),
     Mutant(
+        "a commit without numbers ends the history of the columns",
+        skipped("check_history"),
+        "tests/integration/test_schema_on_read.py::test_a_job_without_the_option_ends_no_refusal",
+        "P23: a renamed column is null, and a rewrite of its file loses its values",
+    ),
+    Mutant(
         "only the newest names of columns count",
         within("schema_on_read._changes", max=min),
         "tests/unit/table/test_schema_on_read.py::test_a_field_at_whatever_depth_is_told",
@@ -2522,6 +2528,13 @@ ARCHIVES = [
         within("resolve_instant", refuse_lost=nothing),
         f"{_LOST_COMPLETIONS}::test_rows_of_a_lost_completion_were_left_out_and_deleted",
         "P1: committed rows are deleted",
+    ),
+    Mutant(
+        "files of a completed write without an instant are orphans",
+        instead("vanished_instants", returns({})),
+        f"{_LOST_COMPLETIONS}"
+        "::test_a_cleanup_deleted_the_files_of_a_write_whose_instant_has_vanished",
+        "P3: cleanup deletes the rows of a commit whose timeline a copy would bring back",
     ),
     Mutant(
         "reads leave out what was completed and has lost its completed file",

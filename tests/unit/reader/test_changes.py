@@ -15,7 +15,7 @@ from hoodie_ds.errors import CorruptFileError, HoodieError, TimelineError
 from hoodie_ds.inspection.promises import Kind
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.storage.connect import open_storage
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import claim_path, instant_path
 from tests.golden.golden_tables import CDC_QUERY, unzip_table
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
@@ -98,6 +98,7 @@ def test_a_write_that_overlaps_is_not_passed_over(version: str, tmp_path: Path) 
     slow, newest = table.timeline.completed[-2:]
     done = tmp_path / instant_path(slow)
     done.rename(tmp_path / "aside")
+    open_storage(str(tmp_path)).put_if_absent(claim_path(slow.time), b"")  # its writer's
     with pytest.raises(TimelineError, match=f"{slow.time}.* may still be completed"):
         table.read_changes("000")
     waiting = {"hoodie.read.timeline.holes.resolution.policy": "BLOCK"}

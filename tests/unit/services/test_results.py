@@ -36,6 +36,13 @@ def _logged(caplog: pytest.LogCaptureFixture) -> str:
     return line
 
 
+def _last_logged(caplog: pytest.LogCaptureFixture) -> str:
+    """What is logged behind the lines of single instants."""
+    *_, line = (record.message for record in caplog.records if record.levelno == logging.INFO)
+    caplog.clear()
+    return line
+
+
 def test_a_compaction_tells_what_it_wrote(caplog: pytest.LogCaptureFixture) -> None:
     storage, table = _table(**{TYPE: "MERGE_ON_READ"})
     table.upsert(trips(("a", "x", 2, 9.0), ("d", "x", 1, 1.0)))
@@ -117,11 +124,11 @@ def test_what_is_undone_and_kept_is_told(caplog: pytest.LogCaptureFixture) -> No
     told = f"<Undoing: back to {undone.target}, without {undone.losses[0].time} commit, 1 file"
     assert repr(undone).startswith(told)
     assert repr(undone).endswith("1 row lost>")
-    assert _logged(caplog) == f"{storage.root}: rolled {undone}"
+    assert _last_logged(caplog) == f"{storage.root}: rolled {undone}"
     restored = table.restore(kept)
     assert restored
     assert repr(restored).startswith(f"<Undoing: back to {first}, without 2 instants, 2 files")
-    assert _logged(caplog) == f"{storage.root}: restored {restored}"
+    assert _last_logged(caplog) == f"{storage.root}: restored {restored}"
     again = table.restore(kept, dry=True)
     assert not again
     assert repr(again) == f"<Undoing: back to {first}, nothing to do>"
