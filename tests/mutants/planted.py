@@ -1826,7 +1826,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "only the newest names of columns count",
-        within("schema_on_read._changes", max=min),
+        within("schema_on_read._told", max=min),
         "tests/unit/table/test_schema_on_read.py::test_a_field_at_whatever_depth_is_told",
         "P12: a renamed column is null",
     ),
