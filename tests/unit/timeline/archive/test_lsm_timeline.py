@@ -70,6 +70,16 @@ def test_when_an_archived_instant_ended(storage: Storage) -> None:
     assert ended(storage, timeline, "20250102000000001") is None
 
 
+def test_of_a_pending_instant_the_archive_is_not_asked(storage: Storage) -> None:
+    storage.put_if_absent(f".hoodie/timeline/{T[5]}.inflight", b"")
+    timeline = load_timeline(storage, 2)
+    storage.replace(f"{HISTORY}/manifest_7", b"damaged")
+    assert timeline.is_pending(T[5])
+    assert ended(storage, timeline, T[5]) is None
+    with pytest.raises(CorruptFileError):
+        ended(storage, timeline, T[1])
+
+
 def test_an_upgraded_archive_is_in_no_order() -> None:
     """Its file's name begins with the times of its first and last row, whichever is greater."""
     storage = MemoryStorage()
