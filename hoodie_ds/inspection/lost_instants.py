@@ -41,7 +41,7 @@ def lost_by_time(table: Table) -> dict[str, Finding]:
     }
 
 
-def vanished_finding(table: Table, decision: Decision) -> Finding:
+def vanished_finding(decision: Decision) -> Finding:
     """Return what is wrong with a completed write of which the timeline has nothing."""
     action, time = decision.instant.action.value, decision.instant.time
     return Finding(

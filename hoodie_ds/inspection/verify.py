@@ -28,7 +28,7 @@ from hoodie_ds.inspection.promises import Finding, Kind, Severity
 from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.context import Progress
-from hoodie_ds.services.orphans import find_orphans, find_vanished
+from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import (
@@ -181,9 +181,9 @@ def verify_table(
     for one in checked.values():
         findings += one.findings
     findings += _duplicates(pinned, checked, keys_are_global)
-    vanished = find_vanished(pinned.table, timeline, files)
-    findings += [vanished_finding(pinned.table, decision) for decision in vanished]
-    for status in find_orphans(pinned.table, timeline, files):
+    orphans, vanished = find_orphans(pinned.table, timeline, files)
+    findings += map(vanished_finding, vanished)
+    for status in orphans:
         remedy = f"{command('cleanup', storage.root)} deletes it"
         findings.append(Finding(Kind.ORPHAN, status.path, "no commit names the file", remedy))
     ordered = sorted(findings, key=lambda f: (f.severity is not Severity.DAMAGE, f.kind, f.where))

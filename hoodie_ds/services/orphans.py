@@ -63,8 +63,12 @@ class Orphans:
         return f"{files} ({size_text(self.bytes)}){'' if self.dry else ', deleted'}"
 
 
-def find_orphans(table: Table, timeline: Timeline, files: Iterable[FileStatus]) -> list[FileStatus]:
+def find_orphans(
+    table: Table, timeline: Timeline, files: Iterable[FileStatus]
+) -> tuple[list[FileStatus], list[Decision]]:
     """Return which of a table's data files no commit names, nor ever will.
+
+    And the decisions of completed writes that have data files and no instant any more.
 
     Those of pending instants are none: their writer may be at work, and a rollback takes them. Nor
     are those of writes that were completed and whose instants have vanished, which a copy of the
@@ -88,17 +92,9 @@ def find_orphans(table: Table, timeline: Timeline, files: Iterable[FileStatus]) 
     """
     unnamed = _unnamed(table, timeline, files)
     vanished = vanished_instants(table, timeline) if unnamed else {}
-    return [status for time, status in unnamed if time not in vanished]
-
-
-def find_vanished(table: Table, timeline: Timeline, files: Iterable[FileStatus]) -> list[Decision]:
-    """Return the decisions of completed writes that have data files and no instant any more.
-
-    Parameters and errors are those of `find_orphans`.
-    """
-    unnamed = _unnamed(table, timeline, files)
-    vanished = vanished_instants(table, timeline) if unnamed else {}
-    return [vanished[time] for time in dict.fromkeys(t for t, _ in unnamed) if time in vanished]
+    orphans = [status for time, status in unnamed if time not in vanished]
+    times = dict.fromkeys(time for time, _ in unnamed)
+    return orphans, [vanished[time] for time in times if time in vanished]
 
 
 def _unnamed(
@@ -160,7 +156,7 @@ def delete_orphans(context: ServiceContext, *, dry: bool = False) -> Orphans:
     files = FileSystemView(table.storage, Timeline(layout=table.layout)).data_files()
     timeline = table.load_timeline()
     refuse_restore(table.storage.root, timeline)
-    found = find_orphans(table, timeline, files)
+    found, _ = find_orphans(table, timeline, files)
     if found and not dry:
         table.storage.delete_many([status.path for status in found])
         _log.info("%s: %d files deleted that no commit names", table.storage.root, len(found))

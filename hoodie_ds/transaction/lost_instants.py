@@ -7,20 +7,19 @@ The log knows of the last decisions alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
 
-from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.hints import command
-from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action
-from hoodie_ds.timeline.paths import claim_path, instant_path
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.standing import Standing, standing_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, logged_decisions
 from hoodie_ds.transaction.manifest import newest_manifest
+from hoodie_ds.transaction.ownership import is_claimed
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 
 
@@ -42,8 +41,7 @@ def lost_instants(table: Table) -> Iterator[Decision]:
     """
     storage = table.storage
     decisions = logged_decisions(storage)
-    last = {one.instant.time: one for one in decisions if _is_about_it(one)}
-    completing = {time: one for time, one in last.items() if one.outcome is Outcome.COMPLETE}
+    completing = _completions(decisions)
     if not completing:
         return
     # A manifest is deleted after its completed file is there, so the timeline is looked at last.
@@ -78,12 +76,10 @@ def vanished_instants(table: Table, timeline: Timeline) -> dict[str, Decision]:
         A decision, the archive, or the plan of a rollback, cannot be read.
     """
     storage = table.storage
-    last = {one.instant.time: one for one in logged_decisions(storage) if _is_about_it(one)}
     return {
         time: one
-        for time, one in last.items()
-        if one.outcome is Outcome.COMPLETE
-        and one.instant.action in UNDONE_ACTIONS
+        for time, one in _completions(logged_decisions(storage)).items()
+        if one.instant.action in UNDONE_ACTIONS
         and not timeline.starts_after(time)
         and not timeline.at(time)
         and standing_of(storage, timeline, time) is Standing.UNKNOWN
@@ -108,7 +104,7 @@ def refuse_lost(table: Table, times: Collection[str]) -> None:
     CorruptFileError
         The completed file of one is gone; names it and what to do.
     """
-    closed = [time for time in times if not _is_claimed(table.storage, time)]
+    closed = [time for time in times if not is_claimed(table.storage, time)]
     lost = lost_instants(table) if closed else iter(())
     decision = next((one for one in lost if one.instant.time in closed), None)
     if decision is not None:
@@ -143,14 +139,13 @@ def check_nothing_is_lost(table: Table, timeline: Timeline) -> None:
     refuse_lost(table, [i.time for i in timeline.pending if i.action in UNDONE_ACTIONS])
 
 
+def _completions(decisions: Iterable[Decision]) -> dict[str, Decision]:
+    """Those by which instants were completed, by their times, unless later ones say otherwise."""
+    last = {one.instant.time: one for one in decisions if _is_about_it(one)}
+    return {time: one for time, one in last.items() if one.outcome is Outcome.COMPLETE}
+
+
 def _is_about_it(decision: Decision) -> bool:
     """Whether a decision is about the instant of its time, and not about what stands on it."""
     of_table = decision.outcome is Outcome.CHANGE_VERSION
     return not of_table and decision.instant.action is not Action.SAVEPOINT
-
-
-def _is_claimed(storage: Storage, time: str) -> bool:
-    with suppress(NotFoundError):
-        storage.read(claim_path(time))
-        return True
-    return False

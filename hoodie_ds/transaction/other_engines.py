@@ -20,11 +20,11 @@ from hoodie_ds.hints import command
 from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
-from hoodie_ds.timeline.paths import claim_path
 from hoodie_ds.timeline.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.timeline import Timeline, read_commit
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms
+from hoodie_ds.transaction.ownership import is_claimed
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -138,7 +138,7 @@ def _of_others(table: Table, timeline: Timeline) -> list[Instant]:
     """Pending instants that writers of other engines may be at work on."""
     actions = WRITE_ACTIONS | {Action.INDEXING}
     begun = [i for i in timeline.pending if i.action in actions and not _waits(table, i)]
-    return [i for i in begun if not (_is_claimed(table, i.time) or is_ours(table, i))]
+    return [i for i in begun if not (is_claimed(table.storage, i.time) or is_ours(table, i))]
 
 
 def _waits(table: Table, instant: Instant) -> bool:
@@ -149,9 +149,4 @@ def _waits(table: Table, instant: Instant) -> bool:
 
 def _is_known(table: Table, timeline: Timeline, time: str) -> bool:
     """Whether a heartbeat is that of an instant that is ours, or on the timeline."""
-    return bool(timeline.at(time)) or _is_claimed(table, time)
-
-
-def _is_claimed(table: Table, time: str) -> bool:
-    """Whether a process of this library has taken an instant time."""
-    return bool(table.storage.list(claim_path(time).rpartition("/")[0]))
+    return bool(timeline.at(time)) or is_claimed(table.storage, time)

@@ -63,6 +63,14 @@ def _is_marked(owner: str, mark: str) -> bool:
     return isinstance(entries, dict) and entries.get(mark) is True
 
 
+def is_claimed(storage: Storage, time: str) -> bool:
+    """Whether a process of this library has taken an instant time and not let it go."""
+    with suppress(NotFoundError):
+        storage.read(claim_path(time))
+        return True
+    return False
+
+
 def claim(storage: Storage, time: str, owner: str) -> bool:
     """Take an instant time, or find that the same owner has it.
 

@@ -185,7 +185,7 @@ OTHER_ENGINES = [
     ),
     Mutant(
         "a dead write of ours is in the way of its own recovery",
-        within("_of_others", is_ours=returns(False), _is_claimed=returns(False)),
+        within("_of_others", is_ours=returns(False), is_claimed=returns(False)),
         f"{_BESIDE}::test_a_write_of_ours_whose_claim_is_gone_is_ours",
         "a table that nobody can write to any more",
     ),
@@ -2376,7 +2376,7 @@ ARCHIVES = [
     ),
     Mutant(
         "folded marks of undone instants are not read",
-        within("undone_marks._times", _folded=returns(frozenset())),
+        within("undone_marks._read", _folded=returns(frozenset())),
         f"{_UNDONE_MARKS}::test_many_marks_become_one_file_and_are_all_there",
         "P1: rows of a batch that was rolled back are in the table",
     ),
