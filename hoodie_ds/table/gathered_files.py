@@ -6,7 +6,7 @@ What a process has gathered grows with each commit, and can be written down for 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import CommitFiles, commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
-from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId
 from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -50,6 +50,11 @@ class NamedFile:
         Commits do not tell so where that one's is archived, and a savepoint keeps an older one.
         """
         return self.start < padded(base.instant_time)
+
+
+def of_slice(named: Iterable[NamedFile], base: BaseFile | None) -> set[str]:
+    """Return the paths of a group's named files that are of its slice on a base file, or later."""
+    return {file.path for file in named if base is None or not file.is_before(base.name)}
 
 
 @dataclass(slots=True)

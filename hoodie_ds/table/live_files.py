@@ -122,21 +122,26 @@ def _newest(
     An archived commit has made a newer base file where the older one is gone and a newer one is
     there: all others that could have would name theirs.
     """
+    bases: Mapping[FileGroupId, list[BaseFileName]] | None = None
     for file in named:
-        if file.path in found or not _is_superseded(storage, timeline, file, found):
+        newer: list[str] = []
+        if file.path not in found:
+            bases = _bases(found) if bases is None else bases
+            there = bases.get(file.group, ())
+            newer = [base.instant_time for base in there if file.is_before(base)]
+        if all(standing_of(storage, timeline, t) is not Standing.ARCHIVED for t in newer):
             yield file.path, file.instant
 
 
-def _is_superseded(
-    storage: Storage, timeline: Timeline, file: NamedFile, found: Collection[str]
-) -> bool:
-    names = (path.rpartition("/") for path in found)
-    bases = (BaseFileName.parse(n) for folder, _, n in names if folder == file.group.partition_path)
-    return any(
-        standing_of(storage, timeline, base.instant_time) is Standing.ARCHIVED
-        for base in bases
-        if base is not None and base.file_id == file.group.file_id and file.is_before(base)
-    )
+def _bases(found: Collection[str]) -> dict[FileGroupId, list[BaseFileName]]:
+    """Names of the base files that were listed, by file group."""
+    bases: dict[FileGroupId, list[BaseFileName]] = {}
+    for path in found:
+        folder, _, name = path.rpartition("/")
+        base = BaseFileName.parse(name)
+        if base is not None:
+            bases.setdefault(FileGroupId(folder, base.file_id), []).append(base)
+    return bases
 
 
 def near_groups(

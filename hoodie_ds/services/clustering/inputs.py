@@ -13,7 +13,7 @@ from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.gathered_files import NamedFile
+from hoodie_ds.table.gathered_files import NamedFile, of_slice
 from hoodie_ds.table.live_files import newest_commit_of, newest_files
 from hoodie_ds.timeline.clustering_plan import ClusteringGroup
 
@@ -80,9 +80,7 @@ class PlanInputs:
         there = {status.path for status in self.files}
         for group in groups:
             base = self._slices[group].base if group in self._slices else None
-            named = self._named.get(group, ())
-            newest = {f.path for f in named if base is None or not f.is_before(base.name)}
-            for path in sorted(newest - there):
+            for path in sorted(of_slice(self._named.get(group, ()), base) - there):
                 raise CorruptFileError(
                     f"{self._view.storage.root}/{path} is missing, which a clustering is to "
                     f"rewrite; {MISSING}"

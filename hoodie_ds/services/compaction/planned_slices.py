@@ -13,7 +13,7 @@ from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.gathered_files import NamedFile
+from hoodie_ds.table.gathered_files import NamedFile, of_slice
 from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.timeline.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant_time import padded
@@ -49,8 +49,7 @@ class PlannedSlices:
 
     def _named_of(self, slice_: FileSlice) -> set[str]:
         """Paths of those that are of a slice, or of a later one."""
-        base, named = slice_.base, self._named.get(slice_.group, ())
-        return {file.path for file in named if base is None or not file.is_before(base.name)}
+        return of_slice(self._named.get(slice_.group, ()), slice_.base)
 
     def listing(self, partition_path: str) -> tuple[list[FileStatus], dict[FileGroupId, FileSlice]]:
         """List a partition: its files, and the slices that were there when the plan was made.
