@@ -154,14 +154,9 @@ class FileSliceReader:
             A file is damaged; names it.
         """
         counts = counts or MergeCounts()
-        places, fetched = self._places(slice_), columns
-        logged = self.logged(slice_, columns, counts, pruner, places)
-        if logged is not None and isinstance(logged[0], PartialMerger):
-            # Which rows lack columns must not depend on the columns that are asked for.
-            fetched = columns if lacking is None else self.schema.names
-            if places is not None or fetched is not columns:
-                places, counts.log_blocks, counts.log_records = None, 0, 0
-                logged = self.logged(slice_, fetched, counts, pruner)
+        # Which rows lack columns must not depend on the columns that are asked for.
+        whole = columns if lacking is None else self.schema.names
+        logged, fetched, places = self._fetched(slice_, columns, whole, counts, pruner)
         if logged is None:
             with self._base(slice_, keep_dictionaries, pruner, part) as base:
                 yield from base.pieces(columns)
@@ -183,6 +178,27 @@ class FileSliceReader:
                 changes.added(new)
             yield new.select(columns)
         counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
+
+    def _fetched(
+        self,
+        slice_: FileSlice,
+        columns: Sequence[str],
+        whole: Sequence[str],
+        counts: MergeCounts,
+        pruner: Pruner | None,
+    ) -> tuple[tuple[AnyMerger, RecordSet] | None, Sequence[str], Places | None]:
+        """What `logged` returns, with the columns that it has, and where the other values lie.
+
+        Those are `columns`; where log files have rows of some columns, all of `whole` at once.
+        """
+        places = self._places(slice_)
+        logged = self.logged(slice_, columns, counts, pruner, places)
+        if logged is None or not isinstance(logged[0], PartialMerger):
+            return logged, columns, places
+        if places is not None or whole is not columns:
+            counts.log_blocks, counts.log_records = 0, 0
+            logged = self.logged(slice_, whole, counts, pruner)
+        return logged, whole, None
 
     def logged(
         self,

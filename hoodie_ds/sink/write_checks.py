@@ -62,19 +62,11 @@ def warn_of_copies(plan: WritePlan) -> None:
     """Warn of a write that keeps copies of a key where Hudi has a record index of keys."""
     adds = not plan.looks_up and plan.operation is not Operation.DELETE_PARTITION
     if adds and plan.index is not None and record_index(plan.table):
-        _warn_once(plan.table.storage.root, plan.operation)
-
-
-@lru_cache(maxsize=256)
-def _warn_once(root: str, operation: Operation) -> None:
-    """Warn once in the life of a process."""
-    _log.warning(
-        "%s: %s does not look for stored keys, and Hudi cannot build the table's record index "
-        "(record_index) again once a key is there twice: upsert, or insert with %s = fail",
-        root,
-        operation.value,
-        DUPLICATE_POLICY.key,
-    )
+        _warn_once(
+            f"{plan.table.storage.root}: {plan.operation.value} does not look for stored keys, and "
+            "Hudi cannot build the table's record index (record_index) again once a key is there "
+            f"twice: upsert, or insert with {DUPLICATE_POLICY.key} = fail"
+        )
 
 
 def warn_of_new_columns(
@@ -91,19 +83,18 @@ def warn_of_new_columns(
     options : WriteOptions
         The write's.
     """
-    added = () if stored is None else tuple(n for n in columns.names if n not in stored.names)
+    added = ", ".join(n for n in columns.names if stored is not None and n not in stored.names)
     if added:
-        _warn_of_new_once(root, added, options.set_null_for_missing_columns)
+        later = f"are refused, unless {SET_NULL_FOR_MISSING_COLUMNS.key}=true gives them nulls"
+        if options.set_null_for_missing_columns:
+            later = "get nulls"
+        _warn_once(f"{root}: a batch adds to the table: {added}; batches without it {later}")
 
 
 @lru_cache(maxsize=256)
-def _warn_of_new_once(root: str, added: tuple[str, ...], allow_missing: bool) -> None:
+def _warn_once(text: str) -> None:
     """Warn once in the life of a process."""
-    key = SET_NULL_FOR_MISSING_COLUMNS.key
-    later = "get nulls" if allow_missing else f"are refused, unless {key}=true gives them nulls"
-    _log.warning(
-        "%s: a batch adds to the table: %s; batches without it %s", root, ", ".join(added), later
-    )
+    _log.warning("%s", text)
 
 
 def stored_schema(

@@ -21,7 +21,7 @@ from hoodie_ds.timeline.paths import FOLDED_UNDONE, UNDONE, undone_path
 
 MOST_FILES: Final = 64
 """Files of marks that may lie there before archiving folds them."""
-_TRIES: Final = 8
+_RELISTINGS: Final = 8
 
 
 def mark_undone(storage: Storage, time: str) -> None:
@@ -59,16 +59,17 @@ def _files(storage: Storage) -> list[str]:
 
 def _times(storage: Storage, files: Collection[str]) -> frozenset[str]:
     """Times in files that were listed a moment ago; listed again if one was folded since."""
-    for tries_left in reversed(range(_TRIES)):
-        folded = {path for path in files if _is_folded(path)}
-        times = {path.rpartition("/")[2] for path in files if path not in folded}
-        try:
-            return frozenset(times.union(*(_folded(storage, path) for path in folded)))
-        except NotFoundError:
-            if not tries_left:
-                raise
-            files = _files(storage)
-    raise AssertionError  # pragma: no cover
+    for _ in range(_RELISTINGS):
+        with suppress(NotFoundError):
+            return _read(storage, files)
+        files = _files(storage)
+    return _read(storage, files)
+
+
+def _read(storage: Storage, files: Collection[str]) -> frozenset[str]:
+    folded = {path for path in files if _is_folded(path)}
+    single = (path.rpartition("/")[2] for path in files if path not in folded)
+    return frozenset(single).union(*(_folded(storage, path) for path in folded))
 
 
 def _is_folded(path: str) -> bool:
