@@ -1330,7 +1330,7 @@ READS = [
     Mutant(
         "a compaction is planned for what a missing file left",
         skipped("WholeView._check"),
-        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[MERGE_ON_READ-9-BUCKET]",
+        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[MERGE_ON_READ-9-GLOBAL_SIMPLE]",
         "the plan can never be carried out, also once the file is restored",
     ),
     Mutant(

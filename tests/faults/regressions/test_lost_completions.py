@@ -5,6 +5,8 @@ Reads left its rows out, the next write rolled it back, and then nothing was fou
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -15,6 +17,10 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import commit_path, instant_path
 from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
+from tests.tiers import by_day
+
+COW, MOR = TYPES
+NUMBERS = {"older": 1, "newest": 3}
 
 
 def _lost(
@@ -41,7 +47,7 @@ def _lost(
     return there, fresh, commit.time, file
 
 
-@pytest.mark.parametrize(("version", "kind"), [("6", TYPES[0]), ("9", TYPES[0]), ("9", TYPES[1])])
+@pytest.mark.parametrize(("version", "kind"), [("6", COW), ("9", MOR)])
 def test_a_cleanup_deleted_the_files_of_a_write_whose_instant_has_vanished(
     version: str, kind: str
 ) -> None:
@@ -61,7 +67,7 @@ def test_a_cleanup_deleted_the_files_of_a_write_whose_instant_has_vanished(
 
 
 def test_what_was_taken_back_has_not_vanished() -> None:
-    storage, table, time, (path, body) = _lost("9", TYPES[0], 3)
+    storage, table, time, (path, body) = _lost("9", COW, 3)
     storage.put_if_absent(path, body)
     data = {path: body for path, body in storage.files.items() if time in path and "_" in path}
     table.rollback(time)
@@ -72,13 +78,17 @@ def test_what_was_taken_back_has_not_vanished() -> None:
     assert len(table.cleanup().files) == 1
 
 
-@pytest.mark.parametrize("number", [1, 3], ids=["older", "newest"])
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize(
+    ("version", "kind", "which"),
+    by_day(
+        product(["6", "8", "9"], TYPES, NUMBERS),
+        [("6", COW, "older"), ("8", MOR, "newest"), ("9", MOR, "older")],
+    ),
+)
 def test_rows_of_a_lost_completion_were_left_out_and_deleted(
-    version: str, kind: str, number: int
+    version: str, kind: str, which: str
 ) -> None:
-    storage, table, time, (path, body) = _lost(version, kind, number)
+    storage, table, time, (path, body) = _lost(version, kind, NUMBERS[which])
     before = storage.files
     remedy = rf"{path} is gone.*restore the file from a copy.*`hoodie-py rollback .*{time}`"
     with pytest.raises(CorruptFileError, match=remedy):
@@ -98,12 +108,14 @@ def test_rows_of_a_lost_completion_were_left_out_and_deleted(
     assert [row[0] for row in found(table)] == ["a", "b", "c", "d", "e"]
 
 
-@pytest.mark.parametrize("number", [1, 3], ids=["older", "newest"])
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize(
+    ("version", "kind", "which"),
+    by_day(product(["6", "9"], TYPES, NUMBERS), [("6", MOR, "newest"), ("9", COW, "older")]),
+)
 def test_rows_of_a_lost_completion_are_given_up_by_hand(
-    version: str, kind: str, number: int
+    version: str, kind: str, which: str
 ) -> None:
+    number = NUMBERS[which]
     _, table, time, _ = _lost(version, kind, number)
     assert time in str(table.rollback(time, dry=True))
     table.rollback(time)
@@ -118,7 +130,7 @@ def test_rows_of_a_lost_completion_are_given_up_by_hand(
 @pytest.mark.parametrize("action", [Action.ROLLBACK, Action.RESTORE])
 def test_what_another_engine_is_taking_back_is_not_lost(action: Action) -> None:
     """It deletes the completed file first; the plan of its rollback, or its restore, is there."""
-    storage, table, time, _ = _lost("6", "COPY_ON_WRITE", 3)
+    storage, table, time, _ = _lost("6", COW, 3)
     undoing = Instant("20990101000000000", action, State.REQUESTED)
     taken = Instant(time, Action.COMMIT, State.COMPLETED)
     plan = plan_to_bytes("/t", taken, {}) if action is Action.ROLLBACK else b""

@@ -6,6 +6,7 @@ reads worked again, with rows of long ago.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 
@@ -27,6 +28,8 @@ INDEXES = ("BUCKET", "BLOOM", "SIMPLE", "GLOBAL_SIMPLE", "FLINK_STATE")
 KEYS = [f"k{number:02}" for number in range(12)]
 LONE = "lone"
 """Its file group has one file."""
+NO_TURN = re.compile("00000000-0000-|metadata")
+"""Of files that need no turn: the first of two buckets alike, and what is no data."""
 
 Rows = dict[str, int]
 Write = Callable[[HoodieTable], Rows]
@@ -128,8 +131,7 @@ def read(storage: MemoryStorage, *how: str) -> Rows:
         [
             ("COPY_ON_WRITE", "6", "BUCKET"),
             ("COPY_ON_WRITE", "9", "BLOOM"),
-            ("MERGE_ON_READ", "6", "GLOBAL_SIMPLE"),
-            ("MERGE_ON_READ", "9", "BUCKET"),
+            ("MERGE_ON_READ", "9", "GLOBAL_SIMPLE"),
         ],
     ),
 )
@@ -137,9 +139,9 @@ def test_no_write_goes_on_with_what_a_missing_file_left(
     kind: str, version: str, index: str
 ) -> None:
     begun, before = filled(kind, version, index)
-    files = [path for path in begun.files if not path.startswith(".hoodie")]
+    files = [path for path in begun.files if path[0] in "pq" and not NO_TURN.search(path)]
     refused: list[tuple[str, str]] = []
-    for path, write in product([p for p in files if "metadata" not in p], writes(kind, index)):
+    for path, write in product(files, writes(kind, index)):
         storage = begun.copy()
         storage.delete(path)
         what = f"{write.__name__} without {path}"
