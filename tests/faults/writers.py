@@ -52,6 +52,12 @@ class Place:
         opts = {**self.opts, MISSING: "true"}
         return HoodieTable("/t", opts, storage=self.storage, clock=self.clock, ids=self.ids)
 
+    def copy(self) -> Place:
+        """The same table, as it goes on elsewhere."""
+        other = Place(dict(self.opts), self.clock)
+        other.storage, other.ids = self.storage.copy(), self.ids
+        return other
+
     def begin(self, rows: pa.Table, storage: Storage | None = None, /, **options: str) -> Begun:
         parsed = WriteOptions.parse({**self.opts, **options, "path": "/t"})
         self.clock.advance(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -35,14 +36,18 @@ VARIANTS = {" ".join(variant) for variant in product(TYPES, "689", ["avro", "par
 BY_DAY = {f"{COW} 9 parquet", f"{MOR} 6 avro", f"{MOR} 8 parquet"}
 
 
-@pytest.fixture(params=by_day(sorted(VARIANTS), BY_DAY))
-def place(request: pytest.FixtureRequest) -> Place:
-    kind, version, block = request.param.split()
+@cache
+def _written(kind: str, version: str, block: str) -> Place:
     options = {**KEPT, TYPE: kind, VERSION: version, FORMAT: block, "hoodie.index.type": "SIMPLE"}
     new = Place(options)
     made(new.storage, options)
     new.table.upsert(events(*ROWS))
     return new
+
+
+@pytest.fixture(params=by_day(sorted(VARIANTS), BY_DAY))
+def place(request: pytest.FixtureRequest) -> Place:
+    return _written(*request.param.split()).copy()
 
 
 def said(place: Place) -> list[str]:

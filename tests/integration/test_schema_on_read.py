@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import product
 
 import pytest
@@ -20,7 +21,7 @@ from tests.faults.writers import BESIDE_OTHERS, Place
 from tests.schema_on_read import TRIPS as COLUMNS
 from tests.schema_on_read import Columns, alter, changed, write_without_option
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
-from tests.tiers import by_day
+from tests.tiers import by_day, in_turn
 
 DUE = {
     "hoodie.compact.inline.max.delta.commits": "1",
@@ -37,15 +38,19 @@ ADDED = [*COLUMNS[:2], (9, "extra", "string"), *COLUMNS[2:]]
 MOVED = [COLUMNS[3], *COLUMNS[:3]]
 
 
-VARIANTS = {f"{kind} {version}" for kind, version in product(TYPES, "69")}
+PLACES = [f"{kind} {version}" for kind, version in product(TYPES, "69")]
 
 
-@pytest.fixture(params=by_day(sorted(VARIANTS), {f"{TYPES[0]} 9", f"{TYPES[1]} 6"}))
-def place(request: pytest.FixtureRequest) -> Place:
-    kind, version = request.param.split()
+@cache
+def _written(kind: str, version: str) -> Place:
     made = Place({**TRIPS, TYPE: kind, VERSION: version})
     made.table.upsert(trips(*ROWS))
     return made
+
+
+@pytest.fixture(params=by_day(PLACES, {f"{TYPES[0]} 9", f"{TYPES[1]} 6"}))
+def place(request: pytest.FixtureRequest) -> Place:
+    return _written(*request.param.split()).copy()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def _to_other_version(table: HoodieTable) -> object:
     return table.upgrade(9) if table.properties.version == 6 else table.downgrade(6)
 
 
-@pytest.mark.parametrize("door", READS)
+@pytest.mark.parametrize(("door", "place"), in_turn(READS, PLACES), indirect=["place"])
 def test_no_door_reads_other_names(place: Place, door: str) -> None:
     alter(place.storage, COLUMNS, RENAMED)
     with pytest.raises(UnsupportedTableError, match=OPTION):
@@ -142,7 +147,7 @@ def test_a_job_without_the_option_goes_on_with_columns_that_stayed(place: Place)
 @pytest.mark.parametrize(
     "versions", [[COLUMNS, RENAMED], [COLUMNS, ADDED]], ids=["renamed", "added"]
 )
-@pytest.mark.parametrize("door", WRITES)
+@pytest.mark.parametrize(("door", "place"), in_turn(WRITES, PLACES), indirect=["place"])
 def test_no_door_writes_a_commit_without_numbers(
     place: Place, door: str, versions: list[Columns]
 ) -> None:
