@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,8 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
     inspect = target.table().inspect
     with _progress() as advance:
         found = inspect.verify(advance)
+    told = (replace(one, remedy=target.reached(one.remedy)) for one in found.findings)
+    found = replace(found, findings=tuple(told))
     if as_json:
         print_object(found, True, ())
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ def show(target: Target, properties: bool, as_json: bool) -> None:
     from hoodie_ds.services.results import counted, size_text
 
     found = target.table().inspect.show()
+    found = replace(found, remarks=tuple(map(target.reached, found.remarks)))
     files = found.files
     older = f"{counted(files.older_files, 'file')} ({size_text(files.older_bytes)})"
     pairs: list[tuple[str, object]] = [
@@ -246,7 +248,9 @@ def plan(target: Target, as_json: bool) -> None:
         number("files"),
         Show("target", rank=1),
     )
-    rows = target.table().inspect.plans()
+    rows = [
+        replace(row, remedy=target.reached(row.remedy)) for row in target.table().inspect.plans()
+    ]
     if not print_rows(rows, columns, as_json) and not as_json:
         click.echo("nothing is pending")
     if not as_json:

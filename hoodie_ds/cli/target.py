@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from hoodie_ds.config.secret_values import HIDDEN, shown
 from hoodie_ds.errors import HoodieError, OptionError
 
 if TYPE_CHECKING:
@@ -28,8 +32,11 @@ STOPPED: Final = 130
 NARROWEST: Final = 20
 """Columns of the output at least."""
 
+_HINT: Final = re.compile(r"`(hoodie-py [a-z-]+)([^`]*)`")
+"""A command in a message: see `hints.command`."""
 _PAIR: Final = "KEY=VALUE"
 _STORAGE: Final = "hoodie.py.storage.option."
+_STORAGE_VARIABLE: Final = "HOODIE_PY_STORAGE_OPTION"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +49,31 @@ class Target:
         Its base path.
     options : dict of str to str
         Options of the call.
+    given : tuple of (str, str)
+        Those of the command line, and what they were given, without what may be a secret.
     """
 
     path: str
     options: dict[str, str] = field(repr=False)
+    given: tuple[tuple[str, str], ...] = ()
 
     def table(self) -> HoodieTable:
         """Return the table; options are checked, and nothing is read."""
         from hoodie_ds.hoodie_table import HoodieTable
 
         return HoodieTable(self.path, self.options)
+
+    def reached(self, text: str) -> str:
+        """Return a message whose commands reach the table by the options that reach it now."""
+        told = _HINT.sub(self._with_options, text)
+        if told != text and any(HIDDEN in value for _, value in self.given):
+            told += f" ({HIDDEN} is not shown: give it again, or set {_STORAGE_VARIABLE})"
+        return told
+
+    def _with_options(self, hint: re.Match[str]) -> str:
+        words = [hint[1], *(f"{name} {shlex.quote(value)}" for name, value in self.given
+                            if f"{name} {shlex.quote(value)}" not in hint[2])]  # fmt: skip
+        return f"`{' '.join(words)}{hint[2]}`"
 
 
 def on_table(function: FunctionT) -> FunctionT:
@@ -71,14 +93,17 @@ def on_table(function: FunctionT) -> FunctionT:
         storage_option: tuple[str, ...],
         **rest: object,
     ) -> object:
-        return function(Target(path, _options(props, conf, storage_option)), **rest)
+        context = click.get_current_context()
+        target = Target(path, _options(props, conf, storage_option), tuple(_given(context)))
+        context.find_root().obj = target
+        return function(target, **rest)
 
     for add in (
         click.option(
             "--storage-option",
             multiple=True,
             metavar=_PAIR,
-            envvar="HOODIE_PY_STORAGE_OPTION",
+            envvar=_STORAGE_VARIABLE,
             help="Option of the file system, such as endpoint_url=http://host:9000.",
         ),
         click.option(
@@ -111,6 +136,19 @@ def _options(
     found |= dict(_pair("--conf", text) for text in conf)
     given = (_pair("--storage-option", text) for text in storage_option)
     return {**found, **{f"{_STORAGE}{key}": value for key, value in given}}
+
+
+def _given(context: click.Context) -> Iterator[tuple[str, str]]:
+    """What of a table's options the command line has; its environment holds for the next one."""
+    for name, prefix in (("props", None), ("conf", ""), ("storage_option", _STORAGE)):
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        option, value = f"--{name.replace('_', '-')}", context.params[name]
+        if prefix is None:
+            yield option, str(value)
+            continue
+        for key, text in (_pair(option, one) for one in value):
+            yield option, f"{key}={shown(prefix + key, text)}"
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
@@ -163,7 +201,8 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except HoodieError as error:
-            raise (Misused if isinstance(error, OptionError) else Ended)(error) from error
+            kind = Misused if isinstance(error, OptionError) else Ended
+            raise kind(ctx.obj.reached(str(error)) if ctx.obj else error) from error
         except BrokenPipeError:
             raise
         except OSError as error:

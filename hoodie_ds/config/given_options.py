@@ -275,6 +275,8 @@ def _remedy_of_own_key(lower: str, text: str) -> str | None:
 
 def _remedy_of_key(lower: str, text: str) -> str | None:
     """Return what to do about a key that is not known, None for one that is or may be Spark's."""
+    if f"{lower.rstrip('.')}." == STORAGE_OPTION_PREFIX:
+        return f"a name is missing behind it, such as {STORAGE_OPTION_PREFIX}endpoint_url"
     if lower in _KNOWN or lower.startswith(STORAGE_OPTION_PREFIX):
         return None
     if not lower.startswith("hoodie."):

@@ -2,6 +2,8 @@
 
 An option that is refused is shown with its value, but not under a name like that of a password, and
 not a URL or a list of settings that may hold one. A name may be mistyped, so what is near counts.
+An option of a file system is a secret unless its name says that it is none: an endpoint or a region
+is what a user needs to see in a message that says that nothing answers there.
 """
 
 from __future__ import annotations
@@ -19,6 +21,12 @@ _SECRET_WORDS: Final = (
     "privatekey", "sas", "jaas",
 )  # fmt: skip
 _BEFORE_KEY: Final = ("access", "account", "api", "private", "secret", "shared", "encryption")
+_OF_STORAGE: Final = "hoodie.py.storage.option"
+_PLACES: Final = re.compile(
+    r"(^|[_.])(endpoint|region|bucket|profile|host|port|protocol|scheme|version|anon|ssl|verify|"
+    r"addressing_style|cache_type|acl|project|location)(_|$)",
+    re.IGNORECASE,
+)
 _ALIKE: Final = 0.8
 _SHORT: Final = 4
 """Of up to so many letters, a word may be part of another one by chance."""
@@ -34,7 +42,15 @@ def shown(key: str, value: object) -> object:
     value : object
         Its value.
     """
-    return HIDDEN if _is_secret(key) or _may_hold_one(str(value)) else value
+    is_of_storage = key.lower().startswith(_OF_STORAGE)
+    is_hidden = not is_place(key, str(value)) if is_of_storage else _is_secret(key)
+    return HIDDEN if is_hidden or _may_hold_one(str(value)) else value
+
+
+def is_place(name: str, value: str) -> bool:
+    """Whether an option of a file system is no secret: it says where the table is, and how."""
+    # A URL may have a password before its host.
+    return "@" not in value and _PLACES.search(name) is not None
 
 
 def _may_hold_one(text: str) -> bool:

@@ -9,6 +9,7 @@ from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.query_instant import query_instant
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.hints import command
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -102,7 +103,7 @@ class Source:
             told = f"from {first.time} to {newest.time}" if first and newest else "without commits"
             raise TimelineError(
                 f"{self.storage.root}: {time} is no completed write of the active timeline, which "
-                f"is {told}; `hoodie-py commits` lists them"
+                f"is {told}; {command('commits', self.storage.root)} lists them"
             )
         what = f"the table as of {time}"
         check_files_are_kept(now.table, now.timeline, time, what, retained=False)

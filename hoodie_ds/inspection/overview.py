@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
-from hoodie_ds.hints import command
 from hoodie_ds.html_table import html_table
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
@@ -148,7 +147,6 @@ def table_overview(
 
 
 def _remarks(table: Table, timeline: Timeline, total: PartitionRow) -> Iterator[str]:
-    root = table.storage.root
     try:
         for row in pending_rows(table, timeline):
             yield f"{row.service} {row.time} is pending: {row.remedy}"
@@ -162,8 +160,8 @@ def _remarks(table: Table, timeline: Timeline, total: PartitionRow) -> Iterator[
         yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"
     is_mor = table.properties.table_type is TableType.MERGE_ON_READ
     if is_mor and (total.log_ratio or 0) > _LOG_RATIO:
-        merges = f"{command('compact', root)} merges them"
+        merges = f"{table.command('compact')} merges them"
         yield f"its log files are larger than its base files: {merges}"
     if total.older_bytes > _OLDER_RATIO * (total.base_bytes + total.log_bytes) > 0:
-        deletes = f"{command('clean', root)} deletes them"
+        deletes = f"{table.command('clean')} deletes them"
         yield f"its older files take over 10 times the room of its rows: {deletes}"

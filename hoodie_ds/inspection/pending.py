@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.hints import command
 from hoodie_ds.inspection.lost_instants import lost_by_time
 from hoodie_ds.inspection.promises import Finding
 from hoodie_ds.table.planned_services import planned_groups
@@ -84,14 +83,13 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
 
 def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[str, str]:
     """Return the service that a pending instant is of, and what ends it."""
-    root = table.storage.root
     if (found := lost.get(instant.time)) is not None:
         return "write", f"{found.message}; {found.remedy}"
     match instant.action:
         case Action.COMPACTION | Action.LOG_COMPACTION:
-            return "compaction", f"{command('compact', root)} carries it out"
+            return "compaction", f"{table.command('compact')} carries it out"
         case Action.CLEAN:
-            return "clean", f"{command('clean', root)} carries it out"
+            return "clean", f"{table.command('clean')} carries it out"
         case Action.ROLLBACK:
             return "rollback", "the next write completes it"
         case Action.RESTORE:
@@ -99,10 +97,10 @@ def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[
                 target = request_of(table.storage, instant).target
             except TimelineError as error:
                 return "restore", str(error)
-            ends = f"{command('restore', root, target)} does" if target else "its engine does"
+            ends = f"{table.command('restore', target)} does" if target else "its engine does"
             return "restore", f"nobody can write before it is completed: {ends}"
         case _ if is_pending_clustering(table.storage, instant):
-            return "clustering", f"{command('cluster', root)} carries it out"
+            return "clustering", f"{table.command('cluster')} carries it out"
         case _:
-            undo = command("rollback", root, instant.time)
+            undo = table.command("rollback", instant.time)
             return "write", f"if its writer is dead, the next write ends it, or {undo} undoes it"

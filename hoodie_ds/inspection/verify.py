@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
-from hoodie_ds.hints import FROM_COPY, REBUILD_FILTER, TWO_GROUPS, command
+from hoodie_ds.hints import FROM_COPY, REBUILD_FILTER, TWO_GROUPS
 from hoodie_ds.html_table import html_table
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
@@ -184,7 +184,7 @@ def verify_table(
     orphans, vanished = find_orphans(pinned.table, timeline, files)
     findings += map(vanished_finding, vanished)
     for status in orphans:
-        remedy = f"{command('cleanup', storage.root)} deletes it"
+        remedy = f"{pinned.table.command('cleanup')} deletes it"
         findings.append(Finding(Kind.ORPHAN, status.path, "no commit names the file", remedy))
     ordered = sorted(findings, key=lambda f: (f.severity is not Severity.DAMAGE, f.kind, f.where))
     size, rows = sum(s.size for s in slices), sum(one.rows for one in checked.values())

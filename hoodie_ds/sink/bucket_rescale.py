@@ -199,8 +199,8 @@ class BucketRescaler:
             if instant.action in _PLANNED:
                 raise TimelineError(
                     f"{self._storage.root}: {instant.action.value} {instant.time} is pending, and "
-                    "the new buckets replace its file groups; carry it out first (hoodie-py "
-                    "compact)"
+                    "the new buckets replace its file groups; carry it out first by "
+                    f"{plan.table.command('compact')}"
                 )
         slices = _slices(plan)
         return BucketRescale(
@@ -267,7 +267,8 @@ def _rewritten(
     if written != read:
         raise CorruptFileError(
             f"{batch.table.storage.root}: of {read:,} rows {written:,} came into the new buckets, "
-            "so nothing was changed; run hoodie-py verify, as keys may be stored twice"
+            f"so nothing was changed; run {batch.table.command('verify')}, as keys may be stored "
+            "twice"
         )
     return message, read
 

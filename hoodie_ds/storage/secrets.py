@@ -10,19 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hoodie_ds.config.secret_values import HIDDEN
+from hoodie_ds.config.secret_values import HIDDEN, is_place
 
 _LEAST_NUMBER: Final = 100_000
 """Smaller numbers are time-outs and sizes, which are part of other texts too."""
 
 _LEAST_TEXT: Final = 4
 """Shorter texts cannot be told from words of the message."""
-
-_PLACES: Final = re.compile(
-    r"(^|_)(endpoint|region|bucket|profile|host|port|protocol|scheme|version|anon|ssl|verify|"
-    r"addressing_style|cache_type|acl|project|location)(_|$)",
-    re.IGNORECASE,
-)
 
 
 def secrets_among(options: Mapping[str, object]) -> list[str]:
@@ -64,10 +58,5 @@ def _texts(name: str, value: object) -> Iterator[str]:
             yield from _texts(name, part)
     elif isinstance(value, int) and abs(value) >= _LEAST_NUMBER:
         yield str(value)
-    elif isinstance(value, str) and len(value) >= _LEAST_TEXT and not _is_place(name, value):
+    elif isinstance(value, str) and len(value) >= _LEAST_TEXT and not is_place(name, value):
         yield value
-
-
-def _is_place(name: str, value: str) -> bool:
-    # A URL may have a password before its host.
-    return "@" not in value and _PLACES.search(name) is not None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from hoodie_ds.config.options.write import METADATA_ENABLE
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import (
     AlreadyExistsError,
@@ -22,6 +23,7 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
+from hoodie_ds.hints import command
 from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -79,6 +81,15 @@ class Table:
             How far it has come.
         """
         return Instant(time, action, state, layout=self.layout)
+
+    def command(self, name: str, *words: str) -> str:
+        """Return the line of ``hoodie-py`` that changes the table; see `hoodie_ds.hints.command`.
+
+        A metadata table has to go before, so the line says that it may.
+        """
+        drop = ("--conf", f"{METADATA_ENABLE.key}=false")
+        return command(name, self.storage.root, *words,
+                       *drop if self.properties.metadata_partitions else ())  # fmt: skip
 
 
 def is_left_empty(storage: Storage, layout: int) -> bool:

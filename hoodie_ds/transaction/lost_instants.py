@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import command
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.paths import instant_path
@@ -117,7 +116,7 @@ def lost_error(table: Table, decision: Decision) -> CorruptFileError:
     return CorruptFileError(
         f"{root}/{instant_path(decision.completed)} is gone, by which {action} {time} was "
         "completed, so its rows would be left out and deleted; restore the file from a copy, or "
-        f"give its rows up by {command('rollback', root, time)}"
+        f"give its rows up by {table.command('rollback', time)}"
     )
 
 

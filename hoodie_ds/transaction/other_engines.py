@@ -16,7 +16,6 @@ from hoodie_ds.config.options.concurrency import LOCK_PROVIDER
 from hoodie_ds.config.options.write import METADATA_ENABLE
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
-from hoodie_ds.hints import command
 from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
@@ -70,7 +69,7 @@ def switch_metadata_table_off(
     timeline = table.load_timeline()
     for instant in _of_others(table, timeline):
         if not ends(instant) and (instant.time in alive or instant.time not in ages):
-            dead = command("rollback", root, instant.time, "--conf", f"{METADATA_ENABLE.key}=false")
+            dead = table.command("rollback", instant.time)
             raise WriteConflictError(
                 f"{root}: {instant} is another engine's and pending, so that its writer may be at "
                 f"work with the metadata table ({partitions}), which cannot be dropped under it: "

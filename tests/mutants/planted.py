@@ -2829,6 +2829,7 @@ LAYOUT_2 = [
 ]
 """Of completion times, and of the archive of layout 2."""
 
+_HINTS = "tests/unit/test_hints.py"
 _VERIFY = "tests/unit/inspection/test_verify.py"
 _COMMITTED = "tests/unit/inspection/test_committed_files.py"
 
@@ -2883,6 +2884,24 @@ INSPECTION = [
         Text("if _exists(target):", "if False:"),
         "tests/unit/cli/test_make.py::test_an_empty_table_is_created",
         "a user takes an old table with other columns for a new one",
+    ),
+    Mutant(
+        "a hint shows a password of the command line",
+        within("target._given", shown=lambda key, value: value),
+        f"{_HINTS}::test_hints_keep_no_secret",
+        "a password is in the log of a job",
+    ),
+    Mutant(
+        "a hint forgets the options of the command line",
+        always("target._given", ()),
+        f"{_HINTS}::test_hints_keep_the_options_of_the_command_line",
+        "a pasted command finds no table, or another one",
+    ),
+    Mutant(
+        "a hint forgets that the metadata table has to go",
+        Text("*drop if self.properties.metadata_partitions else ()", ""),
+        f"{_HINTS}::test_hints_at_a_metadata_table_say_that_it_may_go",
+        "a pasted command is refused",
     ),
     Mutant(
         "`hoodie-py commits` leaves no column out",
