@@ -33,8 +33,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from results import emit, lineitem_rows
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.meta_columns import META_COLUMNS
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId

@@ -39,7 +39,7 @@ import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.sink.metrics import METRICS_KEY
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY
 
 LINEITEM = {
     "hoodie.table.name": "lineitem",

@@ -41,6 +41,7 @@ from hoodie_ds.errors import (
 )
 
 if TYPE_CHECKING:
+    from hoodie_ds.api.hoodie_table import HoodieTable
     from hoodie_ds.config.properties.table_properties import TableProperties
     from hoodie_ds.config.service_switches import Service
     from hoodie_ds.datasource.commit_listener import CommitListener
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.services_job import ServicesResult, run_services
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
-    from hoodie_ds.hoodie_table import HoodieTable
     from hoodie_ds.inspection.changes import TableDiff
     from hoodie_ds.inspection.files import TableFiles
     from hoodie_ds.inspection.inspector import Inspector
@@ -69,9 +69,9 @@ if TYPE_CHECKING:
     from hoodie_ds.sink.messages import WriteResult
     from hoodie_ds.sync.delta.sync import DeltaSync
     from hoodie_ds.sync.results import CatalogSync, TableSync
-    from hoodie_ds.timeline.clean_metadata import CleanerPlan
-    from hoodie_ds.timeline.clustering_plan import ClusteringPlan
-    from hoodie_ds.timeline.compaction_plan import CompactionPlan
+    from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan
+    from hoodie_ds.timeline.bodies.clustering_plan import ClusteringPlan
+    from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
     from hoodie_ds.timeline.instant import Instant
     from hoodie_ds.timeline.timeline import Timeline
 
@@ -150,16 +150,16 @@ __all__ = [
 _MODULES = {
     "BucketRescale": "hoodie_ds.sink.bucket_rescale",
     "CatalogSync": "hoodie_ds.sync.results",
-    "CleanerPlan": "hoodie_ds.timeline.clean_metadata",
+    "CleanerPlan": "hoodie_ds.timeline.bodies.clean_metadata",
     "Cleaning": "hoodie_ds.services.results",
     "Clustering": "hoodie_ds.services.results",
-    "ClusteringPlan": "hoodie_ds.timeline.clustering_plan",
+    "ClusteringPlan": "hoodie_ds.timeline.bodies.clustering_plan",
     "CommitListener": "hoodie_ds.datasource.commit_listener",
     "Compaction": "hoodie_ds.services.results",
-    "CompactionPlan": "hoodie_ds.timeline.compaction_plan",
+    "CompactionPlan": "hoodie_ds.timeline.bodies.compaction_plan",
     "DeltaSync": "hoodie_ds.sync.delta.sync",
     "HoodieDataSource": "hoodie_ds.datasource.source",
-    "HoodieTable": "hoodie_ds.hoodie_table",
+    "HoodieTable": "hoodie_ds.api.hoodie_table",
     "Inspector": "hoodie_ds.inspection.inspector",
     "Instant": "hoodie_ds.timeline.instant",
     "Listing": "hoodie_ds.inspection.listing",

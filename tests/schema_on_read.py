@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.meta_columns import META_COLUMNS
+from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import read_commit
 
 Columns = Sequence[tuple[int, str, Any]]
 """Number, name and type of each column, as Hudi's ``InternalSchema`` has them."""

@@ -30,7 +30,7 @@ from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.streamer import main as streamer
+from hoodie_ds.streamer.job import main as streamer
 from hoodie_ds.timeline import paths
 from tests.documents import PROJECT, blocks, document, headings, links, run_example
 
@@ -76,7 +76,7 @@ def test_every_option_that_is_named_is_known(text: str) -> None:
 def test_two_commands_take_a_fresh_machine_all_the_way() -> None:
     lines = [line for block in blocks(README, "sh") for line in block.splitlines()]
     assert [line for line in lines if ".ci/setup" in line] == [
-        "sh .ci/setup demo && .venv/bin/hoodie-flights",
+        "sh .ci/setup demo && .venv/bin/python -m examples.flights.demo",
         'sh .ci/setup test && .venv/bin/python -m pytest -n 2 -m "not slow and not jvm"',
     ]
 

@@ -13,7 +13,7 @@ import click
 from hoodie_ds.cli.target import Ended, Misused, Target, on_table
 
 if TYPE_CHECKING:
-    from hoodie_ds.hoodie_table import HoodieTable
+    from hoodie_ds.api.hoodie_table import HoodieTable
     from hoodie_ds.services.context import Progress
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])

@@ -86,8 +86,8 @@ def _files(path: str) -> Side:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
+    from hoodie_ds.columns.meta_columns import without_meta_columns
     from hoodie_ds.inspection.comparison import Side
-    from hoodie_ds.meta_columns import without_meta_columns
 
     with _readable(path):
         rows = pads.dataset(path, format="parquet")

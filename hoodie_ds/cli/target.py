@@ -17,7 +17,7 @@ from hoodie_ds.config.secret_values import HIDDEN, shown
 from hoodie_ds.errors import HoodieError, OptionError
 
 if TYPE_CHECKING:
-    from hoodie_ds.hoodie_table import HoodieTable
+    from hoodie_ds.api.hoodie_table import HoodieTable
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -59,7 +59,7 @@ class Target:
 
     def table(self) -> HoodieTable:
         """Return the table; options are checked, and nothing is read."""
-        from hoodie_ds.hoodie_table import HoodieTable
+        from hoodie_ds.api.hoodie_table import HoodieTable
 
         return HoodieTable(self.path, self.options)
 

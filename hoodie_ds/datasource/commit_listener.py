@@ -23,16 +23,16 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.utils import is_remote
 
-from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import HoodieError, TableNotFoundError
+from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.services.boundary import noted_failures
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 
 _LOOK_BACK: Final = 20
 """Commits to look through: other writers' may lie after the batch's own."""

@@ -15,12 +15,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT, CHECKPOINT_IDENTIFIER
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.task import QUERY_ID, in_worker, refuse_number, task_id
 from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator

@@ -11,13 +11,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.cleaning import clean
@@ -26,7 +26,7 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.delta_log import sync_delta
 from hoodie_ds.services.planned_service import ROUNDS
 from hoodie_ds.storage.connect import storage_to_write
-from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Instant
 
 _REASON: Final = StructType([StructField("reason", StringType(), nullable=False)])

@@ -20,7 +20,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hoodie_ds.arguments import options as given_options
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -32,6 +31,7 @@ from hoodie_ds.datasource.native_bucket import hive_hash, native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import choose_index, keys_are_global
+from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN

@@ -13,9 +13,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import ROW_OPERATION, ROW_OPERATIONS
 from hoodie_ds.errors import HoodieError, RecordKeyError, SchemaError
 from hoodie_ds.formats.conform import conform, map_as_lists
-from hoodie_ds.meta_columns import ROW_OPERATION, ROW_OPERATIONS
 
 _TYPES: Final = pa.types
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.java_numbers import float_strings, widen
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import is_list_like
-from hoodie_ds.java_numbers import float_strings, widen
 
 _INT32_MAX = 2**31 - 1
 _HALF = 16

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import as_numpy
+from hoodie_ds.columns.arrow_columns import as_numpy
 
 Sizes = npt.NDArray[np.int64]
 

@@ -8,17 +8,17 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import LogBlockFormat
 from hoodie_ds.formats.log.data_block import encode_avro_block, encode_parquet_block, in_blocks
 from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
 from hoodie_ds.handles.stamp import stamp
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.commit_metadata import LogWrite, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import LogWrite, WriteStat
 from hoodie_ds.timeline.paths import in_partition
 
 

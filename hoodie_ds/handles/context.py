@@ -9,13 +9,13 @@ from typing import Final
 import pyarrow as pa
 import xxhash
 
+from hoodie_ds.columns.meta_columns import FILE_NAME, META_COLUMNS
 from hoodie_ds.config.enums import LogBlockFormat, SupplementalLogging
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
-from hoodie_ds.meta_columns import FILE_NAME, META_COLUMNS
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 
 _WRITERS_PER_BATCH: Final = 10_000_000
 _JAVA_INT_MAX: Final = 0x7FFF_FFFF

@@ -14,7 +14,7 @@ from hoodie_ds.handles.stamp import keep, stamp
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId
-from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.paths import in_partition
 
 

@@ -9,7 +9,8 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
@@ -18,13 +19,12 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
 from hoodie_ds.handles.stamp import keep as kept
 from hoodie_ds.handles.stamp import stamp
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile
-from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.paths import in_partition
 
 

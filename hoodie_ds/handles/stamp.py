@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.handles.context import WriteContext
-from hoodie_ds.handles.numbered import numbered
-from hoodie_ds.meta_columns import (
+from hoodie_ds.columns.meta_columns import (
     COMMIT_SEQNO,
     COMMIT_TIME,
     FILE_NAME,
@@ -15,6 +13,8 @@ from hoodie_ds.meta_columns import (
     PARTITION_PATH,
     RECORD_KEY,
 )
+from hoodie_ds.handles.context import WriteContext
+from hoodie_ds.handles.numbered import numbered
 
 
 def stamp(context: WriteContext, rows: pa.Table, partition_path: str, file_name: str) -> pa.Table:

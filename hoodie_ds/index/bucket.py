@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.config.options.index import NUM_BUCKETS
 from hoodie_ds.errors import OptionError
 from hoodie_ds.index.java_hash import (

@@ -21,8 +21,9 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import BUCKET_INDEX, HASHING_RINGS
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _GLOBAL: Final = (IndexType.GLOBAL_BLOOM, IndexType.GLOBAL_SIMPLE)
 _LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE, *_GLOBAL)

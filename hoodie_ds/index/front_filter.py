@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from rbloom import Bloom
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.index.java_hash import UInts
 from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 

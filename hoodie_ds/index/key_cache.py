@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 from functools import lru_cache
 from threading import Lock
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.index.front_filter import FrontFilter
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 

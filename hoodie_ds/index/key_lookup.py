@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask, Numbers, ranks
+from hoodie_ds.columns.arrow_columns import Mask, Numbers, ranks
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.checksums import check_once
 from hoodie_ds.table.file_slice import FileSlice

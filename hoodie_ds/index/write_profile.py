@@ -17,7 +17,8 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.planned_services import clustering, compacting
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _DEFAULT_LIMIT: Final = 100 << 20
 _COMMITS_ASKED: Final = 20

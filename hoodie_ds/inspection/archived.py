@@ -13,7 +13,7 @@ from hoodie_ds.timeline.archive.archived_timeline import archive_files, read_arc
 from hoodie_ds.timeline.archive.entry import ArchivedEntry
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.archive.lsm_timeline import archived_rows
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.html_table import html_table
+from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY, without_meta_columns
 from hoodie_ds.errors import UnsupportedTableError
-from hoodie_ds.html_table import html_table
 from hoodie_ds.inspection.files import paths_of
 from hoodie_ds.inspection.listing import plain
-from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY, without_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.table.file_slice import FileSlice

@@ -18,11 +18,11 @@ from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY
-from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import HOODIE, commit_path, instant_path
-from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 
 

@@ -10,13 +10,13 @@ from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.clean_metadata import CleanerPlan, CleanMetadata
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
+from hoodie_ds.timeline.bodies.rollback_metadata import rolled_back_time
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import commit_path, instant_path
-from hoodie_ds.timeline.restore_metadata import RestoreRequest
-from hoodie_ds.timeline.rollback_metadata import rolled_back_time
-from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 
 _Parse = Callable[[bytes, str], object]

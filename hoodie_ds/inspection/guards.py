@@ -12,8 +12,9 @@ from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import commit_path
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _REPLAYED: Final = (
     "its rows may be in the table twice: compare the table with the source, or restore it to the "

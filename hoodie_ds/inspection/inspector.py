@@ -9,9 +9,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arguments import Moment, instant_time, text
+from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.environment import SystemClock
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
+from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.changes import TableDiff, table_diff
 from hoodie_ds.inspection.comparison import Side, compare
 from hoodie_ds.inspection.files import TableFiles, table_files
@@ -30,7 +31,6 @@ from hoodie_ds.inspection.verify import (
     not_to_be_read,
     verify_table,
 )
-from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.pruning.pruner import constant_layout

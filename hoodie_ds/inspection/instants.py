@@ -13,11 +13,12 @@ from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.sink.commit.commit_record import ROWS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.instants import batch_of
-from hoodie_ds.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 
 import pyarrow as pa
 
-from hoodie_ds.html_table import html_table
+from hoodie_ds.columns.html_table import html_table
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
-from hoodie_ds.html_table import html_table
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending import pending_rows

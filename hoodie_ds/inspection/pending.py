@@ -11,9 +11,9 @@ from hoodie_ds.inspection.lost_instants import lost_by_time
 from hoodie_ds.inspection.promises import Finding
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.clean_metadata import read_plan
+from hoodie_ds.timeline.bodies.clean_metadata import read_plan
+from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.instant import Action, Instant
-from hoodie_ds.timeline.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.rollbacks import target_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.restore import request_of

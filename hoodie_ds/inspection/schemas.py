@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.overview import Column, columns_of
-from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import commit_path
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)

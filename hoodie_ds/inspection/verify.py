@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.html_table import html_table
+from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.hints import FROM_COPY, REBUILD_FILTER, TWO_GROUPS
-from hoodie_ds.html_table import html_table
 from hoodie_ds.index.bucket import bucket_of
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
@@ -25,7 +26,6 @@ from hoodie_ds.inspection.guards import guard_findings
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.lost_instants import lost_findings, vanished_finding
 from hoodie_ds.inspection.promises import Finding, Kind, Severity
-from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.context import Progress
 from hoodie_ds.services.orphans import find_orphans

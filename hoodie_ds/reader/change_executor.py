@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.formats.log.cdc_block import (
     AFTER,
@@ -22,7 +23,6 @@ from hoodie_ds.formats.log.cdc_block import (
     decode_cdc_block,
 )
 from hoodie_ds.formats.log.log_block import read_blocks
-from hoodie_ds.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.reader.commit_range import moment
 from hoodie_ds.reader.json_text import json_objects
 from hoodie_ds.reader.pinned_table import PinnedTable

@@ -23,10 +23,10 @@ from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PREFIX_LENGTH, PartitionFiles
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import in_partition
-from hoodie_ds.timeline.timeline import read_commit
 
 
 @dataclass(frozen=True, slots=True)

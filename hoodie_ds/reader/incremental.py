@@ -19,10 +19,10 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.config.options.read import FULL_SCAN
 from hoodie_ds.config.read_options import IncrementalOptions
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable

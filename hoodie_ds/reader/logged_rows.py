@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask, as_numpy
+from hoodie_ds.columns.arrow_columns import Mask, as_numpy
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.record.merge.hook_merger import AnyMerge

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import MergeMode, TableType
-from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pruning.predicate import Predicate
 from hoodie_ds.reader.pruning.pruner import Pruner

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import COMMIT_TIME
 from hoodie_ds.config.texts import texts
 from hoodie_ds.errors import OptionError, SchemaError
-from hoodie_ds.meta_columns import COMMIT_TIME
 from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.query import Query

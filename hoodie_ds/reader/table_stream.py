@@ -27,7 +27,7 @@ from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 
 
 @dataclass

@@ -8,7 +8,7 @@ from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import newest_commit_of, rolled_back
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 
 
 def is_uncommitted(view: FileSystemView, log: LogFile) -> bool:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.meta_columns import IS_DELETED, ROW_OPERATION
+from hoodie_ds.columns.meta_columns import IS_DELETED, ROW_OPERATION
 
 DeleteMarker = tuple[str, str]
 """A column, and the text in it that makes a row a delete."""

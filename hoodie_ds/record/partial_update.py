@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.config.enums import MergeMode, PartialUpdateMode
 from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PartialUpdate
 from hoodie_ds.record.field_path import resolve

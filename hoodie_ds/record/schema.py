@@ -11,8 +11,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import IS_DELETED, META_COLUMNS
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.meta_columns import IS_DELETED, META_COLUMNS
 from hoodie_ds.record.field_path import resolve
 
 _WIDER: Final = {

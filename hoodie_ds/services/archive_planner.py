@@ -17,7 +17,7 @@ from hoodie_ds.services.clean_planner import last_clean
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
-from hoodie_ds.timeline.commit_metadata import PENDING_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1

@@ -22,12 +22,12 @@ from hoodie_ds.services.results import ServiceResult, Work, counted, tell
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.archive.archive import ActiveFile
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
-from hoodie_ds.timeline.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.timeline.undone_marks import fold_marks
 from hoodie_ds.transaction.exclusive_commit import excluding

@@ -24,13 +24,14 @@ from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.lsm_timeline import ended
-from hoodie_ds.timeline.clean_metadata import SAVEPOINTS_KEY, CleanerPlan, CleanMetadata
+from hoodie_ds.timeline.bodies.clean_metadata import SAVEPOINTS_KEY, CleanerPlan, CleanMetadata
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import in_partition, instant_path
-from hoodie_ds.timeline.savepoint_metadata import savepointed_files
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _LISTED_AT_ONCE: Final = 8
 _LOOKED_AT: Final = 8

@@ -23,7 +23,7 @@ from hoodie_ds.services.delta_log import sync_delta, wants_delta
 from hoodie_ds.services.results import Cleaning, ServiceResult, Work, tell
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.clean_metadata import CleanerPlan, read_plan
+from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, read_plan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore

@@ -16,8 +16,9 @@ from hoodie_ds.table.metadata_table import described
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.rollbacks import refuse_restore
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.other_engines import check_lock_is_shared, switch_metadata_table_off

@@ -9,8 +9,8 @@ from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import CONVERTED
-from hoodie_ds.timeline.timeline import read_commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.table.table_schema import avro_schema, check_columns_have_names, table_schema
-from hoodie_ds.timeline.commit_metadata import (
+from hoodie_ds.timeline.bodies.commit_metadata import (
     CHECKSUMS_KEY,
     DECISION_KEY,
     SCHEMA_KEY,

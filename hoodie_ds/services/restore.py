@@ -16,9 +16,9 @@ from hoodie_ds.services.past import check_files_are_kept, later_writes, table_ar
 from hoodie_ds.services.rollback import carried_without, check_no_savepoint
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.resolution import apply_pending

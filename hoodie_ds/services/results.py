@@ -10,12 +10,12 @@ from typing import Final, Generic, TypeVar, overload
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.clean_metadata import CleanerPlan
-from hoodie_ds.timeline.clustering_plan import ClusteringPlan
-from hoodie_ds.timeline.commit_metadata import WriteStat
-from hoodie_ds.timeline.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan
+from hoodie_ds.timeline.bodies.clustering_plan import ClusteringPlan
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 
 PlanT = TypeVar("PlanT")
 T_co = TypeVar("T_co", covariant=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import LogBlockFormat
 from hoodie_ds.handles.context import WriteContext
-from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import avro_schema, table_schema
 from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.standing import counts
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.temporary_files import delete_temporary
 
 _ROW_GROUP_SHARE: Final = 8

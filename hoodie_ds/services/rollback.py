@@ -20,11 +20,12 @@ from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archived_writes import archived_writes
+from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
+from hoodie_ds.timeline.bodies.rollback_metadata import PartitionRollback, plan_to_bytes
 from hoodie_ds.timeline.instant import COMPLETES_AS, WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.replace_plan import is_pending_clustering
-from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.failed_write import files_of_completed, is_named_after
 from hoodie_ds.transaction.guarding import carried_entries, guarding_commits_until

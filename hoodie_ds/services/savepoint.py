@@ -23,9 +23,9 @@ from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import newest_commit_of
 from hoodie_ds.table.slicing import SLICINGS
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepoint_to_bytes, savepointed_files
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.paths import in_partition, instant_path
-from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes, savepointed_files
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.temporary_files import left_over

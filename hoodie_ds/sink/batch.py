@@ -20,8 +20,8 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.bodies.replace_plan import empty_plan
 from hoodie_ds.timeline.instant import Action
-from hoodie_ds.timeline.replace_plan import empty_plan
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.pending_action import PendingAction
 

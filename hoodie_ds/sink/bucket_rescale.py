@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.options.index import NUM_BUCKETS, PARTITION_BUCKETS
@@ -26,7 +27,6 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
 )
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.services.context import Progress
 from hoodie_ds.services.results import counted, size_text

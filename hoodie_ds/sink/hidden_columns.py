@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask, Numbers
+from hoodie_ds.columns.arrow_columns import Mask, Numbers
 from hoodie_ds.errors import WriteConflictError
 
 TASK_COLUMN: Final = "_hoodie_ds_task"

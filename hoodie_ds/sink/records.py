@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.record.deletes import deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merger import RecordSet

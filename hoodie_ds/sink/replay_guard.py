@@ -23,7 +23,7 @@ from typing import Final
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.paths import DECISIONS, commit_path, numbered_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision

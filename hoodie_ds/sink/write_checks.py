@@ -9,18 +9,18 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import (
+    IS_DELETED,
+    ROW_OPERATION,
+    ROW_OPERATIONS,
+    without_meta_columns,
+)
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.options.write import DUPLICATE_POLICY, OPERATION, SET_NULL_FOR_MISSING_COLUMNS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
-from hoodie_ds.meta_columns import (
-    IS_DELETED,
-    ROW_OPERATION,
-    ROW_OPERATIONS,
-    without_meta_columns,
-)
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS

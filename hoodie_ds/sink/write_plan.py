@@ -11,6 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import (
     DuplicatePolicy,
     IndexType,
@@ -24,7 +25,6 @@ from hoodie_ds.formats.avro.kept import kept_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.bucket_layout import BucketLayout
 from hoodie_ds.index.choice import keys_are_global
-from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.tree import AvroType, Kind
-from hoodie_ds.meta_columns import META_COLUMNS
 
 _HIVE: Final = {
     Kind.BOOLEAN: "boolean",

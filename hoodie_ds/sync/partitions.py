@@ -13,7 +13,8 @@ from hoodie_ds.errors import CatalogError
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _DAY: Final = 3
 _HOUR: Final = 4

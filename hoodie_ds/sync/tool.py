@@ -34,10 +34,11 @@ from hoodie_ds.sync.partitions import (
 from hoodie_ds.sync.results import CatalogSync, TableSync
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import schema_instant
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import commit_path
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 LAST_COMMIT: Final = "last_commit_time_sync"
 LAST_COMPLETION: Final = "last_commit_completion_time_sync"

@@ -20,7 +20,7 @@ from hoodie_ds.hints import FROM_COPY
 from hoodie_ds.storage.mapped import pieces
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile, LogFile
-from hoodie_ds.timeline.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 
 _CHUNK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 20

@@ -16,11 +16,12 @@ from typing import Final
 
 from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import in_partition
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _TABLES: Final = 8
 _HELD_BYTES: Final = 64 << 20

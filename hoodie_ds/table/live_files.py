@@ -23,15 +23,16 @@ from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commi
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
 from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
-from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
+from hoodie_ds.timeline.bodies.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.layout.v2 import V2
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.standing import Standing, counts, standing_of
 from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 _TABLES: Final = 8
 _SUMMARIES: Final = {V1.version: "files", V2.version: "files2"}

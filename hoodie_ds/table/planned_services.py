@@ -15,8 +15,8 @@ from typing import Final
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.clustering_plan import clustered_groups
-from hoodie_ds.timeline.compaction_plan import compacted_groups
+from hoodie_ds.timeline.bodies.clustering_plan import clustered_groups
+from hoodie_ds.timeline.bodies.compaction_plan import compacted_groups
 from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline

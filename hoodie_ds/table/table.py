@@ -28,8 +28,9 @@ from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import HOODIE, PROPERTIES, PROPERTIES_BACKUP
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Table:
         return self.properties.layout_version
 
     def load_timeline(self) -> Timeline:
-        """Load the active timeline; see `hoodie_ds.timeline.timeline.load_timeline`.
+        """Load the active timeline; see `hoodie_ds.timeline.loading.load_timeline`.
 
         Raises
         ------

@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.kept import kept_avro
 from hoodie_ds.formats.avro.schema import avro_to_arrow
-from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.schema_on_read import (
     LATEST_SCHEMA_KEY,
     check_found_by_name,
@@ -22,10 +22,11 @@ from hoodie_ds.table.schema_on_read import (
     refuse_to_write,
 )
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 
 def table_schema(table: Table, timeline: Timeline, *, to_write: bool = False) -> pa.Schema | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 
 

@@ -24,8 +24,6 @@ from hoodie_ds.testing.fault import (
 )
 from hoodie_ds.testing.faulty_storage import FaultyStorage, Recorder
 from hoodie_ds.testing.memory import MemoryStorage
-from hoodie_ds.testing.power_loss import Disk
-from hoodie_ds.testing.schedules import Actor, Phase, ScheduleError, explore, play, schedules
 from hoodie_ds.testing.simulated import (
     InlineExecutor,
     SimClock,
@@ -48,8 +46,6 @@ __all__ = [
     "CRASHES",
     "ERRORS",
     "MUTATING",
-    "Actor",
-    "Disk",
     "Effect",
     "Fault",
     "FaultyStorage",
@@ -57,20 +53,15 @@ __all__ = [
     "Kind",
     "MemoryStorage",
     "Operation",
-    "Phase",
     "Recorder",
-    "ScheduleError",
     "SimClock",
     "SimIds",
     "SimulatedCrash",
     "SweepError",
     "check_table",
-    "explore",
     "fault_points",
     "forget_process",
     "one_thread",
-    "play",
-    "schedules",
     "sweep",
     "sweep_pairs",
 ]

@@ -12,11 +12,12 @@ from functools import lru_cache
 
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
+from hoodie_ds.timeline.bodies.rollback_metadata import rolled_back, rolled_back_time
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import is_archived
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.restore_metadata import RestoreRequest
-from hoodie_ds.timeline.rollback_metadata import rolled_back, rolled_back_time
-from hoodie_ds.timeline.timeline import Timeline, is_archived
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.timeline.undone_marks import mark_undone, marked_times
 
 

@@ -14,8 +14,9 @@ from functools import lru_cache
 
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.loading import is_archived
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline, is_archived
+from hoodie_ds.timeline.timeline import Timeline
 
 
 class Standing(Enum):

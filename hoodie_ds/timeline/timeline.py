@@ -1,259 +1,301 @@
-"""Loading the active timeline, and what its instants did; what is known is not read again."""
+"""The instants of a table as they were at one moment: which are complete, which are pending."""
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from typing import Any, Final
-from zlib import crc32
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Final
 
-from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.storage.names import names_in
-from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_completed
-from hoodie_ds.timeline.archive.lsm_timeline import archived_body, archived_end
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.instants import Timeline
-from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.layout.v2 import V2
-from hoodie_ds.timeline.paths import PROPERTIES, commit_path
-from hoodie_ds.timeline.settled import Settled
-from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_summary
+from hoodie_ds.columns.html_table import html_table
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.settled import Settled, instants_digest
 
-__all__ = ["Timeline", "is_archived", "load_timeline", "read_commit", "save_timeline"]
-
-_TABLES: Final = 8
-"""Tables of which a process remembers the last timeline."""
-_UNSETTLED: Final = 150
-"""Completed instants that are never settled: more than Hudi keeps of an active timeline."""
-_SUMMARIES: Final = {V1.version: "timeline", V2.version: "timeline2"}
-"""What summaries are called, by layout: a table may come back to one that it had."""
+_NOTHING_SETTLED: Final = Settled()
+_SHOWN: Final = 20
+"""Instants that a notebook shows."""
 
 
-def load_timeline(storage: Storage, layout: int) -> Timeline:
-    """Read the active timeline: the files of its layout's folder.
-
-    All names are listed each time, since another engine may complete, archive or take back an
-    instant of any time, and its clock may be behind. What is new or gone since the last time is
-    taken in, so that a long timeline is not taken apart anew; see `hoodie_ds.timeline.settled`.
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Instants of a table, one per time, each in the furthest state it had reached.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    recent : tuple of Instant
+        Completed instants, by time; those that are settled come before.
+    pending : tuple of Instant
+        Requested or inflight instants, by time.
+    savepoints : tuple of Instant
+        Savepoints, by time: each has the time of the commit that it keeps.
+    settled : Settled
+        Completed instants that do not change any more.
     layout : int
-        Version of the timeline layout, as the table's properties have it.
-
-    Raises
-    ------
-    StorageError
-        The folder cannot be listed.
-    """
-    memory = _memory(storage, layout)
-    known = memory.known
-    if known is None:
-        summed_up = read_summaries(storage, _SUMMARIES[layout], partial(_summed_up, layout))
-        known = next(summed_up, _Known(Timeline(layout=layout)))
-        memory.saved = known.start
-    names = names_in(storage, LAYOUTS[layout].folder)
-    memory.known = _with_more_settled(_as_listed(names, known))
-    return memory.known.timeline
-
-
-def save_timeline(storage: Storage, layout: int) -> None:
-    """Write down the settled instants that this process knows, where more are since the last time.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    layout : int
-        Version of the timeline layout.
-
-    Raises
-    ------
-    StorageError
-        They cannot be written, which nothing else depends on.
-    """
-    memory, kind = _memory(storage, layout), _SUMMARIES[layout]
-    known, rule = memory.known, LAYOUTS[layout]
-    if known is None or known.start <= memory.saved:
-        return
-    memory.saved = newest_summary(storage, kind).up_to
-    if known.start <= memory.saved:
-        return
-    content = {
-        "settled": b64encode(known.timeline.settled.packed).decode(),
-        "digest": known.timeline.settled.digest,
-        "savepoints": [rule.file_name(i) for i in known.timeline.savepoints],
-        "names": [name for name in known.names if rule.parse(name)],
-        "earlier": known.earlier,
-    }
-    write_summary(storage, kind, known.start, content)
-    memory.saved = known.start
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A timeline and the names that it was made of.
-
-    Parameters
-    ----------
-    timeline : Timeline
-        What they made.
-    names : set of str
-        Those from `start` on.
-    start : str
-        Second at which what is not settled begins, 14 digits; empty if nothing is.
-    earlier : tuple of int
-        How many names come before, and the sum of their checksums; see `_counted`.
+        Version of the layout in which they lie.
+    begins : str
+        Of a timeline of the past, the time before which instants have been archived; empty where
+        the commits tell.
     """
 
-    timeline: Timeline = field(default_factory=Timeline)
-    names: set[str] = field(default_factory=set)
-    start: str = ""
-    earlier: tuple[int, int] = (0, 0)
+    recent: tuple[Instant, ...] = ()
+    pending: tuple[Instant, ...] = ()
+    savepoints: tuple[Instant, ...] = ()
+    settled: Settled = _NOTHING_SETTLED
+    layout: int = 1
+    begins: str = ""
+
+    def __repr__(self) -> str:
+        numbers = f"{self.num_completed} completed, {len(self.pending)} pending"
+        return f"<Timeline: {numbers}, latest {self.latest_time}>"
+
+    def _repr_html_(self) -> str:
+        """Return the newest instants as a table, as notebooks show it."""
+        newest = (*self.completed[-_SHOWN:], *self.pending)
+        ordered = sorted(newest, key=lambda instant: padded(instant.time))[: -_SHOWN - 1 : -1]
+        rows = [
+            {"time": i.time, "action": i.action.value, "state": i.state.value,
+             "completed": i.completion_time}
+            for i in ordered
+        ]  # fmt: skip
+        return html_table(repr(self)[1:-1], rows, len(rows))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timeline) and self.instants == other.instants
+
+    def __hash__(self) -> int:
+        return self.digest
+
+    @classmethod
+    def of(
+        cls,
+        instants: Iterable[Instant],
+        settled: Settled = _NOTHING_SETTLED,
+        layout: int = 1,
+    ) -> Timeline:
+        """Reduce the steps found on storage to one instant per time, later than the settled."""
+        furthest: dict[tuple[str, bool], Instant] = {}
+        rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
+        for instant in instants:
+            one = (instant.time, instant.action is Action.SAVEPOINT)
+            known = furthest.get(one)
+            if known is None or rank[instant.state] > rank[known.state]:
+                furthest[one] = instant
+        ordered = sorted(furthest.values(), key=lambda instant: padded(instant.time))
+        others = [i for i in ordered if i.action is not Action.SAVEPOINT]
+        return cls(
+            tuple(i for i in others if i.counts),
+            tuple(i for i in others if not i.counts),
+            tuple(i for i in ordered if i.action is Action.SAVEPOINT),
+            settled,
+            layout,
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[object, ...]]:
+        """Pickle to what takes little room and time: timelines travel with tasks."""
+        parts = [_packed(part) for part in (self.recent, self.pending, self.savepoints)]
+        settled = self.settled
+        return _unpacked, (parts, settled.packed, settled.digest, self.layout, self.begins)
+
+    def past(self, time: str, is_later: Callable[[Instant], bool]) -> Timeline:
+        """Return the timeline of an earlier moment.
+
+        Parameters
+        ----------
+        time : str
+            From this time on nothing that has been archived belongs to it.
+        is_later : callable
+            Whether an instant does not belong to it.
+        """
+        kept = Timeline.of((i for i in self.instants if not is_later(i)), layout=self.layout)
+        return replace(kept, begins=min(self.start, padded(time)))
+
+    @property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants, by time; to list all of a long timeline takes time."""
+        return self.settled.instants + self.recent
+
+    @property
+    def num_completed(self) -> int:
+        """How many instants are completed."""
+        return len(self.settled) + len(self.recent)
+
+    @cached_property
+    def commits(self) -> tuple[Instant, ...]:
+        """Completed instants that brought data files, by time; all, as in `completed`."""
+        return (*self.settled.writes(), *self._recent_commits)
+
+    @cached_property
+    def _recent_commits(self) -> tuple[Instant, ...]:
+        return tuple(i for i in self.recent if i.action in WRITE_ACTIONS)
+
+    def commits_backwards(self) -> Iterator[Instant]:
+        """Yield `commits`, the newest first."""
+        return chain(reversed(self._recent_commits), self.settled.writes_backwards())
+
+    @cached_property
+    def first_commit(self) -> Instant | None:
+        """The oldest of `commits`; None if there is none."""
+        return next(chain(self.settled.writes(), self._recent_commits), None)
+
+    def commits_beyond(self, other: Timeline) -> Iterator[Instant]:
+        """Yield `commits` that another timeline lacks, or has with another end, by time."""
+        mine = chain(self.settled.writes_beyond(other.settled), self._recent_commits)
+        return (i for i in mine if not _is_same(i, other.commit_at(i.time)))
+
+    @cached_property
+    def replace_commits(self) -> tuple[Instant, ...]:
+        """Those of `commits` that take file groups away too."""
+        return self._completed_of(Action.REPLACE_COMMIT)
+
+    @cached_property
+    def rollbacks(self) -> tuple[Instant, ...]:
+        """Rollbacks, completed and pending."""
+        pending = (i for i in self.pending if i.action is Action.ROLLBACK)
+        return (*self._completed_of(Action.ROLLBACK), *pending)
+
+    @cached_property
+    def restores(self) -> tuple[Instant, ...]:
+        """Completed restores, by time."""
+        return self._completed_of(Action.RESTORE)
+
+    @cached_property
+    def deletions(self) -> tuple[Instant, ...]:
+        """Completed instants by which committed files go: cleanings, then restores."""
+        return (*self._completed_of(Action.CLEAN), *self.restores)
+
+    def _completed_of(self, action: Action) -> tuple[Instant, ...]:
+        recent = (i for i in self.recent if i.action is action)
+        return (*self.settled.of_action(action), *recent)
+
+    @property
+    def joined(self) -> Instant | None:
+        """The open instant that the writer joins, if there is one; see `with_joined`."""
+        return next((instant for instant in self._recent_commits if instant.num_batches), None)
+
+    def with_joined(self, joined: Instant | None) -> Timeline:
+        """Return the timeline as it looks to the writer that joins an open instant."""
+        if joined is None:
+            return self
+        young = (*self.recent, *self.pending, *self.savepoints)
+        rest = (i for i in young if i.time != joined.time)
+        return Timeline.of([*rest, joined], self.settled, self.layout)
+
+    @property
+    def instants(self) -> tuple[Instant, ...]:
+        """All instants; what `of` makes the same timeline of."""
+        return (*self.completed, *self.pending, *self.savepoints)
+
+    @property
+    def latest_time(self) -> str | None:
+        """The greatest time of any instant, pending ones included, or of the end of one."""
+        last = [instants[-1] for instants in (self.recent, self.pending) if instants]
+        if not self.recent and len(self.settled):
+            last.append(self.completed[-1])
+        ends = [i.completion_time for i in (*self.recent, *self.savepoints)]
+        known = filter(None, [*(i.time for i in last), *ends, self.settled.latest_end])
+        return max(known, key=padded, default=None)
+
+    @property
+    def pending_compactions(self) -> tuple[Instant, ...]:
+        """Compactions that were scheduled and have not completed."""
+        return tuple(i for i in self.pending if i.action is Action.COMPACTION)
+
+    @property
+    def pending_restores(self) -> tuple[Instant, ...]:
+        """Restores to a savepoint that another engine has begun and not completed."""
+        return tuple(i for i in self.pending if i.action is Action.RESTORE)
+
+    @cached_property
+    def digest(self) -> int:
+        """32 bits by which timelines that show the same file slices are known (signed)."""
+        young = (*self._recent_commits, *self.pending_compactions, *self.savepoints)
+        total = (self.settled.digest + instants_digest(young)) & ((1 << 64) - 1)
+        return (total & ((1 << 32) - 1)) - (1 << 31)
+
+    @cached_property
+    def _commit_times(self) -> dict[str, Instant]:
+        return {instant.time: instant for instant in self._recent_commits}
+
+    def commit_at(self, time: str) -> Instant | None:
+        """Return the completed write instant with this time, if it is on the active timeline."""
+        return self._commit_times.get(time) or self.settled.write_at(time)
+
+    def is_pending(self, time: str) -> bool:
+        """Whether the instant with this time was requested and has not completed."""
+        return any(instant.time == time for instant in self.pending)
+
+    def at(self, time: str) -> tuple[Instant, ...]:
+        """Return the instants with this time, savepoints left out."""
+        young = tuple(i for i in (*self.recent, *self.pending) if i.time == time)
+        return young or self.settled.at(time)
+
+    def starts_after(self, time: str) -> bool:
+        """Whether a time lies before the active timeline, as those of archived instants do."""
+        return padded(time) < self.start
+
+    def has_other(self, instant: Instant) -> bool:
+        """Whether another action has an instant's time."""
+        return any(i.action is not instant.action for i in self.at(instant.time))
+
+    def is_committed(self, time: str) -> bool:
+        """Whether data written under an instant time is part of the table, by this timeline alone.
+
+        As in Hudi, a time before the start of the active timeline counts as committed: its instant
+        has been archived. A pending instant never does. `hoodie_ds.timeline.standing` knows of
+        rollbacks and the archive too.
+        """
+        if self.commit_at(time) is not None:
+            return True
+        return not self.is_pending(time) and self.starts_after(time)
+
+    @cached_property
+    def start(self) -> str:
+        """Time of the first commit that no savepoint keeps, as archiving passes over those; padded.
+
+        Where savepoints keep all of them, whatever is missing between them has been archived too.
+        Empty if there is no commit.
+        """
+        if self.begins:
+            return self.begins
+        kept = {savepoint.time for savepoint in self.savepoints}
+        commits = chain(self.settled.writes(), self._recent_commits)
+        first = next((i for i in commits if i.time not in kept), None)
+        first = first or next(self.commits_backwards(), None)
+        return "" if first is None else padded(first.time)
 
 
-@dataclass(slots=True)
-class _Memory:
-    """What this process knows of a table's timeline."""
-
-    known: _Known | None = None
-    saved: str = ""
+_KINDS: Final = [(action, state) for action in Action for state in State]
+_KIND_CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
+_Packed = tuple[str, bytes, dict[int, int], str]
 
 
-@lru_cache(maxsize=_TABLES)
-def _memory(_: Storage, layout: int) -> _Memory:
-    return _Memory()
+def _packed(instants: tuple[Instant, ...]) -> _Packed:
+    batches = {number: i.num_batches for number, i in enumerate(instants) if i.num_batches}
+    kinds = bytes([_KIND_CODES[i.action, i.state] for i in instants])
+    ends = ",".join([i.completion_time for i in instants])
+    return ",".join([i.time for i in instants]), kinds, batches, ends
 
 
-def _summed_up(layout: int, content: Mapping[str, Any]) -> _Known:
-    """What a summary says; see `save_timeline`."""
-    settled = Settled.unpacked(b64decode(content["settled"]), content["digest"], layout)
-    names = set(content["names"])
-    timeline = replace(_of_names({*names, *content["savepoints"]}, layout), settled=settled)
-    return _Known(timeline, names, content["up_to"], tuple(content["earlier"]))
+def _unpacked(
+    parts: Iterable[_Packed], settled: bytes, digest: int, layout: int, begins: str
+) -> Timeline:
+    recent, pending, savepoints = (tuple(_instants(*packed, layout)) for packed in parts)
+    old = Settled.unpacked(settled, digest, layout)
+    return Timeline(recent, pending, savepoints, old, layout, begins)
 
 
-def _as_listed(every: list[str], known: _Known) -> _Known:
-    """What all names say, given what was known."""
-    names = {name for name in every if name >= known.start}
-    if known.earlier != _counted([name for name in every if "0" <= name < known.start]):
-        return _Known(_of_names(every, known.timeline.layout), set(every))
-    return replace(known, timeline=_changed(known, names), names=names)
+def _instants(
+    times: str, kinds: bytes, batches: Mapping[int, int], ends: str, layout: int
+) -> Iterator[Instant]:
+    # Of no instant there is one empty text, and no kind.
+    parts = zip(times.split(","), kinds, ends.split(","), strict=False)
+    for number, (time, kind, end) in enumerate(parts):
+        yield Instant(time, *_KINDS[kind], batches.get(number, 0), layout, end)
 
 
-def _counted(names: list[str]) -> tuple[int, int]:
-    """Return the number of names, and a sum of checksums by which sets of them are known."""
-    return len(names), sum(map(crc32, map(str.encode, names)))
-
-
-def _with_more_settled(known: _Known) -> _Known:
-    """Settle what is older than many completed instants, and than all pending ones."""
-    timeline = known.timeline
-    if len(timeline.recent) < 2 * _UNSETTLED:
-        return known
-    ends = (timeline.recent[-_UNSETTLED], *timeline.pending[:1])
-    start = min(instant.time[:14] for instant in ends)
-    older = _before(timeline.recent, start)
-    settled = timeline.settled.extended(older)
-    if not older or settled is None:
-        return known
-    recent = timeline.recent[len(older) :]
-    count, total = _counted([name for name in known.names if "0" <= name < start])
-    return _Known(
-        replace(timeline, recent=recent, settled=settled),
-        {name for name in known.names if name >= start},
-        start,
-        (known.earlier[0] + count, known.earlier[1] + total),
-    )
-
-
-def _of_names(names: Iterable[str], layout: int) -> Timeline:
-    found = (LAYOUTS[layout].parse(name) for name in sorted(names))
-    return Timeline.of((instant for instant in found if instant is not None), layout=layout)
-
-
-def _changed(known: _Known, names: set[str]) -> Timeline:
-    """Return the timeline of some names, given that of others which are mostly the same."""
-    timeline = known.timeline
-    parse = LAYOUTS[timeline.layout].parse
-    changed = [instant.time for name in known.names ^ names if (instant := parse(name))]
-    if not changed:
-        return timeline
-    since = min(changed)[:14]
-    later = _of_names((name for name in names if name >= since), timeline.layout)
-    return replace(
-        timeline,
-        recent=_before(timeline.recent, since) + later.recent,
-        pending=_before(timeline.pending, since) + later.pending,
-        savepoints=_before(timeline.savepoints, since) + later.savepoints,
-    )
-
-
-def _before(instants: tuple[Instant, ...], second: str) -> tuple[Instant, ...]:
-    """Instants of earlier seconds: 14 digits compare alike with times of 14 and of 17."""
-    return instants[: bisect_left(instants, second, key=lambda instant: instant.time)]
-
-
-@lru_cache(maxsize=512)
-def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
-    """Read what a completed write instant did; kept, as completed files never change.
-
-    Of an instant that was archived since the timeline was loaded the archive tells, so that who has
-    begun to read goes on.
-
-    Raises
-    ------
-    TimelineError
-        The instant was taken back since the timeline was loaded.
-    CorruptFileError
-        The file is not what a table holds there.
-    """
-    path = commit_path(instant)
-    try:
-        data = storage.read(path)
-    except NotFoundError as error:
-        archived = _find_archived(storage, instant, path)
-        if archived is not None:
-            return archived
-        raise TimelineError(
-            f"{path} is gone: the instant was archived or rolled back while it was being read; "
-            "load the table again"
-        ) from error
-    return CommitMetadata.from_bytes(data, path)
-
-
-def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetadata | None:
-    if instant.num_batches:  # a manifest, which is never archived
-        return None
-    if instant.layout != V1.version:
-        body = archived_body(storage, instant)
-        return None if body is None else CommitMetadata.from_bytes(body, path)
-    with suppress(NotFoundError):
-        entry = find_archived(storage, _archive_folder(storage), instant)
-        return None if entry is None else entry.commit(path)
-    return None
-
-
-def is_archived(storage: Storage, timeline: Timeline, time: str) -> bool:
-    """Whether the archive of a timeline has a completed instant of a time.
-
-    Reads files of the archive, the newest first: for what is seldom asked.
-    """
-    if timeline.layout != V1.version:
-        return archived_end(storage, timeline, time) is not None
-    return has_completed(storage, _archive_folder(storage), time)
-
-
-def _archive_folder(storage: Storage) -> str:
-    properties = TableProperties.parse(storage.read(PROPERTIES), f"{storage.root}/{PROPERTIES}")
-    return f"{V1.folder}/{properties.archive_folder}"
+def _is_same(instant: Instant, found: Instant | None) -> bool:
+    """Whether what is found is a commit that ended as it had; a table may have changed layouts."""
+    end = instant.completion_time
+    return found is not None and (not end or found.completion_time in (end, ""))

@@ -23,11 +23,12 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline, save_timeline
 from hoodie_ds.timeline.paths import instant_path, manifest_path, marker_folder
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, save_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.completion import completion_time
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision

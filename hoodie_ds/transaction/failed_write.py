@@ -23,9 +23,11 @@ from hoodie_ds.table.file_name import LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.rollback_metadata import PartitionRollback
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import (
     instant_path,
     manifest_number,
@@ -33,8 +35,7 @@ from hoodie_ds.timeline.paths import (
     marker_folder,
     work_folder,
 )
-from hoodie_ds.timeline.rollback_metadata import PartitionRollback
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.late_files import remember_late
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import (
     instant_path,

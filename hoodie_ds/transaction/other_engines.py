@@ -18,9 +18,10 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
-from hoodie_ds.timeline.replace_plan import is_pending_clustering
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms
 from hoodie_ds.transaction.ownership import is_claimed

@@ -8,7 +8,7 @@ from typing import Final
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import claim_path, instant_path
 

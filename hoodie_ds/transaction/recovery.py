@@ -19,10 +19,10 @@ from hoodie_ds.config.options.concurrency import CONCURRENCY_MODE
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import CorruptFileError, NotFoundError, WriteConflictError
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import claim_path, instant_path
-from hoodie_ds.timeline.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.rollbacks import is_dead_compaction, is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours

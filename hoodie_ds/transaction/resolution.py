@@ -16,12 +16,13 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.completion import completion_time, find_completed
 from hoodie_ds.transaction.decision_log import (

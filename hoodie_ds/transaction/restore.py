@@ -15,10 +15,14 @@ from hoodie_ds.errors import AlreadyExistsError, NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest, restore_to_bytes
+from hoodie_ds.timeline.bodies.rollback_metadata import (
+    PartitionRollback,
+    plan_to_bytes,
+    planned_files,
+)
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import PINNED_TIMELINES, instant_path, work_folder
-from hoodie_ds.timeline.restore_metadata import RestoreRequest, restore_to_bytes
-from hoodie_ds.timeline.rollback_metadata import PartitionRollback, plan_to_bytes, planned_files
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.completion import complete
 from hoodie_ds.transaction.decision_log import was_scheduled

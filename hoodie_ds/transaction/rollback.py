@@ -19,21 +19,22 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, 
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.hashing_config import drop_rescaled
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
-from hoodie_ds.timeline.instant_time import following, next_time
-from hoodie_ds.timeline.paths import (
-    PINNED_TIMELINES,
-    in_partition,
-    instant_path,
-)
-from hoodie_ds.timeline.rollback_metadata import (
+from hoodie_ds.timeline.bodies.rollback_metadata import (
     PartitionRollback,
     metadata_to_bytes,
     plan_to_bytes,
     planned_files,
 )
+from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
+from hoodie_ds.timeline.instant_time import following, next_time
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.paths import (
+    PINNED_TIMELINES,
+    in_partition,
+    instant_path,
+)
 from hoodie_ds.timeline.rollbacks import target_of, undone_times
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.timeline.undone_marks import mark_undone
 from hoodie_ds.transaction.completion import complete
 from hoodie_ds.transaction.decision_log import Outcome, newest_decision

@@ -16,7 +16,7 @@ import xxhash
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.paths import taken_back_folder
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY, CommitMetadata
 from hoodie_ds.timeline.paths import put_aside_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.guarding import Telling, naming_commits

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Final
 
 from hoodie_ds.services.archiving import archive
-from hoodie_ds.testing import Kind, MemoryStorage, Phase
+from hoodie_ds.testing import Kind, MemoryStorage
 from hoodie_ds.timeline.instant import Instant
 from tests.archived import archived
 from tests.faults.pairs import SEVERAL, SINGLE, Pair
 from tests.faults.scenarios import BLOOM, COW, ELSEWHERE, MOR, TWO
+from tests.faults.schedules import Phase
 from tests.faults.services import Beside, KilledService, Make, WriterThatServes
 from tests.faults.stream import Step, assert_well, found
 from tests.tables import timeline_of, trips

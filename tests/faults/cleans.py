@@ -7,10 +7,11 @@ from functools import partial
 from typing import Final
 
 from hoodie_ds.services.cleaning import clean
-from hoodie_ds.testing import Kind, MemoryStorage, Phase
+from hoodie_ds.testing import Kind, MemoryStorage
 from hoodie_ds.timeline.instant import Action
 from tests.faults.pairs import SEVERAL, SINGLE, Pair
 from tests.faults.scenarios import BLOOM, CHANGE_DATA, COW, ELSEWHERE, MOR, TWO
+from tests.faults.schedules import Phase
 from tests.faults.services import Beside, KilledService, Make, WriterThatServes
 from tests.faults.stream import Step, assert_well, found
 from tests.tables import timeline_of, trips

@@ -15,14 +15,14 @@ from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.archive.archive import ActiveFile, archive_of
-from hoodie_ds.timeline.commit_body import avro_of_json
+from hoodie_ds.timeline.bodies.commit_body import avro_of_json
+from hoodie_ds.timeline.bodies.replace_plan import PLAN_SCHEMA
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import PROPERTIES, instant_path
-from hoodie_ds.timeline.replace_plan import PLAN_SCHEMA
-from hoodie_ds.timeline.timeline import load_timeline
 
 
 def savepoint(storage: Storage, time: str) -> None:

@@ -14,18 +14,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
-from hoodie_ds.meta_columns import without_meta_columns
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.table import open_table
-from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
+from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, SimClock
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import FILE_LOCK, OURS, manifest_number
 from tests.faults import foreign
 from tests.faults.pairs import DEAD_MS, WRITER, Impatient
 from tests.faults.scenarios import BLOOM, COW, MOR
+from tests.faults.schedules import Actor, Phase
 from tests.faults.stream import Step, assert_well, begin, found, plain, run
 from tests.faults.writers import BESIDE_OTHERS
 from tests.tables import BUCKETS, TRIPS, VERSION, trips

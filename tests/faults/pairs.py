@@ -10,18 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from hoodie_ds.testing import (
-    Actor,
-    FaultyStorage,
-    Kind,
-    MemoryStorage,
-    Phase,
-    SimClock,
-    forget_process,
-    play,
-)
+from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, SimClock, forget_process
 from tests.faults.questions import QUESTIONS, Past
 from tests.faults.scenarios import BLOOM, COW, MOR
+from tests.faults.schedules import Actor, Phase, play
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
 from tests.tables import BUCKETS, KEY, TRIPS, trips
 

@@ -14,9 +14,10 @@ from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import ClusteringConflictError, HoodieError
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
-from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock
+from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, SimClock
 from tests.faults.pairs import DEAD_MS, SEVERAL, SINGLE, TURN, WRITER, Impatient, Pair
 from tests.faults.scenarios import BLOOM, CHANGE_DATA, COW, MOR
+from tests.faults.schedules import Actor, Phase
 from tests.faults.services import Beside, KilledService, Make, Work, WriterThatServes, context
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
 from tests.tables import BUCKETS, TRIPS, VERSION, trips

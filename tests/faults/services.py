@@ -15,16 +15,9 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import (
-    Actor,
-    FaultyStorage,
-    MemoryStorage,
-    Phase,
-    SimClock,
-    SimIds,
-    schedules,
-)
+from hoodie_ds.testing import FaultyStorage, MemoryStorage, SimClock, SimIds
 from tests.faults.pairs import MODE, Impatient, Pair, Play
+from tests.faults.schedules import Actor, Phase, schedules
 from tests.faults.stream import Model, NoPauses, Step, found, run
 from tests.tables import TRIPS, VERSION
 

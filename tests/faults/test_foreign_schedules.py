@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from hoodie_ds.testing import ScheduleError, explore, schedules
 from tests.faults.foreign_pairs import BESIDES, BesidePlay
 from tests.faults.scenarios import VERSIONS
+from tests.faults.schedules import ScheduleError, explore, schedules
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -9,7 +9,8 @@ import pytest
 
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.path import is_unfinished
-from hoodie_ds.testing import Disk, MemoryStorage, SimulatedCrash, forget_process
+from hoodie_ds.testing import MemoryStorage, SimulatedCrash, forget_process
+from tests.faults.power_loss import Disk
 from tests.faults.scenarios import SCENARIOS, VERSIONS
 from tests.faults.swept import Sweep
 from tests.tally import tally

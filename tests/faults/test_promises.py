@@ -32,7 +32,7 @@ from hoodie_ds.testing import (
     SimClock,
     SimulatedCrash,
 )
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.transaction.open_instant import open_instant
 from tests.faults.pairs import DEAD_MS, SEVERAL

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from hoodie_ds.testing import ScheduleError, explore, schedules
 from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Play
 from tests.faults.scenarios import VERSIONS
+from tests.faults.schedules import ScheduleError, explore, schedules
 from tests.faults.services import part_of_schedules
 from tests.tables import VERSION
 from tests.tally import tally

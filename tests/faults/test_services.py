@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hoodie_ds.testing import CRASHES, ERRORS, explore, schedules, sweep, sweep_pairs
+from hoodie_ds.testing import CRASHES, ERRORS, sweep, sweep_pairs
 from tests.faults import archives, cleans, rewriting, undoing
 from tests.faults.scenarios import VERSIONS
+from tests.faults.schedules import explore, schedules
 from tests.faults.services import Beside, GoneOnWith, Killed, Make, one_in, part_of_schedules
 from tests.tally import GOALS, tally
 from tests.tiers import in_turn

@@ -20,8 +20,9 @@ from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import Actor, FaultyStorage, Kind, MemoryStorage, Phase, SimClock, SimIds
+from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, SimClock, SimIds
 from tests.faults.pairs import DEAD_MS, READER, SEVERAL, TURN, WRITER, Impatient
+from tests.faults.schedules import Actor, Phase
 from tests.faults.services import Beside, Make, context
 from tests.faults.stream import assert_well
 from tests.integration.test_numbered_writes import numbered

@@ -11,7 +11,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.formats.avro.container import read_record
-from hoodie_ds.timeline.commit_metadata import DIGEST_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import DIGEST_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from tests.golden.golden_tables import FOLDER, golden_names

@@ -13,7 +13,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
 from tests.golden.make.services import SMALL_FILES
 from tests.interop.hudi_rs import read_with_hudi_rs

@@ -15,7 +15,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.formats.log.cdc_block import decode_cdc_block
 from hoodie_ds.formats.log.log_block import read_blocks
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.golden.golden_tables import unzip_table
 from tests.golden.make.recipe import rows
 

@@ -30,14 +30,14 @@ from hoodie_ds.formats.parquet.bloom_filter import (
     BLOOM_TYPE_FOOTER,
     BloomFilter,
 )
-from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.replace_plan import empty_plan, is_clustering
-from hoodie_ds.timeline.rollback_metadata import (
+from hoodie_ds.timeline.bodies.replace_plan import empty_plan, is_clustering
+from hoodie_ds.timeline.bodies.rollback_metadata import (
     PartitionRollback,
     metadata_to_bytes,
     plan_to_bytes,
     rolled_back_time,
 )
+from hoodie_ds.timeline.instant import Action, Instant, State
 from tests.hostile import seeds as s
 from tests.hostile.format import FILE, must_name, read_table, write_on
 from tests.hostile.mutations import (

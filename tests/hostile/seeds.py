@@ -19,7 +19,7 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
-from hoodie_ds.timeline.commit_metadata import DIGEST_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import DIGEST_KEY, CommitMetadata
 from tests.faults.stream import writer
 from tests.golden.golden_tables import unzip_table
 from tests.tables import TRIPS, TYPE, VERSION, trips

@@ -13,10 +13,11 @@ from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.bodies.replace_plan import empty_plan
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.replace_plan import empty_plan
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from tests.hostile import seeds as s
 from tests.hostile.format import must_name, read_any, read_table, write_on
 from tests.hostile.mutations import (

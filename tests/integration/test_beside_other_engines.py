@@ -15,7 +15,7 @@ from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import MemoryStorage, SimClock
-from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import METADATA_TABLE, claim_path

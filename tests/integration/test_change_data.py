@@ -19,7 +19,7 @@ from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing import MemoryStorage, check_table
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, found, trips
 
 LOGGED = {"hoodie.table.cdc.enabled": "true"}

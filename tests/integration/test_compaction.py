@@ -10,18 +10,18 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.columns.meta_columns import FILE_NAME, RECORD_KEY
 from hoodie_ds.errors import (
     MergeHookError,
     OptionError,
     UnsupportedTableError,
 )
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.meta_columns import FILE_NAME, RECORD_KEY
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.testing.checker import check_table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from tests.faults import foreign
 from tests.faults.writers import Place
 from tests.golden.golden_tables import notation, unzip_table

@@ -24,7 +24,7 @@ from hoodie_ds.sink.replay.replay import total_digest
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips
 

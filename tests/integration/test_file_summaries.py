@@ -32,10 +32,10 @@ from hoodie_ds.testing import (
 )
 from hoodie_ds.testing.sweep import fault_points
 from hoodie_ds.timeline.instant import State
-from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
 from hoodie_ds.timeline.summaries import read_summaries
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from tests.faults.regressions.test_growth import FILES, VERSIONS, Table, commits_parsed
 
 KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]

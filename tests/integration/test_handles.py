@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
+from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import LogBlockFormat, MergeMode
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
@@ -19,7 +20,6 @@ from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.handles.merge_handle import merge_base_file
-from hoodie_ds.meta_columns import with_meta_columns
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.log.log_block import HeaderKey, read_blocks
-from hoodie_ds.meta_columns import META_COLUMNS
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.avro_columns import AVRO, BARE, COLUMNS, FULL, KEPT, PLACE, SCHEMA, events, made
 from tests.faults.writers import Place
 from tests.tables import TYPE, TYPES, VERSION

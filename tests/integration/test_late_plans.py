@@ -12,10 +12,10 @@ from collections.abc import Callable
 import pytest
 
 from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.bodies.rollback_metadata import metadata_to_bytes, plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.rollback_metadata import metadata_to_bytes, plan_to_bytes
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.writers import Place
 from tests.micro_batches import MicroBatches
 from tests.tables import BUCKETS, TRIPS, TYPE, trips

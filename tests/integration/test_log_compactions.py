@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hoodie_ds.columns.meta_columns import COMMIT_TIME
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.formats.log.data_block import encode_avro_block
 from hoodie_ds.formats.log.log_block import HeaderKey, encode_block, read_blocks
-from hoodie_ds.meta_columns import COMMIT_TIME
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.table.file_name import LogFileName
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import read_commit
 from tests.faults.writers import Place
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, found, trips
 

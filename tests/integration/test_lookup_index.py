@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
@@ -25,7 +25,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, tree, trips

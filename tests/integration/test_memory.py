@@ -18,7 +18,7 @@ from hoodie_ds.sink.file_groups.buffers import RowBuffer
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.tables import TRIPS, TYPE, TYPES, coordinator, trips
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "peak_memory.py"

@@ -12,7 +12,7 @@ from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.errors import MergeHookError, OptionError
 from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.merge_hooks import HOOK, MODE, add, fails
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, VERSION, found, tree, trips
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, IS_DELETED
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, UnsupportedTableError
-from hoodie_ds.meta_columns import COMMIT_TIME, IS_DELETED
 from tests.merge_hooks import HOOK
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, VERSION
 

@@ -17,7 +17,7 @@ from hoodie_ds.errors import CorruptFileError, WriteConflictError
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from tests.faults import foreign
 from tests.faults.writers import BESIDE_OTHERS, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, trips

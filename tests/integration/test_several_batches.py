@@ -27,8 +27,8 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, Kind, Operation
-from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY, CommitMetadata
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKSUMS_KEY, CommitMetadata
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, VERSION, found, trips

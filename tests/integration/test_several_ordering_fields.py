@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.meta_columns import IS_DELETED
+from hoodie_ds.columns.meta_columns import IS_DELETED
 from tests.tables import ORDERING, TRIPS, TYPE, TYPES, found, trips
 
 Trip = tuple[str, str, int, float]

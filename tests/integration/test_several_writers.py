@@ -37,10 +37,10 @@ from hoodie_ds.testing import (
     SimIds,
     SimulatedCrash,
 )
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import DECISIONS, FILE_LOCK, LEASES, heartbeat_path, numbered_path
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim

@@ -17,7 +17,7 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, KEY, ORDERING, TRIPS, TYPE, TYPES, coordinator, found, trips

@@ -13,7 +13,7 @@ import pytest
 
 from hoodie_ds.errors import ReplayMismatchError
 from hoodie_ds.services import after_commit
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.micro_batches import MicroBatches
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, trips

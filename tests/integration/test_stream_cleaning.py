@@ -12,7 +12,7 @@ import pytest
 from hoodie_ds.services import after_commit
 from hoodie_ds.testing import FaultyStorage, Kind, Operation, check_table
 from hoodie_ds.timeline.instant import Action, State
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.micro_batches import MicroBatches
 from tests.tables import BUCKETS, KEY, PARTITION, TRIPS, TYPE, trips

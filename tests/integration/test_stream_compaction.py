@@ -24,10 +24,10 @@ from hoodie_ds.sink import coordinator
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.metrics import METRICS_KEY
 from hoodie_ds.testing import FaultyStorage, Operation, check_table
-from hoodie_ds.timeline.compaction_plan import CompactionOperation
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import compaction_claims
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.micro_batches import MicroBatches

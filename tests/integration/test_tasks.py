@@ -24,10 +24,10 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips

@@ -12,7 +12,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.avro_columns import BARE, FULL, KEPT, SCHEMA, events, made
 from tests.interop.jvm_hudi import JvmHudi
 from tests.tables import TYPE, TYPES, VERSION

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.meta_columns import IS_DELETED
+from hoodie_ds.columns.meta_columns import IS_DELETED
 from tests.interop.jvm_hudi import JvmHudi
 from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TYPE
 from tests.tiers import by_day

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hoodie_ds.meta_columns import FILE_NAME
+from hoodie_ds.columns.meta_columns import FILE_NAME
 from hoodie_ds.testing.checker import check_table
 from tests.faults.writers import Place
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips

@@ -13,7 +13,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.inspection.promises import Severity
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, forget_process
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 from tests.faults.foreign import archive, savepoint
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
 

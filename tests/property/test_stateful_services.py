@@ -21,7 +21,7 @@ from hypothesis.stateful import initialize, precondition, rule
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import HoodieError, MissedBatchesError, TimelineError
 from hoodie_ds.testing import Fault, FaultyStorage, SimulatedCrash, forget_process, one_thread
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 from tests.faults.keepers import GIVING_WAY, keeper, services_of
 from tests.faults.scenarios import COW, MOR
 from tests.faults.stream import Model, Step, begin

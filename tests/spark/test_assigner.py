@@ -16,8 +16,8 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import PINNED_TIMELINES
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips

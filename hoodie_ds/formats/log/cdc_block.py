@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.config.enums import SupplementalLogging
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.data_block import decode_avro_rows, encode_avro_block
 from hoodie_ds.formats.log.log_block import BlockType, LogBlock
-from hoodie_ds.meta_columns import META_COLUMNS
 
 OP: Final = "op"
 TS_MS: Final = "ts_ms"

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.conform import conform, conform_column
@@ -20,7 +21,6 @@ from hoodie_ds.formats.parquet.avro_types import as_required, check_symbols, sto
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.parquet.key_range import KeyRange
 from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
-from hoodie_ds.meta_columns import META_COLUMNS
 
 AVRO_SCHEMA_FOOTER: Final = "parquet.avro.schema"
 MIN_KEY_FOOTER: Final = "hoodie_min_record_key"

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.config.enums import BloomFilterType
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.parquet.murmur import Murmur, UInts

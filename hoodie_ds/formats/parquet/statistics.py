@@ -9,8 +9,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hoodie_ds.columns.java_numbers import widen
 from hoodie_ds.formats.relabel import repaired
-from hoodie_ds.java_numbers import widen
 
 _KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
     pa.types.is_integer,

@@ -8,10 +8,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.pruning.predicate import Predicate
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 

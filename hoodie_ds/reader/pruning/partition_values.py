@@ -9,11 +9,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import PARTITION_PATH
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.formats.parquet.statistics import Bounds, kind_of, sortable
-from hoodie_ds.meta_columns import PARTITION_PATH
 from hoodie_ds.record.keys.java_text import java_text
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import HoodieError
@@ -21,7 +22,6 @@ from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.formats.parquet.statistics import Bounds
 from hoodie_ds.index.bucket import bucket_prefix
 from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.reader.pruning.key_values import record_keys
 from hoodie_ds.reader.pruning.partition_values import PartitionValues
 from hoodie_ds.reader.pruning.predicate import Comparison, Op, Or, Predicate

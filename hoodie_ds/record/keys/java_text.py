@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.java_numbers import float_strings
 from hoodie_ds.errors import RecordKeyError, SchemaError
-from hoodie_ds.java_numbers import float_strings
 from hoodie_ds.record.keys.epoch_time import (
     YEAR_1_MS,
     YEAR_10000_MS,

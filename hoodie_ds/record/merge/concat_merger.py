@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.record.merge.hook_merger import HookMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 

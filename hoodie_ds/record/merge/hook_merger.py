@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask, as_numpy, one_chunk, ranks
+from hoodie_ds.columns.arrow_columns import Mask, as_numpy, one_chunk, ranks
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.merge_hook import HookCall, hook_call
 from hoodie_ds.record.merge.merger import Merger, Positions, RecordSet
 from hoodie_ds.record.partial_update import fill_of

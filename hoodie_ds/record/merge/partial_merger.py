@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.arrow_columns import Mask, as_numpy, one_chunk
+from hoodie_ds.columns.arrow_columns import Mask, as_numpy, one_chunk
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import MergeMode
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.merger import Merge, Merger, Positions, RecordSet
 from hoodie_ds.record.merge.ordering import order_codes, unconditional
 

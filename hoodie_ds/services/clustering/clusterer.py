@@ -20,7 +20,7 @@ from hoodie_ds.services.planned_service import PlannedService, Rewritten
 from hoodie_ds.services.results import Clustering, ServiceResult
 from hoodie_ds.services.rewriting import delete_uncounted
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.clustering_plan import CLUSTER, ClusteringPlan
+from hoodie_ds.timeline.bodies.clustering_plan import CLUSTER, ClusteringPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import clustered_path, instant_path

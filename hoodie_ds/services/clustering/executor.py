@@ -28,8 +28,8 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.rewriting import rewrite_context, take_back_if_late
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.clustering_plan import CLUSTER, ClusteringPlan
-from hoodie_ds.timeline.commit_metadata import CHECKSUMS_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.clustering_plan import CLUSTER, ClusteringPlan
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKSUMS_KEY, CommitMetadata
 from hoodie_ds.timeline.paths import clustered_path
 from hoodie_ds.timeline.timeline import Timeline
 

@@ -15,7 +15,7 @@ from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.gathered_files import NamedFile, of_slice
 from hoodie_ds.table.live_files import newest_commit_of, newest_files
-from hoodie_ds.timeline.clustering_plan import ClusteringGroup
+from hoodie_ds.timeline.bodies.clustering_plan import ClusteringGroup
 
 
 @dataclass(frozen=True, slots=True)

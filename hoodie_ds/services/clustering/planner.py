@@ -30,7 +30,11 @@ from hoodie_ds.table.live_files import check_nothing_is_missing
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.timeline.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
+from hoodie_ds.timeline.bodies.clustering_plan import (
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
+)
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import announced
 from hoodie_ds.transaction.temporary_files import left_over

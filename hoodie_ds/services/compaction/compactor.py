@@ -21,7 +21,7 @@ from hoodie_ds.services.planned_service import PlannedService, Rewritten
 from hoodie_ds.services.results import Compaction, ServiceResult
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import is_dead_compaction

@@ -28,7 +28,7 @@ from hoodie_ds.services.rewriting import rewrite_context, take_back_if_late
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.compaction_plan import CompactionOperation
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.timeline import Timeline
 
 

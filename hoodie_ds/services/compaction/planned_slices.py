@@ -15,7 +15,7 @@ from hoodie_ds.table.file_slice import FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.gathered_files import NamedFile, of_slice
 from hoodie_ds.table.live_files import newest_files
-from hoodie_ds.timeline.compaction_plan import CompactionOperation
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import in_partition
 

@@ -26,7 +26,7 @@ from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.table.planned_services import compacting, planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.whole_view import WholeView
-from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import instant_path

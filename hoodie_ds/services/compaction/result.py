@@ -19,8 +19,8 @@ from hoodie_ds.services.compaction.planned_slices import PlannedSlices
 from hoodie_ds.services.rewriting import delete_uncounted
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.commit_metadata import WriteStat
-from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.paths import compacted_path
 
 

@@ -28,7 +28,7 @@ from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import (
     compacted_path,

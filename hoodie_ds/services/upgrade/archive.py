@@ -31,13 +31,13 @@ from hoodie_ds.timeline.archive.entry import (
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.archive.lsm_timeline import ArchivedRow, whole_rows
 from hoodie_ds.timeline.archive.lsm_writer import LsmEntry, merge_and_clean, put_entries
-from hoodie_ds.timeline.commit_body import avro_of_json
+from hoodie_ds.timeline.bodies.commit_body import avro_of_json
 from hoodie_ds.timeline.instant import REPLACING, WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.layout.v2 import V2
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import HOODIE
-from hoodie_ds.timeline.timeline import load_timeline
 
 _AT_ONCE: Final = 200
 """Instants of one file of the archive: what they say is held in memory."""

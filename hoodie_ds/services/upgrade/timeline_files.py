@@ -24,13 +24,13 @@ from hoodie_ds.formats.avro.container import is_container, read_record
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.commit_body import avro_of_json, json_body
+from hoodie_ds.timeline.bodies.commit_body import avro_of_json, json_body
+from hoodie_ds.timeline.bodies.replace_plan import is_clustering
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import epoch_ms, following, format_time, padded
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.replace_plan import is_clustering
 
 _BETWEEN_CHECKS: Final = 8
 _OF_COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})

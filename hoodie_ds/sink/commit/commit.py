@@ -49,14 +49,15 @@ from hoodie_ds.sink.replay.superseded import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.table_schema import avro_schema
-from hoodie_ds.timeline.commit_metadata import DECISION_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import (
     aborted_path,
     commit_path,
     manifest_path,
 )
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import (

@@ -19,7 +19,7 @@ from hoodie_ds.sink.replay_guard import BATCH_KEY, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.live_files import near_groups
-from hoodie_ds.timeline.commit_metadata import (
+from hoodie_ds.timeline.bodies.commit_metadata import (
     AT_ITS_TIME,
     CHECKSUMS_KEY,
     PENDING_KEY,

@@ -31,13 +31,14 @@ from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.planned_services import planned_groups
-from hoodie_ds.timeline.clean_metadata import later_cleans, read_plan
-from hoodie_ds.timeline.commit_metadata import PENDING_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.clean_metadata import later_cleans, read_plan
+from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import REPLACING, Instant
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.standing import Standing, counts, standing_of
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.other_engines import has_own_lock, unshared_lock
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 

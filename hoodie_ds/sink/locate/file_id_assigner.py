@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.index.bucket import KeyParsing
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import (
     LOCATION_COLUMN,
     TASK_COLUMN,

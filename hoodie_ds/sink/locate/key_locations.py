@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import DuplicatePolicy, IndexType, Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
 from hoodie_ds.index.key_lookup import KeyLookup, RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice

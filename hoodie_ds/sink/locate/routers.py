@@ -9,12 +9,12 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
 from hoodie_ds.index.bucket_layout import BucketLayout, first_task, only_slice
 from hoodie_ds.index.key_lookup import RecordLocations
-from hoodie_ds.meta_columns import RECORD_KEY
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
 from hoodie_ds.sink.records import (

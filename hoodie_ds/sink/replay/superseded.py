@@ -15,7 +15,7 @@ from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
 from hoodie_ds.timeline.paths import manifest_path
 from hoodie_ds.timeline.timeline import Timeline

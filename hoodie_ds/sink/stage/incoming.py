@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Numbers
-from hoodie_ds.meta_columns import IS_DELETED, RECORD_KEY, ROW_OPERATION
+from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY, ROW_OPERATION
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import split, to_records

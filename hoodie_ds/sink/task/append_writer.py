@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from hoodie_ds.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle

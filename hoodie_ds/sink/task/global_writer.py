@@ -11,7 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from hoodie_ds.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.file_groups.buffers import Flusher, RowBuffer

@@ -13,8 +13,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS, with_meta_columns
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.meta_columns import META_COLUMNS, with_meta_columns
 
 WRITER_FEATURE: Final = "writtenByHudi"
 """No writer of Delta knows it, so none but this library changes the log, nor vacuums the table."""

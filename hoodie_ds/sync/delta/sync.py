@@ -17,9 +17,9 @@ from typing import Final
 import pyarrow as pa
 import xxhash
 
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, with_meta_columns
 from hoodie_ds.environment import Clock, IdSource
 from hoodie_ds.errors import DeltaSyncError
-from hoodie_ds.meta_columns import COMMIT_TIME, with_meta_columns
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.delta.changes import Changes, changes_since, remembered, whole_table
 from hoodie_ds.sync.delta.columns import protocol, schema_string
@@ -36,10 +36,11 @@ from hoodie_ds.sync.delta.log import (
 )
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.timeline import Timeline, read_commit
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.timeline import Timeline
 
 _TRIES: Final = 20
 _LOOKED_AT: Final = 20

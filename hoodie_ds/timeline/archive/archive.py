@@ -28,7 +28,7 @@ from hoodie_ds.timeline.archive.lsm_writer import (
     put_entries,
 )
 from hoodie_ds.timeline.archive.lsm_writer import entry_of as lsm_entry
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1

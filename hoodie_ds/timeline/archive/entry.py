@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import DatumWriter, read_record
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 

@@ -19,7 +19,7 @@ from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 _TIME, _ENDED, _ACTION, _BODY = "instantTime", "completionTime", "action", "metadata"
 _PLAN: Final = "plan"

@@ -15,7 +15,8 @@ from hoodie_ds.errors import OptionError
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from hoodie_ds.timeline.loading import load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from tests.faults import foreign
 from tests.faults.writers import BESIDE_OTHERS, MODE, SEVERAL, Place
 from tests.golden.golden_tables import unzip_table

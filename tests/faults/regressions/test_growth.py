@@ -24,12 +24,13 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.testing.simulated import SimClock, SimIds
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
 from hoodie_ds.timeline.summaries import newest_summary
-from hoodie_ds.timeline.timeline import Timeline, load_timeline, read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from tests.tables import TYPES
 from tests.tiers import by_day
 

@@ -16,8 +16,8 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import SimClock
 from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import instant_path, put_aside_path, writer_folder
-from hoodie_ds.timeline.timeline import read_commit
 from tests.faults.regressions.test_replay_identity import Place, row
 
 MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}

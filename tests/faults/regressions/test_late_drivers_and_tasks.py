@@ -26,8 +26,8 @@ from hoodie_ds.testing import (
     SimIds,
     one_thread,
 )
-from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.transaction.ownership import owner_text
 from hoodie_ds.transaction.recovery import recover
 from tests.faults.foreign import archive

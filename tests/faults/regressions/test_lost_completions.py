@@ -13,9 +13,9 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.inspection.promises import Kind, Severity
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
+from hoodie_ds.timeline.bodies.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import commit_path, instant_path
-from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day
 

@@ -16,8 +16,8 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import SUMMARIES
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.faults.regressions.test_growth import Table, commits_parsed
 from tests.tables import ORDERING, PARTITION, TYPE, TYPES, VERSION
 from tests.tiers import by_day

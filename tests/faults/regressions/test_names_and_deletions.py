@@ -27,19 +27,18 @@ from hoodie_ds.testing import (
     Kind,
     MemoryStorage,
     Operation,
-    Phase,
     SimClock,
     SimIds,
-    explore,
     one_thread,
 )
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path, marker_path
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.rollback import roll_back
 from hoodie_ds.transaction.sweep import sweep
 from hoodie_ds.transaction.temporary_files import left_over
 from tests.faults.pairs import Play
+from tests.faults.schedules import Phase, explore
 from tests.faults.stopped import FURTHER
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 from tests.unit.transaction.failed_tables import (

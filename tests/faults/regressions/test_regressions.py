@@ -10,15 +10,9 @@ from dataclasses import replace
 import pytest
 
 from hoodie_ds.errors import CorruptFileError, HoodieError
-from hoodie_ds.testing import (
-    Effect,
-    Fault,
-    FaultyStorage,
-    Kind,
-    SimulatedCrash,
-    explore,
-)
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimulatedCrash
 from tests.faults.pairs import NIGHTLY, PAIRS, SEVERAL, SINGLE, Play
+from tests.faults.schedules import explore
 from tests.faults.stream import found
 from tests.faults.swept import Sweep
 

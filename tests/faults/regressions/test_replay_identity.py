@@ -29,9 +29,9 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table, forget_process
-from hoodie_ds.timeline.commit_metadata import INPUTS_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import INPUTS_KEY
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import DECISIONS, WRITERS, commit_path, writer_folder
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import TRIPS, trips
 
 WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"

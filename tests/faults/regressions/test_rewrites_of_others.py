@@ -8,7 +8,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY
 from hoodie_ds.timeline.instant_time import following
 from tests.tables import TRIPS, TYPE, trips
 

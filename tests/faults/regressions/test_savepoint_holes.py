@@ -19,7 +19,7 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 from tests.faults.foreign import archive, savepoint
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day

@@ -7,7 +7,8 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import OptionError
-from hoodie_ds.testing import Actor, MemoryStorage, Phase, explore
+from hoodie_ds.testing import MemoryStorage
+from tests.faults.schedules import Actor, Phase, explore
 from tests.tables import TRIPS, trips
 
 NAMES = ("berlin", "bern", "b", "smith, john", "smith", "john", " lead", "lead", "a*c", "abc", "*")

@@ -270,7 +270,7 @@ def on_a_terminal(width: int, *command: object) -> str:
     """What a command shows on a terminal of so many columns."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    script = "import sys; from hoodie_ds.commands import table; table()"
+    script = "import sys; from hoodie_ds.cli.commands import table; table()"
     # Of the size of its terminal a command asks the terminal itself.
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "CI")}
     process = subprocess.Popen(

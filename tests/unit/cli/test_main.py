@@ -14,7 +14,7 @@ from hoodie_ds.cli.main import SECTIONS, main
 from tests.cli_runs import done, run
 from tests.tables import TRIPS, trips
 
-START = "from hoodie_ds.commands import table; table()"
+START = "from hoodie_ds.cli.commands import table; table()"
 
 
 def test_help_tells_every_command_in_its_section() -> None:
@@ -32,7 +32,7 @@ def test_help_imports_neither_arrow_nor_rich() -> None:
     """What a start costs is what it imports."""
     code = (
         "import sys; sys.argv = ['hoodie-py', '--help']\n"
-        "from hoodie_ds.commands import table\n"
+        "from hoodie_ds.cli.commands import table\n"
         "try: table()\n"
         "except SystemExit as ended: assert not ended.code\n"
         "heavy = {'pyarrow', 'numpy', 'rich', 'fsspec', 'fastavro', 'pyspark', 'pandas'}\n"

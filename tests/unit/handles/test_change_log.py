@@ -6,13 +6,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.config.enums import LogBlockFormat, SupplementalLogging
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.formats.log.cdc_block import decode_cdc_block
 from hoodie_ds.formats.log.log_block import read_blocks
 from hoodie_ds.handles.change_log import open_change_log
 from hoodie_ds.handles.context import WriteContext
-from hoodie_ds.meta_columns import RECORD_KEY, with_meta_columns
 from hoodie_ds.testing import MemoryStorage
 
 TIME = "20250101000000000"

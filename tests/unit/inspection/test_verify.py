@@ -29,7 +29,7 @@ from hoodie_ds.testing import (
     fault_points,
     forget_process,
 )
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.paths import instant_path
 from tests.cli_runs import done, run
 from tests.golden.golden_tables import expected_rows, golden_names, unzip_table

@@ -23,7 +23,7 @@ from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
 
 OLD = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0))

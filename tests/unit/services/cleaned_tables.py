@@ -10,12 +10,12 @@ from hoodie_ds.config.enums import CleaningPolicy
 from hoodie_ds.services.clean_planner import plan_clean
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage
-from hoodie_ds.timeline.clean_metadata import CleanerPlan
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, LogWrite, WriteStat
+from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, WriteStat
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepoint_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.savepoint_metadata import savepoint_to_bytes
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.unit.transaction.failed_tables import data_files, new_table
 
 BY_COMMITS = CleaningPolicy.KEEP_LATEST_COMMITS

@@ -19,9 +19,9 @@ from hoodie_ds.services.clean_planner import (
 )
 from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import FaultyStorage, MemoryStorage
-from hoodie_ds.timeline.clean_metadata import CleanerPlan
+from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.instant import Action, State
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.loading import load_timeline
 from tests.golden.golden_tables import FOLDER, unzip_table
 from tests.tables import TRIPS, TYPE, VERSION, found, trips
 from tests.unit.services.cleaned_tables import (

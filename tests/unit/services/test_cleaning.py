@@ -16,10 +16,10 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import Work
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage
-from hoodie_ds.timeline.clean_metadata import CleanMetadata
+from hoodie_ds.timeline.bodies.clean_metadata import CleanMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import TEMP, instant_path
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.unit.services.cleaned_tables import Cleaned, base, day
 from tests.unit.transaction.failed_tables import DyingStorage, FixedClock, KilledError
 

@@ -15,8 +15,9 @@ from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import TEMP, instant_path
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome, append_decision, newest_decision
 from hoodie_ds.transaction.decision_log import next_decision as next_one
 from hoodie_ds.transaction.ownership import claim

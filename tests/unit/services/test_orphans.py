@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable, TimelineError
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, WriteStat
 from hoodie_ds.timeline.paths import instant_path
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
 from tests.tables import TRIPS, TYPE, found, tree, trips

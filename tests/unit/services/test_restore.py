@@ -16,12 +16,12 @@ from hoodie_ds.services.losses import Loss
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
 from hoodie_ds.timeline.archive.archive import archive_of
+from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import TEMP, instant_path
-from hoodie_ds.timeline.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.rollbacks import is_undone, remember_undone
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.golden.golden_tables import unzip_table
 from tests.integration.test_numbered_writes import numbered

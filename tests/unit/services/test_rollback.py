@@ -10,11 +10,11 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
 from hoodie_ds.services.losses import Loss, Undoing
 from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, planned_files
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import HEARTBEATS, PINNED_TIMELINES, TEMP, instant_path
-from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, planned_files
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.exclusive_commit import finish
 from hoodie_ds.transaction.failed_write import files_of_completed

@@ -12,10 +12,10 @@ from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.formats.avro.container import read_record, write_record
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import DECISIONS, instant_path
-from hoodie_ds.timeline.savepoint_metadata import savepointed_files
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import (
     Outcome,
     append_decision,

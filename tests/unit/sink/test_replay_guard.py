@@ -9,10 +9,10 @@ from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, PENDING_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import load_timeline
 
 ROWS = InputDigest(2, 12345)
 

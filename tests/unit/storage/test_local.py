@@ -15,7 +15,7 @@ from hoodie_ds.errors import (
     StorageError,
 )
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.testing import Disk
+from tests.faults.power_loss import Disk
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table import commit_files as files
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import read_commit
+from hoodie_ds.timeline.loading import read_commit
 from tests.unit.table.test_fs_view import Timeline, base, log, table
 
 __all__ = ["table"]  # a fixture

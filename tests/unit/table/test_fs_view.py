@@ -16,10 +16,10 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.testing.memory import MemoryStorage
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, LogWrite, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, WriteStat
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import load_timeline
 
 T = [f"2025010{day}000000000" for day in range(10)]
 

@@ -11,10 +11,10 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import check_nothing_is_missing, newest_files, replaced_ids
 from hoodie_ds.testing.memory import MemoryStorage
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, LogWrite, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, WriteStat
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import load_timeline
 from tests.unit.timeline.archive.test_lsm_timeline import C, T, put_file, put_manifest
 
 D = Action.DELTA_COMMIT

@@ -11,10 +11,10 @@ from hoodie_ds.errors import SchemaError
 from hoodie_ds.table.table import Table, create_table
 from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.testing import MemoryStorage
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import load_timeline
 
 COMMIT = Instant("20250101000000000", Action.COMMIT, State.COMPLETED)
 NANOS = {"type": "long", "logicalType": "timestamp-nanos"}

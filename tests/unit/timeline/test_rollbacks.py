@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.bodies.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.rollbacks import is_undone, target_of
-from hoodie_ds.timeline.timeline import load_timeline
 
 FAILED = Instant("20250101000000000", Action.COMMIT, State.INFLIGHT)
 OTHER = "20250102000000000"

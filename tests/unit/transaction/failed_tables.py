@@ -13,7 +13,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, create_table
-from hoodie_ds.timeline.commit_metadata import OWNER_KEY, CommitMetadata, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path, marker_path
 

@@ -10,10 +10,11 @@ from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.archive import ActiveFile, archive_of
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY, PENDING_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import PROPERTIES, instant_path
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision
 from hoodie_ds.transaction.guarding import (
     carried_entries,

@@ -15,8 +15,8 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import LATE, late_path
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.exclusive_commit import finish
 from hoodie_ds.transaction.late_files import delete_late, remember_late
 from hoodie_ds.transaction.recovery import recover

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import manifest_path
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.manifest import find_joinable
 from tests.unit.transaction.failed_tables import (
     DONE,

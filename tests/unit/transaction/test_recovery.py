@@ -14,12 +14,16 @@ from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
-from hoodie_ds.timeline.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
+from hoodie_ds.timeline.bodies.clustering_plan import (
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
+)
+from hoodie_ds.timeline.bodies.replace_plan import empty_plan
+from hoodie_ds.timeline.bodies.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import DECISIONS, TEMP, aborted_path, instant_path, manifest_path
-from hoodie_ds.timeline.replace_plan import empty_plan
-from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome, append_decision, next_decision
 from hoodie_ds.transaction.manifest import newest_manifest

@@ -9,10 +9,10 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MUTATING, FaultyStorage, Kind, Operation
+from hoodie_ds.timeline.bodies.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import DECISIONS, instant_path
-from hoodie_ds.timeline.rollback_metadata import plan_to_bytes
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, newest_decision
 from hoodie_ds.transaction.recovery import recover_lazily
 from hoodie_ds.transaction.resolution import apply_pending, resolve_instant

@@ -14,10 +14,10 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
+from hoodie_ds.timeline.bodies.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import TEMP, instant_path, marker_path
-from hoodie_ds.timeline.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, plan_to_bytes
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.rollback import finish_rollback, roll_back
 from tests.golden.golden_tables import golden_file
 from tests.unit.transaction.failed_tables import (

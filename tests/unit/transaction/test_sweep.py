@@ -3,8 +3,8 @@ from __future__ import annotations
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import claim_path, instant_path, marker_folder
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.sweep import sweep
 from hoodie_ds.transaction.temporary_files import left_over

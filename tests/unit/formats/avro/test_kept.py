@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hoodie_ds.columns.meta_columns import META_COLUMNS, with_meta_columns
 from hoodie_ds.formats.avro.kept import kept_avro
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow
-from hoodie_ds.meta_columns import META_COLUMNS, with_meta_columns
 from tests.avro_columns import AVRO, COLUMNS, SCHEMA
 
 FIELDS = SCHEMA["fields"]

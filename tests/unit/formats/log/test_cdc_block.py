@@ -11,7 +11,7 @@ from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.formats.log.cdc_block import cdc_schema, decode_cdc_block, encode_cdc_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata
 from tests.golden.golden_tables import golden_file, golden_names
 
 TIME = "20261122114931824"

@@ -18,8 +18,8 @@ from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, SimClock
 from hoodie_ds.testing.fault import Operation
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path, manifest_path
-from hoodie_ds.timeline.timeline import load_timeline
 from hoodie_ds.transaction.resolution import resolve_instant
 from tests.faults.rewriting import CLUSTERED as TABLES
 from tests.faults.rewriting import clusterer, table

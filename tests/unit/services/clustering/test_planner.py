@@ -15,14 +15,14 @@ from hoodie_ds.services.clustering.planner import ClusteringPlanner
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, create_table
 from hoodie_ds.testing import MemoryStorage
-from hoodie_ds.timeline.clustering_plan import (
+from hoodie_ds.timeline.bodies.clustering_plan import (
     ClusteringGroup,
     ClusteringPlan,
     ClusteringSlice,
 )
-from hoodie_ds.timeline.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import marker_path
-from hoodie_ds.timeline.timeline import load_timeline
 
 PLAN = "hoodie.clustering.plan.strategy."
 FILTER = "hoodie.clustering.plan.partition.filter.mode"

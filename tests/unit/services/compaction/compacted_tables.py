@@ -8,9 +8,10 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from tests.faults.writers import NoPauses, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 

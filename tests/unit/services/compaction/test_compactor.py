@@ -17,8 +17,8 @@ from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.compaction.result import CompactionResult, read_result, result_path
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimulatedCrash
 from hoodie_ds.testing.checker import check_table
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import TEMP, instant_path, manifest_path, work_folder

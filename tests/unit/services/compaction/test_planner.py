@@ -7,7 +7,7 @@ import pytest
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.results import Compaction
 from hoodie_ds.testing import FaultyStorage, Kind
-from hoodie_ds.timeline.compaction_plan import CompactionOperation, CompactionPlan
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import instant_path

@@ -25,7 +25,7 @@ from hoodie_ds.services.upgrade.timeline_files import converted_body
 from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation
 from hoodie_ds.testing.fault import Kind
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import PROPERTIES_BACKUP, instant_path

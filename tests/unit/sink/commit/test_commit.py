@@ -27,9 +27,9 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.timeline.commit_metadata import CHECKPOINT_KEY
+from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import TEMP, instant_path
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import TRIPS, coordinator, found, tree, trips
 
 ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0))

@@ -20,7 +20,8 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.timeline.timeline import Timeline, load_timeline
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 from tests.tables import BUCKETS, TRIPS, coordinator, found, trips
 
 BLOOM = {k: v for k, v in TRIPS.items() if k != BUCKETS} | {"hoodie.index.type": "BLOOM"}

@@ -17,10 +17,10 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
-from hoodie_ds.timeline.commit_metadata import INPUTS_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import INPUTS_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import commit_path, instant_path
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
 from tests.tables import KEY, TRIPS, TYPE, coordinator, found, tree, trips
 
 ROWS = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.0))

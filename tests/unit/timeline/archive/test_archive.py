@@ -11,7 +11,7 @@ from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.archive.archive import ActiveFile, Archive, archive_of
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from tests.archived import archived, rows_of
 from tests.golden.golden_tables import unzip_table

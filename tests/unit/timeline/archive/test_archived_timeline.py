@@ -18,7 +18,7 @@ from hoodie_ds.timeline.archive.archived_timeline import (
     read_archive_file,
 )
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_of
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from tests.golden.golden_tables import unzip_table
 

@@ -8,7 +8,7 @@ from hoodie_ds.errors import NotFoundError
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.archive import archived_writes as module
 from hoodie_ds.timeline.archive.archived_writes import archived_writes
-from hoodie_ds.timeline.instants import Timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 
 def test_files_that_come_and_go_each_time_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ from hoodie_ds.formats.avro.container import write_record
 from hoodie_ds.formats.avro.decode import DatumReader
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_of, entry_schema, parse_entry
-from hoodie_ds.timeline.commit_metadata import CommitMetadata, LogWrite, WriteStat
-from hoodie_ds.timeline.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, WriteStat
+from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.bodies.rollback_metadata import metadata_to_bytes, plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.rollback_metadata import metadata_to_bytes, plan_to_bytes
 from tests.golden.golden_tables import FOLDER
 
 _TIME = "20260101000000000"

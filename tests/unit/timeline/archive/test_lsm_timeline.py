@@ -16,9 +16,9 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION
 from hoodie_ds.timeline.archive.lsm_timeline import archived_body, ended
-from hoodie_ds.timeline.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.timeline import load_timeline, read_commit
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from tests.golden.golden_tables import unzip_table
 
 T = [f"2025010{day}000000000" for day in range(10)]

@@ -16,7 +16,6 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.testing.fault import Kind, Operation
 from hoodie_ds.testing.faulty_storage import FaultyStorage
-from hoodie_ds.testing.schedules import Actor, Phase, explore, schedules
 from hoodie_ds.testing.sweep import CRASHES, ERRORS, sweep, sweep_pairs
 from hoodie_ds.timeline.archive import lsm_writer
 from hoodie_ds.timeline.archive.archive import archive_of
@@ -24,6 +23,7 @@ from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION, newest_sna
 from hoodie_ds.timeline.archive.lsm_writer import LsmEntry, entry_of, merge_and_clean, put_entries
 from hoodie_ds.timeline.instant import Action, Instant, State
 from tests.archived import entries, rows_of
+from tests.faults.schedules import Actor, Phase, explore, schedules
 from tests.golden.golden_tables import unzip_table
 from tests.tiers import AT_NIGHT
 from tests.unit.timeline.archive.test_lsm_timeline import BODY, C, T, put_file, put_manifest

@@ -8,10 +8,10 @@ import pytest
 
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.instants import Timeline
 from hoodie_ds.timeline.layout.v2 import V2
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.timeline import load_timeline
+from hoodie_ds.timeline.timeline import Timeline
 
 T = [f"2025010{day}000000000" for day in range(10)]
 C = [f"2025010{day}120000000" for day in range(10)]

@@ -1,0 +1,1 @@
+"""The table as users of this library meet it, without Spark."""

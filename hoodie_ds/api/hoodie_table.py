@@ -1,0 +1,1008 @@
+"""`HoodieTable`: a Hudi table without Spark, Arrow tables in and out.
+
+It takes the same way as the Spark sink: the same coordinator, task writer, handles and reader.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.api.arrow_input import Rows, arrow_rows
+from hoodie_ds.config.checked import check_options
+from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
+from hoodie_ds.config.given_options import check_keys, overridden
+from hoodie_ds.config.options.read import AS_OF, BEGIN, END, INCREMENTAL_FORMAT, QUERY_TYPE
+from hoodie_ds.config.options.write import OPERATION
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.config.texts import texts
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
+from hoodie_ds.errors import HoodieError, OptionError, WriteConflictError
+from hoodie_ds.inspection.arguments import Moment, instant_time, text
+from hoodie_ds.inspection.arguments import options as given_options
+from hoodie_ds.inspection.inspector import Inspector
+from hoodie_ds.inspection.moments import Source
+from hoodie_ds.reader.query import Query, open_query
+from hoodie_ds.reader.scanner import Scanner
+from hoodie_ds.record.merge.merge_hook import MergeHook
+from hoodie_ds.services.archiving import archive
+from hoodie_ds.services.cleaning import clean
+from hoodie_ds.services.clustering.clusterer import Clusterer
+from hoodie_ds.services.compaction.compactor import Compactor
+from hoodie_ds.services.context import Progress, ServiceContext
+from hoodie_ds.services.delta_log import followed_by_sync, sync_delta
+from hoodie_ds.services.losses import Undoing
+from hoodie_ds.services.orphans import Orphans, delete_orphans
+from hoodie_ds.services.restore import restore_by_hand
+from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult
+from hoodie_ds.services.rollback import roll_back_by_hand
+from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
+from hoodie_ds.services.upgrade.properties import VERSIONS
+from hoodie_ds.services.upgrade.version_change import VersionChange, change_version
+from hoodie_ds.sink.bucket_rescale import BucketRescale, BucketRescaler, new_buckets
+from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId, WriteResult
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.connect import storage_to_read, storage_to_write
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.delta.sync import DeltaSync
+from hoodie_ds.sync.results import CatalogSync
+from hoodie_ds.sync.run import sync
+from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.timeline import Timeline
+
+_NAMES_OF_OTHERS: Final = {
+    "alias": "upsert(rows) merges rows by key",
+    "append": "insert(rows) adds rows, upsert(rows) merges them by key",
+    "create_checkpoint": "none is needed; archive() shortens the timeline",
+    "current_snapshot": "timeline.completed has the commits",
+    "drop": "delete(rows) takes keys, delete_partitions(paths) partitions; the table is its folder",
+    "files": "inspect.files() has partitions and file groups with their files",
+    "file_uris": "inspect.files() has partitions and file groups with their files",
+    "get_add_actions": "inspect.files() has partitions and file groups with their files",
+    "history": "inspect.commits() has what each commit did",
+    "load_as_version": "read(as_of=...) reads an earlier moment",
+    "merge": "upsert(rows) merges rows by key",
+    "metadata": "properties and inspect.show() have it",
+    "optimize": "compact() merges log files, cluster() rewrites small files",
+    "partitions": "inspect.files().partitions has them with their sizes",
+    "refs": "savepoint() keeps a commit; timeline.savepoints has them",
+    "snapshots": "timeline.completed has the commits",
+    "to_arrow": "read() returns an Arrow table",
+    "to_polars": "polars.DataFrame(table) takes it",
+    "to_pyarrow_dataset": "scan() streams rows, with columns and a filter",
+    "to_pyarrow_table": "read() returns an Arrow table",
+    "update": "upsert(rows) merges rows by key",
+    "vacuum": "clean() deletes old files",
+    "version": "timeline.completed has the commits",
+}
+"""What users of other libraries type, and what does it here."""
+
+
+class HoodieTable:
+    """A Hudi table at a base path, which the first write creates.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Base path: a local folder, in which ``~`` is the user's, or an fsspec URL. It takes the
+        place of the option ``path``.
+    options : mapping of str to str, optional
+        Options of every write, with Hudi's names; those of a call win over them. They are
+        checked here, though a table that does not exist yet is created by the first write. A key
+        that is not known is refused, whatever its prefix. The method that is called says the
+        operation: a write is refused if ``hoodie.datasource.write.operation`` says another one,
+        but `insert` takes ``bulk_insert``.
+    storage : Storage, optional
+        Rooted at the base path, in place of the one that the path's scheme gives.
+    clock, ids : Clock and IdSource, optional
+        In place of the machine's.
+    merge_hook : MergeHook, optional
+        Merges rows with one key, in a table with merge mode CUSTOM; as the option
+        ``hoodie.py.merge.hook``, by which other processes name it.
+
+    Examples
+    --------
+    >>> table = HoodieTable("/tmp/trips", {"hoodie.table.name": "trips",
+    ...     "hoodie.datasource.write.recordkey.field": "uuid",
+    ...     "hoodie.datasource.write.precombine.field": "ts"})
+    >>> table.upsert(rows)  # doctest: +SKIP
+    >>> table.read(columns=["uuid", "fare"])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        options: Mapping[str, str] | None = None,
+        *,
+        storage: Storage | None = None,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        merge_hook: MergeHook | None = None,
+    ) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise OptionError("path", path, "give the table's folder, as text or pathlib.Path")
+        self._options = {**given_options(options), "path": os.fspath(path)}
+        check_options(self._options)
+        self._storage = storage
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+        self._merge_hook = merge_hook
+
+    def __repr__(self) -> str:
+        return f"HoodieTable({self._options['path']!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the table at a glance, as notebooks show it."""
+        try:
+            return self.inspect.show()._repr_html_()
+        except HoodieError as error:
+            return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
+
+    if not TYPE_CHECKING:  # which is to know every name
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            """Say what a name that another library has for it is called here."""
+            error = f"{type(self).__name__!r} object has no attribute {name!r}"
+            hint = _NAMES_OF_OTHERS.get(name)
+            raise AttributeError(f"{error}; {hint}" if hint else error, name=name, obj=self)
+
+    def upsert(self, rows: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
+        """Update rows by record key, or insert them; creates the table if there is none.
+
+        Rows whose column ``_hoodie_is_deleted`` is true delete their key.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table, pandas or Polars frame, or other Arrow data
+            Columns of the table; new ones extend it.
+        options : mapping of str to str, optional
+            Further options of this write.
+
+        Returns
+        -------
+        WriteResult
+            The commit, and how many rows it inserted, updated and deleted.
+
+        Raises
+        ------
+        HoodieError
+            The write was refused or failed; the table is as before.
+        """
+        return self._write(rows, Operation.UPSERT, options)
+
+    def insert(self, rows: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
+        """Append rows, also such whose key is stored; creates the table if there is none.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table, pandas or Polars frame, or other Arrow data
+            Columns of the table; new ones extend it.
+        options : mapping of str to str, optional
+            Further options of this write, such as ``hoodie.datasource.insert.dup.policy``.
+        """
+        return self._write(rows, Operation.INSERT, options)
+
+    def overwrite(
+        self,
+        rows: Rows,
+        options: Mapping[str, str] | None = None,
+        *,
+        partitions_only: bool = False,
+    ) -> WriteResult:
+        """Put rows in place of all that is there (``insert_overwrite_table``).
+
+        Parameters
+        ----------
+        rows : pyarrow.Table, pandas or Polars frame, or other Arrow data
+            Columns of the table.
+        options : mapping of str to str, optional
+            Further options of this write.
+        partitions_only : bool
+            Whether partitions that `rows` have no row of stay (``insert_overwrite``).
+        """
+        operation = (
+            Operation.INSERT_OVERWRITE if partitions_only else Operation.INSERT_OVERWRITE_TABLE
+        )
+        return self._write(rows, operation, options)
+
+    def delete(self, keys: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
+        """Delete rows by record key.
+
+        Parameters
+        ----------
+        keys : pyarrow.Table, pandas or Polars frame, or other Arrow data
+            The columns of record key and partition. If the ordering column is there too, a row
+            with a greater ordering value survives.
+        options : mapping of str to str, optional
+            Further options of this write.
+        """
+        return self._write(keys, Operation.DELETE, options)
+
+    def delete_partitions(
+        self,
+        partitions: str | Iterable[str],
+        options: Mapping[str, str] | None = None,
+        *,
+        exact: bool = False,
+    ) -> WriteResult:
+        """Delete whole partitions.
+
+        Parameters
+        ----------
+        partitions : str or iterable of str
+            Partition paths, taken letter by letter, with commas and blanks; but ``*`` stands for
+            any text. A path that is not there is passed over.
+        options : mapping of str to str, optional
+            Further options of this write.
+        exact : bool
+            Whether ``*`` stands for itself, as in the path of a partition that holds one.
+
+        Raises
+        ------
+        OptionError
+            No partition is given, or something that is no text.
+        """
+        paths = texts("partitions", partitions)
+        if not paths:
+            raise OptionError("partitions", None, "name the partitions to delete")
+        empty = self.schema.empty_table()
+        # Not by way of the option, whose text knows no comma within a path and no outer blank.
+        return self._write(empty, Operation.DELETE_PARTITION, options, (paths, exact))
+
+    def read(
+        self,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+        as_of: Moment | None = None,
+    ) -> pa.Table:
+        """Return the latest rows, or those of an earlier moment.
+
+        Parameters
+        ----------
+        columns : str or iterable of str, optional
+            Columns to return; all, the five ``_hoodie_*`` columns first, if None.
+        filter : pyarrow.compute.Expression, optional
+            Which rows to return.
+        as_of : str, Instant, WriteResult or Savepoint, optional
+            Instant time, or date, up to which commits count by the time at which they were begun
+            (``as.of.instant``).
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
+        TimelineError
+            What the table was at that moment has been cleaned or archived, or a commit before it
+            is incomplete.
+        """
+        return self.scan(columns, filter, as_of).to_table()
+
+    def scan(
+        self,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+        as_of: Moment | None = None,
+    ) -> Scanner:
+        """Return the table as it is now, to be read batch by batch, or by another library.
+
+        Partitions, files and row groups that the filter rules out are not opened or read, as far
+        as partition paths, buckets and the files' own statistics tell.
+
+        Parameters
+        ----------
+        columns, filter, as_of
+            As of `read`.
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
+        TimelineError
+            See `read`.
+        """
+        time = None if as_of is None else instant_time("as_of", as_of)
+        return Scanner(self._query({AS_OF.key: time}), columns, filter)
+
+    def count(self, filter: pc.Expression | None = None) -> int:
+        """Return the number of latest rows, reading few columns.
+
+        Parameters
+        ----------
+        filter : pyarrow.compute.Expression, optional
+            Which rows count.
+        """
+        return self.scan(filter=filter).count_rows()
+
+    def head(self, n: int = 5, columns: str | Iterable[str] | None = None) -> pa.Table:
+        """Return a few of the latest rows, whichever are read first.
+
+        Parameters
+        ----------
+        n : int
+            How many at most.
+        columns : str or iterable of str, optional
+            As of `read`.
+        """
+        scanner, found, rows = self.scan(columns), list[pa.RecordBatch](), 0
+        for batch in scanner.to_batches():
+            found.append(batch)
+            rows += batch.num_rows
+            if rows >= n:
+                break
+        return pa.Table.from_batches(found, scanner.schema).slice(0, max(n, 0))
+
+    def to_pandas(
+        self,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+        as_of: Moment | None = None,
+    ) -> Any:  # noqa: ANN401
+        """Return the rows of `read` as a pandas DataFrame."""
+        return self.read(columns, filter, as_of).to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the latest rows as a stream of Arrow's C data interface, as `scan` does."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def read_incremental(
+        self,
+        begin: Moment,
+        end: Moment | None = None,
+        columns: str | Iterable[str] | None = None,
+        filter: pc.Expression | None = None,
+    ) -> pa.Table:
+        """Return the rows that commits of a range wrote, as they are at its end.
+
+        Deletes do not show.
+
+        Parameters
+        ----------
+        begin : str, Instant, WriteResult or Savepoint
+            A commit, or as text an instant time or date, after which commits count; ``000`` for all
+            of them. Of a table of version 6 the times at which they were begun count, of later
+            ones those at which they were completed.
+        end : str, Instant, WriteResult or Savepoint, optional
+            The same of the last ones that count; the newest commit if None.
+        columns, filter
+            As of `read`.
+
+        Raises
+        ------
+        SchemaError
+            A column does not exist, or the filter does not fit the columns.
+        TimelineError
+            Files of the range have been cleaned, and
+            ``hoodie.datasource.read.incr.fallback.fulltablescan.enable`` does not let the whole
+            table be looked through for what is left of its rows.
+        """
+        asked = {
+            QUERY_TYPE.key: QueryType.INCREMENTAL.value,
+            BEGIN.key: self._completed("begin", begin),
+            END.key: None if end is None else self._completed("end", end),
+        }
+        return Scanner(self._query(asked), columns, filter).to_table()
+
+    def read_changes(self, begin: Moment, end: Moment | None = None) -> pa.Table:
+        """Return the changes that commits of a range made: a row for each row that they changed.
+
+        Parameters
+        ----------
+        begin : str, Instant, WriteResult or Savepoint
+            A commit, or as text an instant time or date, after which commits count; ``000`` for all
+            of them. In all versions, as in Hudi, the times at which they were begun count, which
+            ``ts_ms`` has.
+        end : str, Instant, WriteResult or Savepoint, optional
+            The same of the last ones that count; the newest commit if None.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``op`` is ``i``, ``u`` or ``d``; ``ts_ms`` the instant time of the commit; ``before``
+            and ``after`` are the row as JSON. An image that is missing is null, or the text
+            ``null`` where the commit has logged it so.
+
+        Raises
+        ------
+        TimelineError
+            Files have been cleaned, or commits archived, without which the changes cannot be told.
+        """
+        asked = {
+            QUERY_TYPE.key: QueryType.INCREMENTAL.value,
+            INCREMENTAL_FORMAT.key: IncrementalFormat.CDC.value,
+            BEGIN.key: instant_time("begin", begin),
+            END.key: None if end is None else instant_time("end", end),
+        }
+        return Scanner(self._query(asked)).to_table()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the table, the five ``_hoodie_*`` columns first."""
+        return self._query().schema
+
+    @property
+    def properties(self) -> TableProperties:
+        """The table's properties."""
+        return open_table(self._open_to_read()).properties
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline."""
+        table = open_table(self._open_to_read())
+        table.properties.check_version()
+        return table.load_timeline()
+
+    @property
+    def inspect(self) -> Inspector:
+        """What the table is made of and what has happened to it, as ``hoodie-py`` shows it."""
+        options = ReadOptions.parse(self._options)
+        hook = self._merge_hook or options.merge_hook
+        known = self._parsed(None)
+        return Inspector(Source(self._open_to_read(), hook, options.verify_checksums, known))
+
+    def compact(
+        self,
+        options: Mapping[str, str] | None = None,
+        *,
+        dry: bool = False,
+        only_if_due: bool = False,
+        progress: Progress | None = None,
+    ) -> ServiceResult[Compaction]:
+        """Merge log files into base files (merge-on-read); the rows stay as they are.
+
+        Compactions that were planned before, by whichever engine, are carried out first. Writers
+        go on meanwhile.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.compaction.strategy``.
+        dry : bool
+            Whether only to say what would be done.
+        only_if_due : bool
+            Whether to plan nothing new before ``hoodie.compact.inline.trigger.strategy`` and what
+            belongs to it ask for it.
+        progress : callable, optional
+            Is told how many file groups of a plan are done, and of how many.
+
+        Returns
+        -------
+        ServiceResult of Compaction
+            What was done, or would be; empty and false if there was nothing to do.
+
+        Raises
+        ------
+        UnsupportedTableError
+            The table is not a merge-on-read one.
+        HoodieError
+            The compaction failed; the rows are as before, and what is planned stays planned.
+        """
+        context = replace(self._services(options, dry), progress=progress)
+        compact = partial(Compactor(context).compact, dry, only_if_due)
+        return followed_by_sync(context, compact, dry=dry)
+
+    def cluster(
+        self,
+        options: Mapping[str, str] | None = None,
+        *,
+        dry: bool = False,
+        progress: Progress | None = None,
+    ) -> ServiceResult[Clustering]:
+        """Rewrite small file groups into larger ones, sorted by option; the rows stay as they are.
+
+        Clusterings that were planned before, by whichever engine, are carried out first. Writers
+        go on meanwhile, but for those to the same file groups.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.clustering.plan.strategy.sort.columns``.
+        dry : bool
+            Whether only to say what would be done.
+        progress : callable, optional
+            Is told how many groups of a plan are done, and of how many.
+
+        Returns
+        -------
+        ServiceResult of Clustering
+            What was done, or would be; empty and false if there was nothing to do.
+
+        Raises
+        ------
+        OptionError
+            An option contradicts the table, or names a partition that it does not have.
+        UnsupportedTableError
+            The table has a bucket index.
+        HoodieError
+            The clustering failed; the rows are as before, and what is planned stays planned.
+        """
+        context = replace(self._services(options, dry), progress=progress)
+        return followed_by_sync(context, partial(Clusterer(context).cluster, dry), dry=dry)
+
+    def clean(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> ServiceResult[Cleaning]:
+        """Delete old files that nobody needs any more, by the options ``hoodie.clean.*``.
+
+        A clean that another process has begun is finished first.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.clean.commits.retained``.
+        dry : bool
+            Whether to say only what would be deleted.
+
+        Returns
+        -------
+        ServiceResult of Cleaning
+            What was deleted, or would be; empty and false if there was nothing.
+
+        Raises
+        ------
+        HoodieError
+            The clean was refused or failed; what was begun the next one finishes.
+        """
+        return clean(self._services(options, dry), dry=dry)
+
+    def archive(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> ServiceResult[Instant]:
+        """Move the oldest instants off the active timeline into Hudi's archive, if it is too long.
+
+        The options ``hoodie.keep.max.commits`` and ``hoodie.keep.min.commits`` say how many may be
+        there, and how many are left. What is archived stays part of the table.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as those.
+        dry : bool
+            Whether to change nothing, and only say what would be archived.
+
+        Returns
+        -------
+        ServiceResult of Instant
+            The instants that were archived, or would be; empty and false if there were none.
+
+        Raises
+        ------
+        HoodieError
+            The archive was refused or failed; what was begun the next one finishes.
+        """
+        return archive(self._services(options, dry), dry=dry)
+
+    def cleanup(self, *, dry: bool = False) -> Orphans:
+        """Delete data files that no commit names, nor ever will: leftovers of late or dead writers.
+
+        Files of pending instants stay, as their writer may be at work; `rollback` takes them.
+
+        Parameters
+        ----------
+        dry : bool
+            Whether to change nothing, and only say what would be deleted.
+
+        Returns
+        -------
+        Orphans
+            The files; false if there were none.
+
+        Raises
+        ------
+        TimelineError
+            A restore is pending.
+        """
+        return delete_orphans(self._services(dry=dry), dry=dry)
+
+    def savepoint(
+        self,
+        instant: Moment | None = None,
+        *,
+        user: str = "",
+        comments: str = "",
+        dry: bool = False,
+    ) -> Savepoint:
+        """Keep the files of a commit, so that `restore` can go back to it.
+
+        No clean takes them until `delete_savepoint`. A commit that has a savepoint keeps it.
+
+        Parameters
+        ----------
+        instant : str, Instant or WriteResult, optional
+            Instant time of a completed commit of the active timeline; the newest by default.
+        user, comments : str
+            Who makes the savepoint, and why; for those who look at it later.
+        dry : bool
+            Whether to change nothing, and only say what would be kept.
+
+        Returns
+        -------
+        Savepoint
+            The commit's time, and the files that are kept.
+
+        Raises
+        ------
+        OptionError
+            An argument is not what it has to be.
+        TimelineError
+            There is no such commit; a clean took one of its files, or will; or a restore is
+            pending.
+        """
+        time = None if instant is None else instant_time("instant", instant)
+        who, why = text("user", user), text("comments", comments)
+        return make_savepoint(self._services(dry=dry), time, who, why, dry=dry)
+
+    def delete_savepoint(self, instant: Moment, *, dry: bool = False) -> Savepoint:
+        """Let cleans take the files of a savepoint again; the commit itself stays.
+
+        But where commits after it are archived (``hoodie.archive.beyond.savepoint``) it is archived
+        too, and what it has replaced is cleaned before that.
+
+        Parameters
+        ----------
+        instant : str, Instant, WriteResult or Savepoint
+            Time of the savepoint.
+        dry : bool
+            Whether to change nothing, and only say what would be let go.
+
+        Returns
+        -------
+        Savepoint
+            The one that is no more.
+
+        Raises
+        ------
+        OptionError
+            It has no time.
+        TimelineError
+            There is no such savepoint, or a restore is pending; or the commit would have to be
+            archived, and what it has replaced cannot be cleaned yet.
+        """
+        return delete_savepoint(self._services(dry=dry), instant_time("instant", instant), dry=dry)
+
+    def rollback(self, instant: Moment | None = None, *, dry: bool = False) -> Undoing:
+        """Take a write off the table: what it inserted, updated and deleted is lost.
+
+        The rows are then as before it, and its micro-batches can be written again: a stream that
+        goes on without them is refused (`MissedBatchesError`), as Spark takes them for done. A
+        plan of a compaction or clustering that is pending is cancelled.
+
+        Parameters
+        ----------
+        instant : str, Instant or WriteResult, optional
+            Time of the newest completed write, or of a pending one; the newest completed write
+            by default, if no other is pending.
+        dry : bool
+            Whether to change nothing, and only say what would be lost.
+
+        Returns
+        -------
+        Undoing
+            What is lost.
+
+        Raises
+        ------
+        OptionError
+            What is given has no time.
+        TimelineError
+            There is no such write; none is named, and one is pending; others come after it,
+            completed or pending; it has a savepoint; its writer is at work; a clean took files that
+            the table had before it, or will; a compaction has log files named after it; or a
+            restore is pending.
+        """
+        time = None if instant is None else instant_time("instant", instant)
+        context = self._services(dry=dry)
+        work = partial(roll_back_by_hand, context, time, dry=dry)
+        return followed_by_sync(context, work, dry=dry)
+
+    def restore(self, to: Moment, *, dry: bool = False) -> Undoing:
+        """Go back to an earlier state: all that was written after it is lost.
+
+        Writes and plans that are pending go too. The rows, the schema and the micro-batches that
+        are known are as of then: a stream has to bring its batches since then again, from an
+        earlier copy of its checkpoint or a new one, and is refused otherwise
+        (`MissedBatchesError`). Nobody writes while a restore is pending; one that was killed is
+        gone on with by whoever calls this or writes next. One that another engine left pending is
+        completed first.
+
+        Parameters
+        ----------
+        to : str, Instant, WriteResult or Savepoint
+            Instant time of a savepoint or of another completed write of the active timeline, the
+            last one that stays.
+        dry : bool
+            Whether to change nothing, and only say what would be lost; of a pending restore, what
+            it takes.
+
+        Returns
+        -------
+        Undoing
+            What is lost.
+
+        Raises
+        ------
+        OptionError
+            What is given has no time.
+        TimelineError
+            There is no such write; one after it has a savepoint, or was archived; or a clean took
+            files that the table had then, or will.
+        """
+        context = self._services(dry=dry)
+        work = partial(restore_by_hand, context, instant_time("to", to), dry=dry)
+        return followed_by_sync(context, work, dry=dry)
+
+    def rescale_buckets(
+        self,
+        num_buckets: int,
+        rules: str | None = None,
+        options: Mapping[str, str] | None = None,
+        *,
+        dry: bool = False,
+        progress: Progress | None = None,
+    ) -> BucketRescale:
+        """Rewrite a table with a bucket index into other numbers of buckets, as one commit.
+
+        The rows stay as they are; to incremental queries they are new, as after an overwrite.
+        Writers that began before are refused; those that name a number of buckets have to name
+        the new one.
+
+        Parameters
+        ----------
+        num_buckets : int
+            Buckets of each partition.
+        rules : str, optional
+            Partitions with another number, as ``regex,number;regex,number``; none if not given,
+            whatever rules the table has.
+        options : mapping of str to str, optional
+            Further options of this write.
+        dry : bool
+            Whether only to say what would be done.
+        progress : callable, optional
+            Is told how many bytes of the file groups are read, and of how many.
+
+        Returns
+        -------
+        BucketRescale
+            What was done, or would be; false if the table has these buckets.
+
+        Raises
+        ------
+        OptionError
+            The number or the rules are malformed.
+        UnsupportedTableError
+            The table has no bucket index, or options for keys that are not known.
+        TimelineError
+            A compaction or clustering is pending.
+        HoodieError
+            The write failed; the table is as before.
+        """
+        buckets, expressions = new_buckets(num_buckets, rules)
+        parsed = replace(self._parsed(options), operation=None)
+        storage = self._storage or storage_to_write(parsed)
+        coordinator = Coordinator(parsed, storage, self._clock, self._ids)
+        rescaler = BucketRescaler.of(coordinator, buckets, expressions, progress)
+        return retry_after_conflicts(parsed, partial(rescaler.rescale, dry=dry))
+
+    def upgrade(self, to: int, *, dry: bool = False) -> VersionChange:
+        """Make the table one of a later version, by Hudi's rules; the rows stay as they are.
+
+        Before, writes that are dead are undone, clusterings and cleans that wait are carried out,
+        and a merge-on-read table is compacted. A metadata table is dropped, if the table's options
+        have ``hoodie.metadata.enable=false``. Stop the writers: one that is at work is refused when
+        it commits. A call that was killed is gone on with by the same call again, and nobody writes
+        before that; readers go on. Savepoints stay, and can be read; to restore the table to what
+        it was before is refused, as to roll that back. A merge-on-read table of version 6 that has
+        an ordering field comes to be ordered by it, whatever its standard payload class; where that
+        changes the order, a warning says so, and savepoints have to be deleted before.
+
+        Parameters
+        ----------
+        to : int
+            8 or 9. A table that has this version already stays as it is.
+        dry : bool
+            Whether to change nothing, and only say what would be.
+
+        Returns
+        -------
+        VersionChange
+            The versions before and after, and the properties that change.
+
+        Raises
+        ------
+        OptionError
+            There is no such version, or the table has a later one.
+        TimelineError
+            Something is pending that has to be finished first.
+        UnsupportedTableError
+            The table has a metadata table, and the options do not say that it may go; or its rows
+            would be merged otherwise in the other version.
+        """
+        return self._change_version("upgrade", to, dry)
+
+    def downgrade(self, to: int, *, dry: bool = False) -> VersionChange:
+        """Make the table one of an earlier version, by Hudi's rules; the rows stay as they are.
+
+        What is said of `upgrade` holds here too. Of a merge-on-read table with savepoints version 6
+        is refused: it would take their log files for slices of their own, and read other rows.
+        In version 6 Hudi on the JVM tells by the times of the timeline's files which log files a
+        compaction has merged. They are set on a local disk; an object store has none that can be,
+        and such log files have to be cleaned there before.
+
+        Parameters
+        ----------
+        to : int
+            6 or 8. A table that has this version already stays as it is.
+        dry : bool
+            Whether to change nothing, and only say what would be.
+
+        Returns
+        -------
+        VersionChange
+            The versions before and after, and the properties that change.
+
+        Raises
+        ------
+        OptionError
+            There is no such version, or the table has an earlier one.
+        TimelineError, UnsupportedTableError
+            As `upgrade`.
+        """
+        return self._change_version("downgrade", to, dry)
+
+    def sync_catalog(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> CatalogSync:
+        """Tell a Hive metastore or AWS Glue what it lacks of the table.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as ``hoodie.datasource.hive_sync.metastore.uris``.
+        dry : bool
+            Whether only to say what the catalog would be told.
+
+        Returns
+        -------
+        CatalogSync
+            What it was told, or would be; false if it knows all.
+
+        Raises
+        ------
+        CatalogError
+            The catalog cannot be reached or refuses, or partitions do not fit its columns.
+        MissingPackageError
+            The extra ``hive`` or ``glue`` is not installed.
+        """
+        context = self._services(options)
+        table = open_table(context.storage)
+        table.properties.check_readable()
+        return sync(table, table.load_timeline(), context.options.catalog, dry=dry)
+
+    def sync_delta(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> DeltaSync:
+        """Make a Delta log beside the table, or bring it up to date.
+
+        The whole table is compared with the whole log, so that whatever the log lacks or has too
+        much is put right; a table without one is taken up as it is now.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options.
+        dry : bool
+            Whether to change nothing, and only say what would be done.
+
+        Returns
+        -------
+        DeltaSync
+            The version of the log, and what it added and removed; false if nothing was to be done.
+
+        Raises
+        ------
+        SchemaError
+            Delta lacks the type of a column.
+        DeltaSyncError
+            There is a Delta log that is not of this library's making, or is damaged.
+        """
+        return sync_delta(self._services(options), whole=True, dry=dry)
+
+    def _write(
+        self,
+        rows: Rows,
+        operation: Operation,
+        options: Mapping[str, str] | None,
+        partitions: tuple[tuple[str, ...], bool] | None = None,
+    ) -> WriteResult:
+        parsed = self._parsed(options)
+        reader = arrow_rows(rows)
+        parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
+        if partitions is not None:
+            paths, exact = partitions
+            parsed = replace(parsed, partitions_to_delete=paths, exact_partitions=exact)
+        storage = self._storage or storage_to_write(parsed)
+        coordinator = Coordinator(parsed, storage, self._clock, self._ids)
+        if parsed.concurrency.is_shared and parsed.concurrency.conflict_retries:
+            reader = reader.read_all()  # what can be read once cannot be written again
+        return retry_after_conflicts(parsed, partial(self._write_once, coordinator, reader))
+
+    def _write_once(self, coordinator: Coordinator, rows: Rows) -> WriteResult:
+        reader = arrow_rows(rows)
+        batch = coordinator.begin(reader.schema)
+        message = write_task(
+            batch, TaskId(), batch.given_id, reader, sole_writer=True, clock=self._clock
+        )
+        try:
+            return coordinator.commit([message])
+        except WriteConflictError:
+            coordinator.abort([message])  # else it looks alive to others until it is old
+            raise
+
+    def _query(self, asked: Mapping[str, str | None] | None = None) -> Query:
+        said = {key: text for key, text in (asked or {}).items() if text is not None}
+        options = ReadOptions.parse(overridden(self._options, said))
+        return open_query(self._open_to_read(), options, self._merge_hook)
+
+    def _services(
+        self, options: Mapping[str, str] | None = None, dry: bool = False
+    ) -> ServiceContext:
+        parsed = self._parsed(options)
+        storage = self._storage or storage_to_write(parsed)
+        return ServiceContext(parsed, storage, self._clock, self._ids, is_dry=dry)
+
+    def _parsed(self, options: Mapping[str, str] | None) -> WriteOptions:
+        """Return the table's options with those of a call, which win."""
+        call = given_options(options)
+        check_keys(call)
+        parsed = WriteOptions.parse(overridden(self._options, call))
+        if self._merge_hook is None:
+            return parsed
+        return replace(parsed, merge_hook=self._merge_hook)
+
+    def _open_to_read(self) -> Storage:
+        return self._storage or storage_to_read(WriteOptions.parse(self._options))
+
+    def _completed(self, name: str, given: Moment) -> str:
+        """Return the time by which the range of an incremental query tells a commit from others."""
+        time = instant_time(name, given)
+        commit = None if isinstance(given, str) else self.timeline.commit_at(time)
+        return time if commit is None else commit.ended
+
+    def _change_version(self, method: str, to: int, dry: bool) -> VersionChange:
+        known = VERSIONS[1:] if method == "upgrade" else VERSIONS[:-1]
+        if type(to) is not int or to not in known:  # 8.0 is equal, and written otherwise
+            raise OptionError("to", to, f"give {' or '.join(map(str, known))}, as a number")
+        context = self._services(dry=dry)
+        # The version that the table's options name is the one that it has, or is to have, and so
+        # is the order of rows.
+        options = replace(context.options, table_version=None, merge_mode=None, payload_class=None)
+        context = replace(context, options=options)
+        found = context.open_table(to_be_dropped=True).properties.version
+        if found > to if method == "upgrade" else found < to:
+            raise OptionError("to", to, f"the table has version {found}; call the other method")
+        return followed_by_sync(context, partial(change_version, context, to, dry=dry), dry=dry)
+
+
+def _agreed(called: Operation, said: Operation | None) -> Operation:
+    """Return the operation of the method that was called, which the option may not contradict."""
+    if said is None or said is called:
+        return called
+    if called is Operation.INSERT and said is Operation.BULK_INSERT:
+        return said
+    raise OptionError(
+        OPERATION.key,
+        said.value,
+        f"the method that was called does {called.value}; leave the option out, or call the "
+        "method that does what it says",
+    )

@@ -1,1 +1,0 @@
-"""A year of flights, streamed into a table and compared with the input: ``hoodie-flights``."""
