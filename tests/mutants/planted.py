@@ -637,7 +637,7 @@ TIMES_AND_NAMES = [
     Mutant(
         "times of old tables are compared without their milliseconds",
         instead("padded", lambda _, time: time),
-        "tests/unit/timeline/test_timeline.py::test_an_old_time_compares_with_milliseconds",
+        "tests/unit/timeline/test_loading.py::test_an_old_time_compares_with_milliseconds",
         "rows of an upgraded table vanish",
     ),
     Mutant(
@@ -1194,17 +1194,17 @@ READS = [
     Mutant(
         "of a timeline that was loaded before only what is new is taken in",
         instead(
-            "timeline._changed",
+            "loading._changed",
             lambda changed, known, names: changed(Changed(known, names=known.names & names), names),
         ),
-        "tests/unit/timeline/test_timeline.py"
+        "tests/unit/timeline/test_loading.py"
         "::test_what_changes_is_taken_in_as_if_all_were_loaded_anew",
         "P14: rows of what was rolled back are read",
     ),
     Mutant(
         "instants of the second that changed are taken over from before",
-        within("timeline._changed", min=max),
-        "tests/unit/timeline/test_timeline.py"
+        within("loading._changed", min=max),
+        "tests/unit/timeline/test_loading.py"
         "::test_what_changes_is_taken_in_as_if_all_were_loaded_anew",
         "P14: a commit is not seen",
     ),
@@ -1290,7 +1290,7 @@ READS = [
     ),
     Mutant(
         "old names are not counted where all are listed",
-        always("timeline._counted", (0, 0)),
+        always("loading._counted", (0, 0)),
         "tests/unit/timeline/test_settled.py::test_what_others_do_is_seen_wherever_it_is",
         "P13: what changes among old instants is not seen",
     ),
@@ -1998,7 +1998,7 @@ UNDOING = [
     Mutant(
         "nobody is told of a column that a batch adds",
         within("Coordinator._plan", warn_of_new_columns=nothing),
-        "tests/unit/test_hoodie_table.py::test_a_column_that_a_batch_adds_is_named_once[false]",
+        "tests/unit/api/test_hoodie_table.py::test_a_column_that_a_batch_adds_is_named_once[false]",
         "the next batches are refused, and nobody knows why",
     ),
     Mutant(
@@ -2466,7 +2466,7 @@ ARCHIVES = [
     ),
     Mutant(
         "who reads does not look into the archive",
-        always("timeline._find_archived", None),
+        always("loading._find_archived", None),
         f"{_ARCHIVING}::test_who_has_begun_to_read_goes_on",
         "a long read fails whenever the timeline is archived",
     ),
@@ -2976,7 +2976,7 @@ DELTA = [
     Mutant(
         "a table that changes its version tells its Delta log nothing",
         within(
-            "TableServices._change_version", followed_by_sync=lambda context, work, *, dry: work()
+            "HoodieTable._change_version", followed_by_sync=lambda context, work, *, dry: work()
         ),
         f"{_DELTA}::test_the_log_goes_on_when_the_table_changes_its_version",
         "readers of Delta miss what an upgrade has compacted",
@@ -3039,7 +3039,7 @@ QUERIES = [
     Mutant(
         "an incremental query begins with the commit after which it is to begin",
         Text("options.begin < time and", "options.begin <= time and"),
-        "tests/unit/test_hoodie_table.py::test_queries_take_what_writes_and_the_timeline_return[9]",
+        "tests/unit/api/test_hoodie_table.py::test_queries_take_what_writes_and_the_timeline_return[9]",
         "a reader that goes on gets the last commit twice",
     ),
     Mutant(
