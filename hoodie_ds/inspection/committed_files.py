@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import FROM_COPY, MISSING
+from hoodie_ds.hints import FROM_COPY, MISSING, missing
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -36,6 +36,8 @@ class CommittedFiles:
         Files that are to be there, those of the newest slices and of savepoints, and who says so.
     stats : dict of str to WriteStat
         Files of active commits, and of the newest slices those of archived ones too.
+    writers : dict of str to str
+        The commits that say so.
     checksums : dict of str to str
         The xxh64 of files of the newest slices that archived commits have written.
     unreadable : list of Finding
@@ -44,6 +46,7 @@ class CommittedFiles:
 
     named: dict[str, str] = field(default_factory=dict)
     stats: dict[str, WriteStat] = field(default_factory=dict)
+    writers: dict[str, str] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
     unreadable: list[Finding] = field(default_factory=list)
 
@@ -62,13 +65,32 @@ class CommittedFiles:
         for path, whose in self.named.items():
             if path not in sizes:
                 text = f"{whose} names the file, and it is not there"
-                yield Finding(Kind.MISSING_FILE, path, text, MISSING)
+                remedy = missing(pinned.table.storage.root, path, sizes)
+                yield Finding(Kind.MISSING_FILE, path, text, remedy)
         for path, stat in self.stats.items():
             size, known = sizes.get(path), stat.file_size_bytes
             if size is not None and (size < known or (stat.log is None and 0 < known != size)):
-                text = f"it has {size:,} bytes, and {known:,} when it was written"
+                text = f"it has {size:,} bytes, and {known:,} when {self.writers[path]} wrote it"
                 yield Finding(Kind.WRONG_SIZE, path, text, FROM_COPY)
-        yield from _change_findings(pinned, sizes, self.stats, self.named)
+        yield from self._change_findings(pinned, sizes)
+
+    def _change_findings(self, pinned: PinnedTable, sizes: Container[str]) -> Iterator[Finding]:
+        """Files of change data that are missing beside the base file that is, or damaged."""
+        storage, timeline = pinned.table.storage, pinned.timeline
+        known: dict[str, str] = {}
+        for instant in timeline.commits:
+            known.update(commit_files(storage, instant).checksums)
+        for base, stat in self.stats.items():
+            for path, size in stat.change_files:
+                if path not in sizes:
+                    if base in self.named and base in sizes:  # a clean takes both
+                        text = f"{self.writers[base]} names the change data of {base}, not there"
+                        yield Finding(Kind.MISSING_FILE, path, text, MISSING)
+                    continue
+                try:
+                    check_change_file(path, storage.read(path), size, known.get(path))
+                except CorruptFileError as error:
+                    yield Finding.of(Kind.DAMAGED_FILE, path, error)
 
     def check(self, storage: Storage, slice_: FileSlice) -> None:
         """Compare what archived commits have written of a slice with their checksums.
@@ -110,6 +132,7 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         commit = commit_files(storage, instant)
         live.add(instant, commit)
         found.stats |= commit.stats
+        found.writers |= dict.fromkeys(commit.stats, _told(instant))
         found.unreadable += _foreign_files(instant, commit)
     try:
         _take_archived(pinned, found, live)
@@ -119,7 +142,7 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         found.unreadable.append(Finding.of(Kind.DAMAGED_INSTANT, folder, error))
     for path, instant in live.all_named(timeline):
         is_active = timeline.commit_at(instant.time) is not None
-        found.named[path] = "a commit" if is_active else f"the archived commit {instant.time}"
+        found.named[path] = _told(instant) if is_active else f"the archived {_told(instant)}"
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
             path = instant_path(instant)
@@ -127,6 +150,10 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
                 kept = savepointed_files(storage.read(path), path)
                 found.named |= dict.fromkeys(kept, f"savepoint {instant.time}")
     return found
+
+
+def _told(instant: Instant) -> str:
+    return f"{instant.action.value} {instant.time}"
 
 
 def _foreign_files(instant: Instant, commit: CommitFiles) -> Iterator[Finding]:
@@ -149,30 +176,6 @@ def _take_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) 
             known, stat = found.stats.get(path), commit.stats[path]
             # several commits may have written to one log file, which only grows
             if known is None or known.file_size_bytes < stat.file_size_bytes:
-                found.stats[path] = stat
+                found.stats[path], found.writers[path] = stat, _told(instant)
                 if path in commit.checksums:
                     found.checksums[path] = commit.checksums[path]
-
-
-def _change_findings(
-    pinned: PinnedTable,
-    sizes: Container[str],
-    written: Mapping[str, WriteStat],
-    newest: Container[str],
-) -> Iterator[Finding]:
-    """Files of change data that are missing beside the base file that is, or damaged."""
-    storage, timeline = pinned.table.storage, pinned.timeline
-    known: dict[str, str] = {}
-    for instant in timeline.commits:
-        known.update(commit_files(storage, instant).checksums)
-    for base, stat in written.items():
-        for path, size in stat.change_files:
-            if path not in sizes:
-                if base in newest and base in sizes:  # a clean takes both
-                    text = f"the change data of {base} are not there"
-                    yield Finding(Kind.MISSING_FILE, path, text, MISSING)
-                continue
-            try:
-                check_change_file(path, storage.read(path), size, known.get(path))
-            except CorruptFileError as error:
-                yield Finding.of(Kind.DAMAGED_FILE, path, error)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hoodie_ds.inspection.listing import Listing
 from hoodie_ds.services.results import counted
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import near_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -118,10 +120,13 @@ class TableFiles:
         Live file groups, by partition and id.
     older : dict of str to (int, int)
         By partition path: how many files are no part of a newest slice, and their bytes.
+    lost : dict of str to int
+        Partitions none of whose files is there, and how many live file groups commits name in them.
     """
 
     groups: tuple[FileGroupRow, ...]
     older: dict[str, tuple[int, int]]
+    lost: dict[str, int] = field(default_factory=dict)
 
     @property
     def partitions(self) -> tuple[PartitionRow, ...]:
@@ -129,10 +134,13 @@ class TableFiles:
         by_path: dict[str, list[FileGroupRow]] = {path: [] for path in sorted(self.older)}
         for group in self.groups:
             by_path.setdefault(group.partition, []).append(group)
-        return tuple(
-            PartitionRow.of(path, groups, self.older.get(path, (0, 0)))
+        rows = {
+            path: PartitionRow.of(path, groups, self.older.get(path, (0, 0)))
             for path, groups in by_path.items()
-        )
+        }
+        for path, count in self.lost.items():
+            rows[path] = replace(PartitionRow.of(path, (), (0, 0)), file_groups=count)
+        return tuple(rows[path] for path in sorted(rows))
 
     @property
     def total(self) -> PartitionRow:
@@ -179,7 +187,10 @@ def table_files(table: Table, timeline: Timeline) -> TableFiles:
         count, size = older.get(status.folder, (0, 0))
         older[status.folder] = count + 1, size + status.size
     rows = (_row(s, by_group.get((s.group.partition_path, s.group.file_id), [])) for s in slices)
-    return TableFiles(tuple(rows), older)
+    folders = {status.folder for status in files}
+    named = (group.partition_path for group in near_groups(table.storage, timeline))
+    lost = Counter(path for path in named if path not in folders) if timeline.first_commit else {}
+    return TableFiles(tuple(rows), older, dict(lost))
 
 
 def paths_of(slice_: FileSlice) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.hints import exactly, lost_partition
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending import pending_rows
@@ -141,12 +142,16 @@ def table_overview(
         tuple(instant.time for instant in timeline.savepoints),
         len(files.partitions),
         total,
-        tuple(_remarks(table, timeline, total)),
+        tuple(_remarks(table, timeline, files)),
         properties.raw,
     )
 
 
-def _remarks(table: Table, timeline: Timeline, total: PartitionRow) -> Iterator[str]:
+def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[str]:
+    total = files.total
+    for path in sorted(set(files.lost) - {""}):
+        delete = table.command("delete-partition", *exactly(path))
+        yield f"all files of partition {path!r} are gone: {lost_partition(delete)}"
     try:
         for row in pending_rows(table, timeline):
             yield f"{row.service} {row.time} is pending: {row.remedy}"

@@ -11,6 +11,7 @@ from typing import Any, Final
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.hints import MISSING, missing
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
@@ -103,7 +104,15 @@ def check_files_are_kept(
     live.grow(storage, past)
     for file in live.named(past):
         if file.path not in listed or file.path in condemned:
-            raise _lost(storage, what, file.path, f"which {file.instant} names")
+            whose = f"which {file.instant} names"
+            if any(file.path in _deleted(storage, clean) for clean in cleans):
+                raise _lost(storage, what, file.path, whose)
+            remedy = missing(storage.root, file.path, listed)
+            raise TimelineError(
+                f"{storage.root}: {what} needs {file.path}, {whose}, and it is missing, lost or "
+                "taken by a clean that is archived; "
+                f"{f'restore it from a copy, or {_REMEDY}' if remedy is MISSING else remedy}"
+            )
     replaced = set(live.replaced(past))
     left = _starts(listed - condemned)
     gone = [found for found in _gone(storage, cleans, left, time) if found[0] not in replaced]

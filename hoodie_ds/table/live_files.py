@@ -17,7 +17,7 @@ from typing import Final
 
 from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.hints import MISSING
+from hoodie_ds.hints import missing
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commit_naming
 from hoodie_ds.table.file_name import BaseFileName
@@ -171,7 +171,8 @@ def _check_found(
     for path, instant in named:
         if path not in found:
             raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
-                f"{storage.root}/{path} is missing, which {commit_path(instant)} names; {MISSING}"
+                f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
+                f"{missing(storage.root, path, found)}"
             )
 
 

@@ -2904,6 +2904,13 @@ INSPECTION = [
         "a pasted command is refused",
     ),
     Mutant(
+        "a partition whose files are gone is none",
+        within("table_files", near_groups=returns(set())),
+        f"{_HINTS}::test_a_partition_that_is_gone_is_given_up_by_what_all_messages_name"
+        "[COPY_ON_WRITE-9]",
+        "no command makes the table one that can be read again",
+    ),
+    Mutant(
         "`hoodie-py commits` leaves no column out",
         within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
         "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import CorruptFileError
 from tests.cli_runs import Run, done, run
 from tests.golden.golden_tables import unzip_table
+from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
 
 
 def hints(text: str) -> list[list[str]]:
@@ -21,6 +25,11 @@ def pasted(text: str, *words: str) -> Run:
     """A run of the only command that a message names."""
     (command,) = {tuple(one) for one in hints(text)}
     return run(*command, *words)
+
+
+def damages(path: Path) -> list[dict[str, str]]:
+    """What `hoodie-py verify` finds."""
+    return list(run("verify", path, "--json").json["findings"])
 
 
 @pytest.fixture
@@ -78,3 +87,52 @@ def test_a_storage_option_without_a_name_is_refused_without_its_value(
     ended = run("show", planned, "--conf", f"{key}=hush")
     assert ended.code == 2
     assert f"'{key}' = '***' is refused: a name is missing behind it" in ended.err
+
+
+@pytest.fixture(params=[(kind, version) for kind in TYPES for version in "69"], ids="-".join)
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> HoodieTable:
+    """Two commits to two partitions, each with one row."""
+    kind, version = request.param
+    table = HoodieTable(tmp_path / "t", {**TRIPS, TYPE: kind, VERSION: version})
+    for ts in (1, 2):
+        table.upsert(trips(("a", "o*", ts, 1.0), ("b", "rome", ts, 2.0)))
+    return table
+
+
+def test_a_partition_that_is_gone_is_given_up_by_what_all_messages_name(
+    table: HoodieTable, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    shutil.rmtree(path / "o*")
+    shown, (first, *others) = done("show", path).out, damages(path)
+    assert {one["remedy"] for one in others} <= {first["remedy"]}
+    assert "restore its partition from a copy" in first["remedy"]
+    for ended in (run("read", path), run("rollback", path, "--dry-run")):
+        assert (ended.code, "a clean took it" in ended.err) == (1, False)
+        assert hints(ended.err) == hints(first["remedy"])
+    assert hints(first["remedy"]) == [["delete-partition", str(path), "--exact", "o*"]]
+    assert hints(shown)[0] == hints(first["remedy"])[0]
+    with pytest.raises(CorruptFileError, match="delete-partition"):
+        table.upsert(trips(("a", "o*", 3, 1.0)))
+    assert "1 partition, 1 file group" in pasted(first["remedy"], "--dry-run").out
+    assert pasted(first["remedy"], "--yes").code == 0
+    assert damages(path) == []
+    assert found(table) == [("b", "rome", 2, 2.0)]
+
+
+def test_a_file_that_is_missing_or_cut_is_told_with_its_commit(
+    table: HoodieTable, tmp_path: Path
+) -> None:
+    commit = table.timeline.commits[-1]
+    for partition in ("o*", "rome"):
+        newest = max((tmp_path / "t" / partition).glob("*_*"), key=lambda p: p.stat().st_mtime_ns)
+        data = newest.read_bytes()
+        newest.unlink()
+        if partition == "rome":
+            newest.write_bytes(data[:-4])
+    told = sorted((one["kind"], one["message"]) for one in damages(tmp_path / "t"))
+    name = f"{commit.action.value} {commit.time}"
+    assert told == [
+        ("missing-file", f"{name} names the file, and it is not there"),
+        ("wrong-size", f"it has {len(data) - 4:,} bytes, and {len(data):,} when {name} wrote it"),
+    ]
