@@ -18,11 +18,13 @@ import numpy as np
 import pyarrow as pa
 from results import emit
 
+from hoodie_ds.index.file_lookup import FileLookup
+from hoodie_ds.index.index import LookupContext
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.key_lookup import KeyLookup
 from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.timeline import Timeline
 
 KEYS_IN_GROUP = 3_000
 SIDES = {"with the filter": 10, "without": 1 << 40}
@@ -44,7 +46,8 @@ def look_up(slices: list[FileSlice], stored: list[SliceKeys], asked: pa.Array) -
     storage, cache = MemoryStorage(), KeyCache(1 << 34)
     for slice_, held in zip(slices, stored, strict=True):
         cache.put(KeySource(storage.root, slice_, ""), held)
-    lookup = KeyLookup(storage, False, never, cache, "")
+    context = LookupContext(storage, Timeline(), never, memory_bytes=0)
+    lookup = FileLookup(context, cache, use_bloom=False)
     taken = []
     for _ in range(2):
         started = time.perf_counter()

@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 from results import emit
 
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.index.bucket import KeyParsing
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bucket_identifier import KeyParsing
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
@@ -45,8 +45,8 @@ GOAL = 1.2
 def keys_of(num_buckets: int) -> tuple[pa.Array, pa.Array]:
     """Return keys, one for each bucket, and `ROWS` for each of the first `TOUCHED` buckets."""
     keys = pc.cast(pa.array(np.arange(4 * ROWS * num_buckets)), pa.string())
-    layout = BucketLayout(num_buckets, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
-    buckets = layout.key_buckets(pa.chunked_array([keys]))
+    hashed = Buckets(num_buckets, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    buckets = hashed.ids_by_key(pa.chunked_array([keys]))
     every, first = np.unique(buckets, return_index=True)
     assert len(every) == num_buckets
     chosen = [np.flatnonzero(buckets == bucket)[:ROWS] for bucket in range(TOUCHED)]

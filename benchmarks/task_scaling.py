@@ -30,8 +30,8 @@ from results import emit
 from spark_side import KEYED, session
 
 import hoodie_ds
-from hoodie_ds.index.bucket import KeyParsing
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bucket_identifier import KeyParsing
+from hoodie_ds.index.buckets import Buckets
 
 CORES = (1, 2)
 TASKS = (4, 8, 16, 32, 64)
@@ -72,9 +72,7 @@ def group_sizes(half: Path, layout: str) -> np.ndarray:
     order, line = (pc.cast(column, pa.string()) for column in rows.columns)
     keys = pc.binary_join_element_wise("l_orderkey:", order, ",l_linenumber:", line, "")
     fields = ("l_orderkey", "l_linenumber")
-    hashed = BucketLayout(buckets, fields, fields, KeyParsing.LAST_COMMA_BEFORE_COLON).key_buckets(
-        keys
-    )
+    hashed = Buckets(buckets, fields, fields, KeyParsing.LAST_COMMA_BEFORE_COLON).ids_by_key(keys)
     groups = rows.column("l_orderkey").to_numpy() % parts * buckets + hashed
     return np.sort(np.bincount(groups, minlength=parts * buckets))[::-1]
 

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from hoodie_ds.config.enums import KeyGeneratorType
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.keys.keygen import KeySpec
 
 _DIGITS: Final = (ByteType, ShortType, IntegerType, LongType, BooleanType, DateType)
@@ -37,19 +37,9 @@ _UNSIGNED: Final = 0xFFFFFFFF
 _NOTHING: Final = ("", "__null__", "__empty__")
 
 
-def native_bucket(df: DataFrame, layout: BucketLayout, spec: KeySpec) -> Column | None:
-    """Return the bucket of each row; None where only Python can compute it.
-
-    Parameters
-    ----------
-    df : DataFrame
-        Rows to be written.
-    layout : BucketLayout
-        The table's buckets.
-    spec : KeySpec
-        How record keys are made.
-    """
-    if layout.rules is not None or not hasattr(df.sparkSession, "_jvm"):
+def native_bucket(df: DataFrame, buckets: Buckets, spec: KeySpec) -> Column | None:
+    """Return the bucket of each row; None where only Python can compute it."""
+    if buckets.rules is not None or not hasattr(df.sparkSession, "_jvm"):
         return None  # rules decide by the exact partition path, which Spark does not have
     fields = spec.record_key_fields
     kinds = {field: df.select(sf.col(field)).schema[0].dataType for field in fields}
@@ -57,16 +47,16 @@ def native_bucket(df: DataFrame, layout: BucketLayout, spec: KeySpec) -> Column 
         return None
     texts = {field: sf.col(field).cast("string") for field in fields}
     free = [texts[field] for field in fields if isinstance(kinds[field], StringType)]
-    key, regular = _key_and_hash(df, texts, layout, spec)
+    key, regular = _key_and_hash(df, texts, buckets, spec)
     if free:
         # One branch for everything rare keeps the expression, which Spark compiles, short.
         rare = reduce(or_, [_is_rare(text) for text in free])
-        regular = sf.when(rare, _parsed_hash(key, layout.hash_fields)).otherwise(regular)
-    return (regular.bitwiseAND(0x7FFFFFFF) % layout.num_buckets).cast("int")
+        regular = sf.when(rare, _parsed_hash(key, buckets.hash_fields)).otherwise(regular)
+    return (regular.bitwiseAND(0x7FFFFFFF) % buckets.num_buckets).cast("int")
 
 
 def _key_and_hash(
-    df: DataFrame, texts: Mapping[str, Column], layout: BucketLayout, spec: KeySpec
+    df: DataFrame, texts: Mapping[str, Column], buckets: Buckets, spec: KeySpec
 ) -> tuple[Column, Column]:
     """The record key, and its hash where it is ASCII and Hudi takes it apart as expected."""
     if len(texts) > 1:
@@ -74,7 +64,7 @@ def _key_and_hash(
             sf.concat(sf.lit(f"{field}:"), sf.coalesce(text, sf.lit("__null__")))
             for field, text in texts.items()
         ]
-        hashed = [texts[field] for field in texts if field in layout.hash_fields]
+        hashed = [texts[field] for field in texts if field in buckets.hash_fields]
         return sf.concat_ws(",", *parts), _list_hash([_value_hash(df, text) for text in hashed])
     ((field, text),) = texts.items()
     if spec.kind is KeyGeneratorType.COMPLEX and spec.complex_key_prefixed:

@@ -13,27 +13,18 @@ import pyarrow as pa
 
 from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.conform import conform
-from hoodie_ds.index.bucket import BucketIds
-from hoodie_ds.index.bucket_layout import BucketLayout, first_task
+from hoodie_ds.index.bucket_identifier import BucketIds
+from hoodie_ds.index.buckets import Buckets, first_task
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 
 
 def task_mapper(
-    layout: BucketLayout, spec: KeySpec, num_tasks: int, by_key: bool = False
+    buckets: Buckets, spec: KeySpec, num_tasks: int, by_key: bool = False
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for ``mapInArrow`` that adds the task column.
 
-    Parameters
-    ----------
-    layout : BucketLayout
-        The table's buckets.
-    spec : KeySpec
-        How record keys and partition paths are made.
-    num_tasks : int
-        Number of tasks to spread over.
-    by_key : bool
-        Whether nothing but the key decides, and not the partition.
+    With `by_key` nothing but the key decides, and not the partition.
     """
 
     def add_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -41,28 +32,28 @@ def task_mapper(
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             typed = conform(rows, normalise_schema(rows.schema))
-            tasks = _tasks(keys, layout, typed, num_tasks, by_key)
+            tasks = _tasks(keys, buckets, typed, num_tasks, by_key)
             yield from rows.append_column(TASK_COLUMN, pa.array(tasks)).to_batches()
 
     return add_tasks
 
 
 def _tasks(
-    keys: KeyGenerator, layout: BucketLayout, rows: pa.Table, num_tasks: int, by_key: bool
+    keys: KeyGenerator, buckets: Buckets, rows: pa.Table, num_tasks: int, by_key: bool
 ) -> BucketIds:
     if not rows.num_rows:
         return np.zeros(0, dtype=np.int32)
     paths = keys.partition_paths(rows)
-    buckets = layout.buckets(keys.record_keys(rows), paths)
+    ids = buckets.ids(keys.record_keys(rows), paths)
     if by_key:
-        return (buckets % num_tasks).astype(np.int32)
+        return (ids % num_tasks).astype(np.int32)
     offsets = np.array(
         [
-            first_task(path, num_tasks, layout.num_buckets_in(path))
+            first_task(path, num_tasks, buckets.num_buckets_in(path))
             for path in paths.dictionary.to_pylist()
         ],
         dtype=np.int64,
     )
     first = offsets.astype(np.int64)[paths.indices.to_numpy()]
-    tasks: BucketIds = ((first + buckets) % num_tasks).astype(np.int32)
+    tasks: BucketIds = ((first + ids) % num_tasks).astype(np.int32)
     return tasks

@@ -29,13 +29,13 @@ from hoodie_ds.datasource.assigner import assigning_mapper
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_bucket import hive_hash, native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
-from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.index.choice import choose_index, keys_are_global
+from hoodie_ds.index.buckets import Buckets
+from hoodie_ds.index.choice import choose_index
+from hoodie_ds.index.index import LookupIndex
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN
-from hoodie_ds.sink.locate.file_id_assigner import key_spread
 from hoodie_ds.sink.write_checks import check_fields, resolve_operation
 from hoodie_ds.sink.write_plan import key_spec
 from hoodie_ds.storage.connect import storage_to_write
@@ -89,16 +89,13 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     spec = key_spec(properties, options)
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
     view = table.load_timeline() if table else Timeline()
-    index, layout = choose_index(properties, options, table, view)
-    if layout is not None:
-        return _by_bucket(df, layout, spec, num_tasks)
-    spread = key_spread(spec.record_key_fields, num_tasks)
-    if keys_are_global(index, properties, options):
-        return _by_bucket(df, spread, spec, num_tasks, by_key=True)
-    operation = resolve_operation(options, properties)
-    looked_up = operation.merges or operation.fills_small_files
+    index = choose_index(properties, options, table, view)
+    looked_up = isinstance(index, LookupIndex) and not index.is_global
+    if looked_up:
+        operation = resolve_operation(options, properties)
+        looked_up = operation.merges or operation.fills_small_files
     if not looked_up or not (df.isStreaming or view.first_commit):
-        return _by_bucket(df, spread, spec, num_tasks)
+        return _by_bucket(df, index.spread(num_tasks), spec, num_tasks, by_key=index.is_global)
     mapper = assigning_mapper(
         options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view
     )
@@ -108,15 +105,15 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
 
 
 def _by_bucket(
-    df: DataFrame, layout: BucketLayout, spec: KeySpec, num_tasks: int, by_key: bool = False
+    df: DataFrame, buckets: Buckets, spec: KeySpec, num_tasks: int, by_key: bool = False
 ) -> DataFrame:
     """Send rows where their bucket says, and their partition unless it is `by_key` alone."""
-    bucket = native_bucket(df, layout, spec)
+    bucket = native_bucket(df, buckets, spec)
     if bucket is None:
         schema = StructType([*df.schema.fields, StructField(TASK_COLUMN, IntegerType())])
-        rows = df.mapInArrow(task_mapper(layout, spec, num_tasks, by_key), schema)
+        rows = df.mapInArrow(task_mapper(buckets, spec, num_tasks, by_key), schema)
     else:
-        first = sf.lit(0) if by_key else _first_task(df, layout, spec, num_tasks)
+        first = sf.lit(0) if by_key else _first_task(df, buckets, spec, num_tasks)
         rows = df.withColumn(TASK_COLUMN, ((first + bucket) % num_tasks).cast("int"))
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
 
@@ -128,7 +125,7 @@ def _table(options: WriteOptions) -> Table | None:
     return table
 
 
-def _first_task(df: DataFrame, layout: BucketLayout, spec: KeySpec, num_tasks: int) -> Column:
+def _first_task(df: DataFrame, buckets: Buckets, spec: KeySpec, num_tasks: int) -> Column:
     """The task of a partition's bucket 0, a function of no more than its path; see `first_task`."""
     if spec.kind not in (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX):
         return sf.lit(0)  # several values may share a path; its buckets are spread all the same
@@ -136,7 +133,7 @@ def _first_task(df: DataFrame, layout: BucketLayout, spec: KeySpec, num_tasks: i
     texts = [_path_text(df, field, spec) for field in spec.partition_fields]
     values = [sf.when((text == "") | text.isNull(), nothing).otherwise(text) for text in texts]
     hashed = hive_hash(df, sf.concat_ws("/", *values)).bitwiseAND(0x7FFFFFFF)
-    return hashed % num_tasks * layout.num_buckets
+    return hashed % num_tasks * buckets.num_buckets
 
 
 def _path_text(df: DataFrame, field: str, spec: KeySpec) -> Column:

@@ -1,4 +1,7 @@
-"""Which index a write uses: what the user or the table says, else what file groups are named."""
+"""Which index a table has: what the user or the table says, else what file groups are named.
+
+An index that looks keys up needs its module, an entry in `_LOOKUPS` and its name in the option.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,12 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
-from hoodie_ds.index.bucket import bucket_of
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bloom_index import BloomIndex
+from hoodie_ds.index.bucket_identifier import bucket_of
+from hoodie_ds.index.bucket_index import BucketIndex
+from hoodie_ds.index.index import Index, LookupIndex
+from hoodie_ds.index.simple_index import SimpleIndex
+from hoodie_ds.index.state_index import StateIndex
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
@@ -25,8 +32,14 @@ from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import BUCKET_INDEX, HASHING_RINGS
 from hoodie_ds.timeline.timeline import Timeline
 
-_GLOBAL: Final = (IndexType.GLOBAL_BLOOM, IndexType.GLOBAL_SIMPLE)
-_LOOK_UP: Final = (IndexType.BLOOM, IndexType.SIMPLE, IndexType.FLINK_STATE, *_GLOBAL)
+_LOOKUPS: Final[dict[IndexType, type[LookupIndex]]] = {
+    IndexType.BLOOM: BloomIndex,
+    IndexType.SIMPLE: SimpleIndex,
+    IndexType.FLINK_STATE: StateIndex,
+    IndexType.GLOBAL_BLOOM: BloomIndex,
+    IndexType.GLOBAL_SIMPLE: SimpleIndex,
+}
+"""Every index but BUCKET."""
 _BUCKETS_EXPECTED: Final = 10_000
 """A random id seldom begins like a bucket's below this number: one time in half a million."""
 _EMPTY_COMMITS: Final = 20
@@ -34,26 +47,8 @@ _EMPTY_COMMITS: Final = 20
 
 def choose_index(
     properties: TableProperties, options: WriteOptions, table: Table | None, timeline: Timeline
-) -> tuple[IndexType, BucketLayout | None]:
-    """Choose the index of a table with record keys.
-
-    Parameters
-    ----------
-    properties : TableProperties
-        Of the table, or of the one to be created.
-    options : WriteOptions
-        What the user said.
-    table : Table or None
-        The table; None if it is to be created.
-    timeline : Timeline
-        Its commits.
-
-    Returns
-    -------
-    IndexType
-        BUCKET, or one that looks keys up.
-    BucketLayout or None
-        The buckets of a bucket index.
+) -> Index:
+    """Choose the index of a table with record keys; `table` is None if it is to be created.
 
     Raises
     ------
@@ -64,57 +59,51 @@ def choose_index(
     """
     groups = _newest_groups(table, timeline) if table is not None else []
     stated = options.index_type or properties.index_type
-    rules = None
+    stored = None
     if table is not None and stated in (None, IndexType.BUCKET):
-        rules = load_hashing_config(table.storage, timeline)
-    known = rules is not None or (properties.num_buckets or options.num_buckets) is not None
-    index = stated or _by_names(known, groups, properties.populate_meta_fields)
+        stored = load_hashing_config(table.storage, timeline)
+    known = stored is not None or (properties.num_buckets or options.num_buckets) is not None
+    kind = stated or _by_names(known, groups, properties.populate_meta_fields)
     if table is not None and properties.partition_fields and record_index(table) == "table":
-        index = _keeping_keys_unique(index, properties, options)
-    if index is IndexType.BUCKET:
-        layout = BucketLayout.of(properties, options, rules)
-        for group in groups:
-            layout.check_name(group)
-        return index, layout
-    if index not in _LOOK_UP:
-        raise OptionError(
-            INDEX_TYPE.key,
-            index.value,
-            "this release has BUCKET, BLOOM, SIMPLE, FLINK_STATE, GLOBAL_BLOOM and GLOBAL_SIMPLE",
-        )
-    _check_has_no_buckets(index, properties, options, table, groups)
+        kind = _keeping_keys_unique(kind, properties, options)
+    if kind is IndexType.BUCKET:
+        return BucketIndex.of(properties, options, stored, groups)
+    if kind not in _LOOKUPS:
+        names = ", ".join(found.value for found in (IndexType.BUCKET, *_LOOKUPS))
+        raise OptionError(INDEX_TYPE.key, kind.value, f"this release has {names}")
+    _check_has_no_buckets(kind, properties, options, table, groups)
     if not properties.populate_meta_fields:
-        kind, fields = properties.key_generator, properties.record_key_fields
-        for lacking in lacking_stored_keys(kind, fields, index):
+        generator, fields = properties.key_generator, properties.record_key_fields
+        for lacking in lacking_stored_keys(generator, fields, kind):
             raise OptionError(
-                INDEX_TYPE.key, index.value, f"a table with virtual keys cannot have {lacking}"
+                INDEX_TYPE.key, kind.value, f"a table with virtual keys cannot have {lacking}"
             )
-    return index, None
+    return _LOOKUPS[kind].of(kind, properties, options)
 
 
 def _keeping_keys_unique(
-    index: IndexType, properties: TableProperties, options: WriteOptions
+    kind: IndexType, properties: TableProperties, options: WriteOptions
 ) -> IndexType:
     """Return the index by which a record key stays unique in a table that Hudi indexes by key."""
-    if keys_are_global(index, properties, options):
-        return index
+    if keys_are_global(kind, properties, options):
+        return kind
     unique = IndexType.GLOBAL_BLOOM if properties.populate_meta_fields else IndexType.GLOBAL_SIMPLE
     why = (
         f"table {properties.name!r} has a record index of Hudi's (record_index), which cannot be "
         "built again once a record key is in two partitions"
     )
-    if index is IndexType.BUCKET:
+    if kind is IndexType.BUCKET:
         raise UnsupportedTableError(
             f"{why}, and the index BUCKET keeps keys unique in each partition only; write it with "
             "Hudi, or let Hudi drop the record index first (DROP INDEX record_index)"
         )
     if options.index_type is not None:
-        raise OptionError(INDEX_TYPE.key, index.value, f"{why}; leave it out or say {unique.value}")
+        raise OptionError(INDEX_TYPE.key, kind.value, f"{why}; leave it out or say {unique.value}")
     return unique
 
 
 def _check_has_no_buckets(
-    index: IndexType,
+    kind: IndexType,
     properties: TableProperties,
     options: WriteOptions,
     table: Table | None,
@@ -124,7 +113,7 @@ def _check_has_no_buckets(
     if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
         raise UnsupportedTableError(
             f"the file groups of table {properties.name!r} are named after buckets, so every "
-            f"writer has to use the index BUCKET and not {index.value}"
+            f"writer has to use the index BUCKET and not {kind.value}"
         )
     if table is not None and _has_hashing_rings(table.storage):
         raise UnsupportedTableError(
@@ -136,7 +125,7 @@ def _check_has_no_buckets(
         raise OptionError(
             PARTITION_BUCKETS.key,
             str(options.bucket_rules),
-            f"the index {index.value} has no buckets",
+            f"the index {kind.value} has no buckets",
         )
 
 
@@ -145,10 +134,9 @@ def _has_hashing_rings(storage: Storage) -> bool:
     return any(folder.path == HASHING_RINGS for folder in folders)
 
 
-def keys_are_global(index: IndexType, properties: TableProperties, options: WriteOptions) -> bool:
+def keys_are_global(kind: IndexType, properties: TableProperties, options: WriteOptions) -> bool:
     """Whether an index keeps record keys unique over several partitions, not only in each."""
-    by_state = index is IndexType.FLINK_STATE and options.state_is_global
-    return bool(properties.partition_fields) and (index in _GLOBAL or by_state)
+    return kind in _LOOKUPS and _LOOKUPS[kind].of(kind, properties, options).is_global
 
 
 def has_bloom_filter(

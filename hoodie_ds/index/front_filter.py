@@ -43,21 +43,9 @@ class FrontFilter:
     def ask(
         self, held: Mapping[KeySource, SliceKeys], hashes: UInts
     ) -> tuple[Set[KeySource], Mask]:
-        """Find out which keys have to be looked for, where that is worth it.
+        """Return the slices that need not be searched for all keys, and for which they need be.
 
-        Parameters
-        ----------
-        held : mapping of KeySource to SliceKeys
-            Slices and their keys.
-        hashes : numpy.ndarray of uint32, shape (keys,)
-            Hashes of the keys that are asked for.
-
-        Returns
-        -------
-        set of KeySource
-            Slices that the answer is about; none where searching them costs less.
-        numpy.ndarray of bool, shape (keys,)
-            False for a key that is in none of them.
+        There are no such slices where searching them costs less.
         """
         new = {source: keys for source, keys in held.items() if source not in self._sources}
         num_new = sum(keys.num_keys for keys in new.values())

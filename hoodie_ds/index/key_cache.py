@@ -1,4 +1,4 @@
-"""Record keys of file slices kept in memory: the state of the state index (RFC-24).
+"""Record keys of file slices kept in memory; those of the state index from batch to batch.
 
 The table is the truth and this is a cache of it: a slice is known by all of its files and, as log
 files hold blocks that count only once their commit is complete, by the moment at which those were
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Set
-from functools import lru_cache
 from threading import Lock
 
 from hoodie_ds.columns.arrow_columns import Mask
@@ -21,10 +20,7 @@ from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 class KeyCache:
     """Keys of the slices that were looked at last.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Bytes of keys, their hashes and the filter in front of them that are kept at most.
+    `max_bytes` bounds the keys, their hashes and the filter in front of them.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -78,9 +74,3 @@ class KeyCache:
         keys = self._slices.pop(source, None)
         if keys is not None:
             self._held_bytes -= keys.nbytes
-
-
-@lru_cache(maxsize=1)
-def shared_key_cache(max_bytes: int) -> KeyCache:
-    """Return the cache that all tasks of this process share, batch after batch."""
-    return KeyCache(max_bytes)

@@ -59,13 +59,7 @@ class KeyQuery:
 
 @dataclass(frozen=True)
 class StoredKeys:
-    """Record keys of one file slice.
-
-    Parameters
-    ----------
-    keys : pyarrow.Array of string
-        Without nulls, fewer than 2**32.
-    """
+    """Record keys (string) of one file slice, without nulls and fewer than 2**32."""
 
     keys: pa.Array
 
@@ -117,14 +111,9 @@ class StoredKeys:
 
 @dataclass(frozen=True)
 class SliceKeys:
-    """Record keys of a file slice; some may come twice.
+    """Record keys of a file slice: of its rows, and those that only log files delete.
 
-    Parameters
-    ----------
-    live : StoredKeys
-        Keys of the slice's rows.
-    dead : StoredKeys
-        Keys that a log file deletes and that are still in the base file.
+    Some may come twice.
     """
 
     live: StoredKeys
@@ -158,16 +147,10 @@ def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """What keys were read from; another one as soon as anybody changed the slice.
+    """What keys were read from; another one as soon as the slice was changed.
 
-    Parameters
-    ----------
-    root : str
-        Root of the table's storage.
-    slice : FileSlice
-        The slice.
-    as_of : str
-        The timeline by which log files were read; empty without log files.
+    `root` is that of the table's storage. `as_of` names the timeline by which log files were read,
+    and is empty without log files.
     """
 
     root: str

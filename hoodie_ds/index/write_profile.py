@@ -26,15 +26,7 @@ _COMMITS_ASKED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """A file group that takes inserts.
-
-    Parameters
-    ----------
-    slice : FileSlice
-        Its latest slice, which has a base file.
-    num_rows : int
-        Rows that it has room for; at least one.
-    """
+    """The latest slice of a file group that takes inserts, and how many rows it has room for."""
 
     slice: FileSlice
     num_rows: int
@@ -42,17 +34,7 @@ class SmallFile:
 
 @dataclass(frozen=True)
 class WriteProfile:
-    """Sizes in a table as of a timeline.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its commits.
-    options : WriteOptions
-        Which files count as small, and how large they may become.
-    """
+    """Sizes in a table as of a timeline; options say which files are small."""
 
     table: Table
     timeline: Timeline
@@ -82,16 +64,11 @@ class WriteProfile:
         return float(self.options.record_bytes_estimate)
 
     def small_files(self, slices: Sequence[FileSlice]) -> list[SmallFile]:
-        """Choose the file groups that take inserts, the smallest first.
+        """Choose the file groups of a partition that take inserts, the smallest first.
 
         A slice with log files takes none: Hudi's indexes on the JVM look for keys in base files,
         and a new base file would have to be merged with the log files first. Nor does one that a
         pending compaction or clustering is to rewrite.
-
-        Parameters
-        ----------
-        slices : sequence of FileSlice
-            Latest slices of one partition.
         """
         limit, largest = self.limit_bytes, self.options.parquet_max_file_bytes
         storage, timeline = self.table.storage, self.timeline

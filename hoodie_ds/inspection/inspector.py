@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.environment import SystemClock
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
+from hoodie_ds.index.bucket_index import constant_buckets
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.changes import TableDiff, table_diff
 from hoodie_ds.inspection.comparison import Side, compare
@@ -33,7 +34,6 @@ from hoodie_ds.inspection.verify import (
 )
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.expression import understood
-from hoodie_ds.reader.pruning.pruner import constant_layout
 from hoodie_ds.services.context import Progress
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.paths import HASHING_CONFIGS, INDEX_DEFINITIONS
@@ -216,8 +216,8 @@ class Inspector:
             The files of the table are without record keys.
         """
         pinned = self.source.latest()
-        layout = self.source.buckets(pinned)
-        found = locate_key(pinned, text("key", key), partition, layout)
+        buckets = self.source.buckets(pinned)
+        found = locate_key(pinned, text("key", key), partition, buckets)
         return Listing(f"key {key}", tuple(found))
 
     def trace(self, key: str) -> Listing[KeyEvent]:
@@ -234,8 +234,8 @@ class Inspector:
             The files of the table are without record keys.
         """
         pinned = self.source.latest()
-        layout = constant_layout(pinned.table.properties, pinned.table.storage, pinned.timeline)
-        return Listing(f"key {key}", tuple(trace_key(pinned, text("key", key), layout)))
+        buckets = constant_buckets(pinned.table.properties, pinned.table.storage, pinned.timeline)
+        return Listing(f"key {key}", tuple(trace_key(pinned, text("key", key), buckets)))
 
     def diff(self, before: Moment, after: Moment | None = None) -> TableDiff:
         """Return the rows that differ between two instants.
@@ -281,9 +281,9 @@ class Inspector:
             if (refused := not_to_be_read(*self._opened())) is None:
                 raise
             return refused
-        layout, found = None, []
+        buckets, found = None, []
         try:
-            layout = self.source.buckets(pinned)
+            buckets = self.source.buckets(pinned)
         except CorruptFileError as error:
             found.append(Finding.of(Kind.DAMAGED_FILE, HASHING_CONFIGS, error))
         is_global = False
@@ -291,7 +291,7 @@ class Inspector:
             is_global = self.source.keys_are_global(pinned)
         except CorruptFileError as error:
             found.append(Finding.of(Kind.DAMAGED_FILE, INDEX_DEFINITIONS, error))
-        return verify_table(pinned, layout, progress, keys_are_global=is_global, known=found)
+        return verify_table(pinned, buckets, progress, keys_are_global=is_global, known=found)
 
     def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:
         """Return a page of the table, in HTML that needs nothing beside it.

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.index.bucket import bucket_of
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bucket_identifier import bucket_of
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.instants import batch_of
 from hoodie_ds.reader.log_reader import LogReader
@@ -95,20 +95,11 @@ def locate_key(
     pinned: PinnedTable,
     key: str,
     partition: str | None = None,
-    layout: BucketLayout | None = None,
+    buckets: Buckets | None = None,
 ) -> list[KeyLocation]:
     """Return the file groups that have a row of a key: one, in a table whose keys are in order.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table.
-    key : str
-        Record key, as ``_hoodie_record_key`` has it.
-    partition : str, optional
-        Path of the only partition to look in.
-    layout : BucketLayout, optional
-        Buckets of the table: another bucket than the key's is looked into only if that lacks it.
+    Another bucket than the key's, where they are known, is looked into only if that lacks it.
 
     Raises
     ------
@@ -119,16 +110,16 @@ def locate_key(
     """
     _check_keys(pinned)
     slices = [s for s in pinned.slices() if partition in (None, s.group.partition_path)]
-    if layout is None:
+    if buckets is None:
         return _located(pinned, key, slices)
-    mine = [s for s in slices if _is_of_bucket(layout, s.group, key)]
-    others = (s for s in slices if not _is_of_bucket(layout, s.group, key))
+    mine = [s for s in slices if _is_of_bucket(buckets, s.group, key)]
+    others = (s for s in slices if not _is_of_bucket(buckets, s.group, key))
     return _located(pinned, key, mine) or _located(pinned, key, others)
 
 
-def _is_of_bucket(layout: BucketLayout, group: FileGroupId, key: str) -> bool:
-    count = layout.num_buckets_in(group.partition_path)
-    (bucket,) = layout.hashed(pa.chunked_array([[key]], pa.string()), count)
+def _is_of_bucket(buckets: Buckets, group: FileGroupId, key: str) -> bool:
+    count = buckets.num_buckets_in(group.partition_path)
+    (bucket,) = buckets.hashed(pa.chunked_array([[key]], pa.string()), count)
     return bucket_of(group.file_id) == int(bucket)
 
 
@@ -150,21 +141,13 @@ def _located(pinned: PinnedTable, key: str, slices: Iterable[FileSlice]) -> list
     return found
 
 
-def trace_key(pinned: PinnedTable, key: str, layout: BucketLayout | None = None) -> list[KeyEvent]:
+def trace_key(pinned: PinnedTable, key: str, buckets: Buckets | None = None) -> list[KeyEvent]:
     """Return the life of a key, the oldest step first, as far as files and commits still tell it.
 
     Every file of the table that may have the key is looked into, those of older slices too. What
-    cleans have taken shows only in the commit times of rows that came later.
-
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table as it is now.
-    key : str
-        Record key, as ``_hoodie_record_key`` has it.
-    layout : BucketLayout, optional
-        Buckets that the table has had all the time: another bucket than the key's is looked into
-        only if that tells nothing.
+    cleans have taken shows only in the commit times of rows that came later. Where the table has
+    had the same buckets all the time, another one than the key's is looked into only if that says
+    nothing.
 
     Raises
     ------
@@ -175,12 +158,12 @@ def trace_key(pinned: PinnedTable, key: str, layout: BucketLayout | None = None)
     """
     _check_keys(pinned)
     groups = list(_groups(pinned))
-    if layout is None:
+    if buckets is None:
         return list(_told(pinned, _steps(pinned, groups, key)))
-    mine = [one for one in groups if _is_of_bucket(layout, one[0], key)]
+    mine = [one for one in groups if _is_of_bucket(buckets, one[0], key)]
     steps = _steps(pinned, mine, key)
     if not steps:
-        others = (one for one in groups if not _is_of_bucket(layout, one[0], key))
+        others = (one for one in groups if not _is_of_bucket(buckets, one[0], key))
         steps = _steps(pinned, others, key)
     return list(_told(pinned, steps))
 

@@ -10,7 +10,7 @@ from hoodie_ds.config.query_instant import query_instant
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.hints import command
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.time_travel import travel
@@ -41,7 +41,7 @@ class Source:
     verify: bool = True
     options: WriteOptions | None = None
 
-    def buckets(self, pinned: PinnedTable) -> BucketLayout | None:
+    def buckets(self, pinned: PinnedTable) -> Buckets | None:
         """Return the buckets of a table with a bucket index; None if their number is not known.
 
         Parameters
@@ -55,7 +55,7 @@ class Source:
         stored = load_hashing_config(self.storage, pinned.timeline)
         if stored is None and (properties.num_buckets or options.num_buckets) is None:
             return None
-        return BucketLayout.of(properties, options, stored)
+        return Buckets.of(properties, options, stored)
 
     def keys_are_global(self, pinned: PinnedTable) -> bool:
         """Whether the table's index keeps a record key unique over all partitions.

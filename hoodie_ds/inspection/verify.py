@@ -17,8 +17,8 @@ from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.hints import FROM_COPY, REBUILD_FILTER, TWO_GROUPS
-from hoodie_ds.index.bucket import bucket_of
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bucket_identifier import bucket_of
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
 from hoodie_ds.inspection.damaged_instants import damaged_instants, damaged_savepoints
 from hoodie_ds.inspection.files import paths_of
@@ -139,7 +139,7 @@ def not_to_be_read(table: Table, timeline: Timeline) -> Verification | None:
 
 def verify_table(
     pinned: PinnedTable,
-    layout: BucketLayout | None,
+    buckets: Buckets | None,
     progress: Progress | None = None,
     *,
     keys_are_global: bool = False,
@@ -151,7 +151,7 @@ def verify_table(
     ----------
     pinned : PinnedTable
         The table.
-    layout : BucketLayout or None
+    buckets : Buckets or None
         Its buckets, if it has a bucket index and their number is known.
     progress : callable, optional
         Is called as the work goes on.
@@ -175,9 +175,9 @@ def verify_table(
     bad = {one.where for one in findings if one.severity is Severity.DAMAGE}
     slices, more = _slices(view, files, bad)
     findings += more
-    findings += _bucket_findings(slices, layout)
+    findings += _bucket_findings(slices, buckets)
     findings += _metafile_findings(storage, slices)
-    checked = _checked(pinned, committed, slices, layout, progress)
+    checked = _checked(pinned, committed, slices, buckets, progress)
     for one in checked.values():
         findings += one.findings
     findings += _duplicates(pinned, checked, keys_are_global)
@@ -219,13 +219,13 @@ def _of_group(paths: Iterable[str], folder: str, file_id: str) -> list[str]:
     return [p for p in paths if p.startswith((f"{start}{file_id}_", f"{start}.{file_id}_"))]
 
 
-def _bucket_findings(slices: Iterable[FileSlice], layout: BucketLayout | None) -> Iterator[Finding]:
-    if layout is None:
+def _bucket_findings(slices: Iterable[FileSlice], buckets: Buckets | None) -> Iterator[Finding]:
+    if buckets is None:
         return
     owners: dict[tuple[str, int], str] = {}
     for slice_ in slices:
         path, file_id = slice_.group.partition_path, slice_.group.file_id
-        bucket, count = bucket_of(file_id), layout.num_buckets_in(path)
+        bucket, count = bucket_of(file_id), buckets.num_buckets_in(path)
         if bucket is None or bucket >= count:
             text = f"its name is that of no bucket of {count}"
             yield Finding(Kind.WRONG_BUCKET, str(slice_.group), text, _ANOTHER_INDEX)
@@ -250,13 +250,13 @@ def _checked(
     pinned: PinnedTable,
     committed: CommittedFiles,
     slices: list[FileSlice],
-    layout: BucketLayout | None,
+    buckets: Buckets | None,
     progress: Progress | None,
 ) -> Mapping[FileSlice, _Slice]:
     total, done = sum(one.size for one in slices), 0
     found: dict[FileSlice, _Slice] = {}
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="hoodie-verify") as pool:
-        checks = pool.map(partial(_check, pinned, committed, layout), slices)
+        checks = pool.map(partial(_check, pinned, committed, buckets), slices)
         for slice_, one in zip(slices, checks, strict=True):
             found[slice_] = one
             done += slice_.size
@@ -268,7 +268,7 @@ def _checked(
 def _check(
     pinned: PinnedTable,
     committed: CommittedFiles,
-    layout: BucketLayout | None,
+    buckets: Buckets | None,
     slice_: FileSlice,
 ) -> _Slice:
     """Read all of a slice, and look at the keys that its rows have."""
@@ -283,7 +283,7 @@ def _check(
             if rows.num_rows and _has_keys(pinned):
                 keys = _keys(pinned, rows)
                 hashes.append(row_hashes(pa.table({RECORD_KEY: keys})))
-                found.findings += _row_findings(rows, keys, slice_, layout, where)
+                found.findings += _row_findings(rows, keys, slice_, buckets, where)
     except (CorruptFileError, UnsupportedTableError) as error:
         found.findings.append(Finding.of(Kind.DAMAGED_FILE, where, error))
     if hashes:
@@ -309,7 +309,7 @@ def _row_findings(
     rows: pa.Table,
     keys: pa.ChunkedArray,
     slice_: FileSlice,
-    layout: BucketLayout | None,
+    buckets: Buckets | None,
     where: str,
 ) -> Iterator[Finding]:
     """Rows of another partition or bucket than their file is of."""
@@ -320,9 +320,9 @@ def _row_findings(
             text = f"rows of another partition: {_some(others)}"
             yield Finding(Kind.WRONG_PARTITION, where, text, FROM_COPY)
     bucket = bucket_of(slice_.group.file_id)
-    if layout is not None and bucket is not None:
+    if buckets is not None and bucket is not None:
         paths = pa.array([path]).dictionary_encode().take(pa.array(np.zeros(len(keys), np.int64)))
-        astray = keys.filter(pa.array(layout.buckets(keys, paths) != bucket))
+        astray = keys.filter(pa.array(buckets.ids(keys, paths) != bucket))
         if len(astray):
             text = f"keys of other buckets than {bucket}: {_some(astray)}"
             yield Finding(Kind.WRONG_BUCKET, where, text, _ANOTHER_INDEX)

@@ -15,6 +15,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.index.choice import bloom_params
+from hoodie_ds.index.index import LookupIndex
 from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
@@ -141,6 +142,6 @@ def write_context(
 def _bloom_params(plan: WritePlan) -> BloomParams | None:
     """Base files that an index looks keys up in carry the bloom filter that Hudi needs there."""
     options = plan.options
-    if plan.index is None or plan.layout is not None or plan.virtual_keys is not None:
+    if not isinstance(plan.index, LookupIndex) or plan.virtual_keys is not None:
         return None
     return bloom_params(options)

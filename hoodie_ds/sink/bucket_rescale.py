@@ -26,7 +26,8 @@ from hoodie_ds.errors import (
     TimelineError,
     UnsupportedTableError,
 )
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bucket_index import BucketIndex
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.services.context import Progress
 from hoodie_ds.services.results import counted, size_text
@@ -163,10 +164,10 @@ class BucketRescaler:
         if not would:
             return would
         time = open_instant(batch.pending)
-        layout = self._layout_of(batch.plan)
-        put_rescaled(self._storage, time, _config(layout), self._config)
-        rescaled = replace(layout, num_buckets=self.num_buckets, rules=self.rules)
-        plan = replace(batch.plan, layout=rescaled, rescales=True)
+        buckets = self._buckets_of(batch.plan)
+        put_rescaled(self._storage, time, _config(buckets), self._config)
+        rescaled = replace(buckets, num_buckets=self.num_buckets, rules=self.rules)
+        plan = replace(batch.plan, index=BucketIndex(rescaled), rescales=True)
         batch, before = replace(batch, plan=plan), batch.plan
         try:
             message, rows = _rewritten(batch, before, self.progress)
@@ -190,7 +191,7 @@ class BucketRescaler:
 
     def _would(self, plan: WritePlan) -> BucketRescale:
         """Say what is to be done, or refuse it."""
-        before = _config(self._layout_of(plan))
+        before = _config(self._buckets_of(plan))
         if before == self._config:
             return BucketRescale(
                 None, self.num_buckets, self.num_buckets, before.expressions, changes=False
@@ -213,13 +214,13 @@ class BucketRescaler:
             partitions=len({slice_.group.partition_path for slice_ in slices}),
         )
 
-    def _layout_of(self, plan: WritePlan) -> BucketLayout:
-        if plan.layout is None:
+    def _buckets_of(self, plan: WritePlan) -> Buckets:
+        if not isinstance(plan.index, BucketIndex):
             raise UnsupportedTableError(
                 f"table {plan.table.properties.name!r} has no buckets to rescale: its index is "
-                f"{plan.index.value if plan.index else 'none'}"
+                f"{plan.index.kind.value if plan.index else 'none'}"
             )
-        return plan.layout
+        return plan.index.buckets
 
 
 def new_buckets(num_buckets: int, rules: str | None) -> tuple[int, BucketRules | None]:
@@ -241,8 +242,8 @@ def new_buckets(num_buckets: int, rules: str | None) -> tuple[int, BucketRules |
     return num_buckets, parsed
 
 
-def _config(layout: BucketLayout) -> HashingConfig:
-    return HashingConfig(str(layout.rules or ""), layout.num_buckets)
+def _config(buckets: Buckets) -> HashingConfig:
+    return HashingConfig(str(buckets.rules or ""), buckets.num_buckets)
 
 
 def _slices(plan: WritePlan) -> list[FileSlice]:

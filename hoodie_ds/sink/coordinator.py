@@ -25,6 +25,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
+from hoodie_ds.index.index import LookupIndex
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.services.boundary import note_failures
 from hoodie_ds.services.context import ServiceContext
@@ -56,7 +57,7 @@ from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.delta.columns import check_columns
 from hoodie_ds.sync.run import require_packages
-from hoodie_ds.table.hashing_config import agreed_buckets, complete_hashing_config
+from hoodie_ds.table.hashing_config import agreed_buckets
 from hoodie_ds.table.metadata_table import described
 from hoodie_ds.table.table import (
     Table,
@@ -145,7 +146,7 @@ class Coordinator:
             plan = self._recovered(table, plan, schema, found)
             warn_of_copies(plan)
         guard = ReplayGuard.load(self.storage, plan.timeline)
-        if plan.index is not None and plan.layout is None:
+        if isinstance(plan.index, LookupIndex):
             forget_pinned(self.storage, guard)
         utc = plan.table.properties.timeline_in_utc
         time = next_time(self.clock.now_ms(), utc, plan.timeline.latest_time)
@@ -264,9 +265,9 @@ class Coordinator:
             raise TableNotFoundError(
                 f"{self.storage.root} holds no Hudi table to delete from; check the path"
             )
-        index, layout = None, None
+        index = None
         if properties.record_key_fields:
-            index, layout = choose_index(properties, self.options, table, timeline)
+            index = choose_index(properties, self.options, table, timeline)
         stored = table_schema(table, timeline, to_write=True) if table else None
         columns = stored_schema(schema, stored, properties, operation, self.options)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
@@ -280,7 +281,6 @@ class Coordinator:
             options=self.options,
             operation=operation,
             index=index,
-            layout=layout,
             schema=columns,
             declared=declared_avro(table, timeline) if table else None,
         )
@@ -298,13 +298,12 @@ class Coordinator:
         if table.properties.metadata_partitions:
             timeout_ms = self.options.concurrency.heartbeat_timeout_ms
             table = switch_metadata_table_off(table, self.clock, timeout_ms)
-        other_buckets = False
-        if plan.layout is not None:
-            now_ms = self.clock.now_ms()
-            table, other_buckets = complete_hashing_config(table, plan.timeline, now_ms)
+        is_other = False
+        if plan.index is not None:
+            table, is_other = plan.index.complete_change(table, plan.timeline, self.clock)
         timeline = self._recover(table, plan.timeline, found)
         # What was chosen may not fit any more.
-        if other_buckets or timeline.digest != plan.timeline.digest:
+        if is_other or timeline.digest != plan.timeline.digest:
             plan = self._plan(table, schema, timeline)
         return replace(plan, table=table, timeline=timeline)
 

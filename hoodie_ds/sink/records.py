@@ -15,7 +15,7 @@ from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.formats.conform import conform
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.deletes import deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merger import RecordSet
@@ -96,7 +96,7 @@ def distinct_partitions(plan: WritePlan, rows: pa.Table) -> set[str]:
     return set(partitions_of(plan, conform(rows, pa.schema(fields))).dictionary.to_pylist())
 
 
-def split_by_bucket(layout: BucketLayout, keyed: KeyedRows) -> Iterator[tuple[BucketKey, pa.Table]]:
+def split_by_bucket(buckets: Buckets, keyed: KeyedRows) -> Iterator[tuple[BucketKey, pa.Table]]:
     """Give rows their record keys and part them by bucket, keeping their order within each.
 
     Yields
@@ -105,10 +105,10 @@ def split_by_bucket(layout: BucketLayout, keyed: KeyedRows) -> Iterator[tuple[Bu
         User columns and ``_hoodie_record_key``.
     """
     paths, rows = keyed.paths, keyed.with_keys
-    buckets = layout.buckets(keyed.keys, paths)
+    ids = buckets.ids(keyed.keys, paths)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    stride = int(buckets.max(initial=0)) + 1
-    for code, part in split(rows, partitions * stride + buckets):
+    stride = int(ids.max(initial=0)) + 1
+    for code, part in split(rows, partitions * stride + ids):
         partition, bucket = divmod(code, stride)
         yield BucketKey(paths.dictionary[partition].as_py(), bucket), part
 

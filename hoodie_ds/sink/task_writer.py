@@ -13,6 +13,7 @@ from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.row_sizes import cut
+from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
@@ -125,7 +126,7 @@ def _write_rows(
                 writer.write(keyed, locations)
             digest += digest_of(plan, batch_id, once.rows)  # while they are encoded
         taken = clock.now_ms()
-        owns = assignment.ownership(sole_writer, plan.layout is not None)
+        owns = assignment.ownership(sole_writer, isinstance(plan.index, BucketIndex))
         statuses, staged = writer.close(owns)
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
@@ -146,7 +147,7 @@ def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWr
         return AppendWriter
     # Rows that are neither looked up nor combined are inserts, one beside another.
     combines = plan.looks_up or plan.options.combine_before_insert
-    return GlobalWriter if plan.has_global_keys and combines else KeyedWriter
+    return GlobalWriter if plan.index.is_global and combines else KeyedWriter
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import pyarrow as pa
 from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import (
     DuplicatePolicy,
-    IndexType,
     LogBlockFormat,
     MergeMode,
     Operation,
@@ -23,8 +22,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro.kept import kept_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.index.bucket_layout import BucketLayout
-from hoodie_ds.index.choice import keys_are_global
+from hoodie_ds.index.index import Index
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
@@ -55,10 +53,8 @@ class WritePlan:
         How to write.
     operation : Operation
         What to do with the rows.
-    index : IndexType or None
+    index : Index or None
         How the file group of a key is found; None in a table without record keys.
-    layout : BucketLayout or None
-        The buckets of a bucket index.
     schema : pyarrow.Schema
         The table's user columns once the rows are in.
     declared : str or None
@@ -66,15 +62,14 @@ class WritePlan:
     rows_are_merged : bool
         Whether there is one row for each key, merged with what is stored of it.
     rescales : bool
-        Whether `layout` is one that the table has only once the write is complete.
+        Whether `index` is one that the table has only once the write is complete.
     """
 
     table: Table
     timeline: Timeline
     options: WriteOptions
     operation: Operation
-    index: IndexType | None
-    layout: BucketLayout | None
+    index: Index | None
     schema: pa.Schema
     declared: str | None = None
     rows_are_merged: bool = False
@@ -107,22 +102,6 @@ class WritePlan:
     def budget(self) -> MemoryBudget:
         """How the memory of a task is shared out."""
         return MemoryBudget.of(self.options)
-
-    @property
-    def has_global_keys(self) -> bool:
-        """Whether a record key is unique in the whole table rather than in its partition."""
-        index = self.index
-        return index is not None and keys_are_global(index, self.table.properties, self.options)
-
-    @property
-    def moves_records(self) -> bool:
-        """Whether a record moves when a row says another partition than the one it is in."""
-        match self.index:
-            case IndexType.GLOBAL_BLOOM:
-                return self.options.bloom_moves_records
-            case IndexType.GLOBAL_SIMPLE:
-                return self.options.simple_moves_records
-        return self.has_global_keys
 
     @property
     def looks_up(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from unittest.mock import patch
 
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.index.key_cache import shared_key_cache
+from hoodie_ds.index.state_index import shared_keys
 
 _Result = TypeVar("_Result")
 _POOLS = (
@@ -102,4 +102,4 @@ def one_thread() -> Iterator[None]:
 
 def forget_process() -> None:
     """Drop what this process remembers about tables beyond one storage, as a new one would."""
-    shared_key_cache.cache_clear()
+    shared_keys.cache_clear()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,19 +15,28 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.options.index import _SUPPORTED
+from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.index.choice import _LOOKUPS
+from hoodie_ds.index.file_lookup import FileLookup
+from hoodie_ds.index.index import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.key_lookup import KeyLookup
+from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys, StoredKeys
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.timeline import Timeline
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
@@ -202,6 +213,54 @@ def test_an_index_that_a_table_cannot_take_is_refused(tmp_path: Path) -> None:
         HoodieTable(str(tmp_path / "b"), {INDEX: "SIMPLE"}).upsert(trips(("a", "x", 1, 1.0)))
 
 
+class _Scan:
+    """Looks keys up among all that are stored."""
+
+    def __init__(self, context: LookupContext) -> None:
+        self._stored = context.merged_keys
+
+    def find(
+        self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False
+    ) -> RecordLocations:
+        held = [set(self._stored(slice_).live.keys.to_pylist()) for slice_ in slices]
+        places = ([n for n, some in enumerate(held) if key in some] for key in keys.to_pylist())
+        first = np.array([found[0] if found else -1 for found in places])
+        return replace(RecordLocations.nowhere(len(keys)), slices=first)
+
+
+class _ScanIndex(LookupIndex):
+    """As small as an index can be; by one of its names keys are unique in the whole table."""
+
+    @classmethod
+    def of(cls, kind: IndexType, properties: TableProperties, options: WriteOptions) -> _ScanIndex:
+        return cls(kind, properties.record_key_fields, kind is IndexType.HBASE, True)
+
+    def lookup(self, context: LookupContext) -> KeyLookup:
+        return _Scan(context)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("index", "how"),
+    [("INMEMORY", "dealt out"), ("INMEMORY", "assigned"), ("HBASE", "dealt out")],
+)
+def test_another_index_is_a_class_a_name_and_a_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, index: str, how: str
+) -> None:
+    monkeypatch.setitem(_SUPPORTED, index, IndexType[index])
+    monkeypatch.setitem(_LOOKUPS, IndexType[index], _ScanIndex)
+    opts = options(kind, index)
+    write(tmp_path, trips(*((f"k{n}", f"c{n % 2}", 1, 1.0) for n in range(9))), opts, 3, how)
+    write(tmp_path, trips(*((f"k{n}", "c0", 2, 2.0) for n in range(4, 12))), opts, 3, how)
+    stays = {(f"k{n}", f"c{n % 2}", 1, 1.0) for n in range(9)}
+    written = {(f"k{n}", "c0", 2, 2.0) for n in range(4, 12)}
+    replaced = {row for row in stays if row[0] in {f"k{n}" for n in range(4, 9)}}
+    if index == "INMEMORY":  # a key of another partition is another one
+        replaced = {row for row in replaced if row[1] == "c0"}
+    assert found(HoodieTable(str(tmp_path))) == sorted(stays - replaced | written)
+    assert f"{INDEX}={index}\n" in (tmp_path / ".hoodie" / "hoodie.properties").read_text()
+
+
 def test_keys_that_are_kept_are_searched_and_not_scanned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +277,7 @@ def test_keys_that_are_kept_are_searched_and_not_scanned(
     timeline = table.timeline
     storage = open_storage(str(tmp_path))
     slices = FileSystemView(storage, timeline).latest_slices("x")
-    lookup = KeyLookup(storage, False, _no_logs, KeyCache(1 << 20), "")
+    lookup = _lookup(storage, KeyCache(1 << 20), use_bloom=False)
     for _ in range(3):
         assert lookup.find(slices, pa.array(["k49", "x", "k0", "k49"])).first.tolist() == [
             0,
@@ -241,7 +300,7 @@ def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     storage = batch.table.storage
     slices = FileSystemView(storage, batch.timeline).latest_slices("x")
     cache = KeyCache(1 << 20)
-    lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+    lookup = _lookup(batch.table.storage, cache)
     keys = pa.array(["k000", "k001", "z098", "a", "z999"])
     numbers = lookup.find(slices, keys).first
     names = [slices[n].group.file_id if n >= 0 else None for n in numbers]
@@ -250,10 +309,15 @@ def test_files_that_cannot_hold_a_key_are_not_read(tmp_path: Path) -> None:
     assert names[0] != names[2]
     assert [name is None for name in names] == [False, True, False, True, True]
     cache = KeyCache(1 << 20)
-    lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+    lookup = _lookup(batch.table.storage, cache)
     assert lookup.find(slices, pa.array(["a", "k001", "zz"])).first.tolist() == [-1, -1, -1]
     # Range and bloom filter denied them all.
     assert [cache.get(KeySource(storage.root, found, "")) for found in slices] == [None, None]
+
+
+def _lookup(storage: Storage, cache: KeyCache, *, use_bloom: bool = True) -> FileLookup:
+    context = LookupContext(storage, Timeline(), _no_logs, memory_bytes=0)
+    return FileLookup(context, cache, use_bloom=use_bloom)
 
 
 def _no_logs(slice_: FileSlice) -> SliceKeys:
@@ -270,7 +334,7 @@ def test_the_state_index_reads_no_file_twice_and_follows_other_writers(
             opened.append(name)
             super().__init__(source, schema, name, **options)
 
-    monkeypatch.setattr("hoodie_ds.index.key_lookup.BaseFileReader", Counting)
+    monkeypatch.setattr("hoodie_ds.index.file_lookup.BaseFileReader", Counting)
     opts = {**LOOKUP, **options("MERGE_ON_READ", "FLINK_STATE")}
     table = HoodieTable(str(tmp_path), opts)
     table.insert(trips(*((f"k{i:03}", "x", 1, 1.0) for i in range(50))))
@@ -279,16 +343,16 @@ def test_the_state_index_reads_no_file_twice_and_follows_other_writers(
     (slice_,) = FileSystemView(batch.table.storage, batch.timeline).latest_slices("x")
     cache = KeyCache(1 << 20)
     for asked in (["k001", "k0010"], ["k0010", "k001", "k0010"], ["k049", "", "k000"]):
-        lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+        lookup = _lookup(batch.table.storage, cache)
         expected = [0 if len(key) == 4 else -1 for key in asked]
         assert lookup.find([slice_], pa.array(asked)).first.tolist() == expected
     for _ in range(2):
-        lookup = KeyLookup(batch.table.storage, True, _no_logs, cache, "")
+        lookup = _lookup(batch.table.storage, cache)
         assert lookup.find([slice_], pa.array(["k001", "k0010"])).first.tolist() == [0, -1]
     assert len(opened) == 1
     tiny = KeyCache(1)
     for _ in range(3):
-        lookup = KeyLookup(batch.table.storage, True, _no_logs, tiny, "")
+        lookup = _lookup(batch.table.storage, tiny)
         assert lookup.find([slice_], pa.array(["k001", "k0010"])).first.tolist() == [0, -1]
     assert len(opened) == 4
     # Another writer moves the table on, by another index; what is kept is not asked any more.

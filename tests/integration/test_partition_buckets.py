@@ -16,8 +16,8 @@ from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.errors import HoodieError, OptionError, UnsupportedTableError
-from hoodie_ds.index.bucket import KeyParsing
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bucket_identifier import KeyParsing
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskId
@@ -193,13 +193,13 @@ def test_an_error_of_a_partition_path_is_typed(tmp_path: Path) -> None:
 def test_every_bucket_of_every_partition_goes_to_one_task_and_they_spread() -> None:
     rules = BucketRules.parse("^p0$,1;^p1$,64")
     keys = ("id",)
-    layout = BucketLayout(4, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
+    buckets = Buckets(4, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
     spec = KeySpec(KeyGeneratorType.SIMPLE, keys, ("city",))
     draw = random.Random(2)
     cities = [f"p{draw.randrange(4)}" for _ in range(8000)]
     ids = [f"{draw.getrandbits(64):x}" for _ in cities]
     rows = pa.table({"id": ids, "city": cities})
-    (batch,) = list(task_mapper(layout, spec, 8)(rows.to_batches()))
+    (batch,) = list(task_mapper(buckets, spec, 8)(rows.to_batches()))
     tasks: dict[tuple[str, int], set[int]] = {}
     counts = {"p0": 1, "p1": 64}
     for row in batch.to_pylist():

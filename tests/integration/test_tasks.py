@@ -17,7 +17,7 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
-from hoodie_ds.index.bucket import file_id
+from hoodie_ds.index.bucket_identifier import file_id
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId

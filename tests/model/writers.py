@@ -8,7 +8,7 @@ file group, the slice of the newest commit.
 |---|---|
 | begin | `Coordinator.begin`: the instant time is proposed |
 | open | `open_instant`: the name is taken |
-| look up | `IndexRouter`, `BucketRouter`: the file group of a key |
+| look up | `LookupRouter`, `BucketRouter`: the file group of a key |
 | lock the group | none: Hudi's way without optimistic concurrency |
 | read, write | `KeyedWriter`: base file in, base file out |
 | decide | `check_groups`, `check_new_keys` |

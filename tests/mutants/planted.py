@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.index.key_lookup import RecordLocations
+from hoodie_ds.index.record_locations import RecordLocations
 from tests.mutants.behaviours import (
     Unlisted,
     deleting,
@@ -218,7 +218,7 @@ COPIES = [
     Mutant(
         "a key is in the first of its file groups alone",
         instead(
-            "KeyLookup.find",
+            "FileLookup.find",
             lambda find, *given, **more: replace(
                 RecordLocations.nowhere(len(given[2])), slices=find(*given, **more).first
             ),

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.python_bucket import task_mapper
+from hoodie_ds.index.index import LookupIndex
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
-from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner, key_spread
+from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_plan import key_spec
@@ -77,11 +78,13 @@ class Model:
 def assigned(coordinator: Coordinator, operation: str, rows: pa.Table) -> pa.Table:
     """What `shuffle_by_file_group` adds to rows."""
     plan = coordinator.preview(rows.schema)
-    if plan.layout is None and operation in ("upsert", "insert", "delete"):
+    assert plan.index is not None
+    if isinstance(plan.index, LookupIndex) and operation in ("upsert", "insert", "delete"):
         return pa.concat_tables(FileIdAssigner(plan, TASKS).assign(rows))
-    layout = plan.layout or key_spread(plan.table.properties.record_key_fields, TASKS)
     spec = key_spec(plan.table.properties, plan.options)
-    return pa.Table.from_batches(task_mapper(layout, spec, TASKS)(rows.to_batches()))
+    return pa.Table.from_batches(
+        task_mapper(plan.index.spread(TASKS), spec, TASKS)(rows.to_batches())
+    )
 
 
 def write(path: Path, opts: dict[str, str], operation: str, way: str, rows: pa.Table) -> None:

@@ -16,8 +16,8 @@ from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.datasource.shuffle import _first_task, shuffle_by_file_group
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.index.bucket import KeyParsing
-from hoodie_ds.index.bucket_layout import BucketLayout, first_task
+from hoodie_ds.index.bucket_identifier import KeyParsing
+from hoodie_ds.index.buckets import Buckets, first_task
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 
@@ -46,8 +46,8 @@ def _texts(count: int) -> list[str]:
     return [*ODD, "__empty__", *texts]
 
 
-def _layout(keys: tuple[str, ...], hashed: tuple[str, ...]) -> BucketLayout:
-    return BucketLayout(97, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
+def _buckets(keys: tuple[str, ...], hashed: tuple[str, ...]) -> Buckets:
+    return Buckets(97, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_the_native_hash_is_the_tables_own(
         rows, "id string, b string, n bigint, flag boolean, d int"
     ).selectExpr("id", "b", "n", "flag", "date_from_unix_date(d) as day")
     spec = KeySpec(kind, keys, ("p",), complex_key_prefixed=prefixed)
-    layout = _layout(keys, hashed)
-    column = native_bucket(df, layout, spec)
+    buckets = _buckets(keys, hashed)
+    column = native_bucket(df, buckets, spec)
     assert column is not None
     found = df.withColumn("bucket", column).toArrow()
     keys = KeyGenerator.of(spec).record_keys(found)
-    expected = layout.buckets(keys, pa.array([""] * found.num_rows).dictionary_encode())
+    expected = buckets.ids(keys, pa.array([""] * found.num_rows).dictionary_encode())
     assert np.array_equal(found.column("bucket").to_numpy(), expected)
     assert len(set(expected.tolist())) > 50
 
@@ -97,7 +97,7 @@ def test_the_native_hash_is_the_tables_own(
 def test_types_whose_text_differs_are_left_to_python(spark: Any) -> None:
     df = spark.range(3).selectExpr("cast(id as double) as id")
     spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("p",))
-    assert native_bucket(df, _layout(("id",), ("id",)), spec) is None
+    assert native_bucket(df, _buckets(("id",), ("id",)), spec) is None
 
 
 def _options(path: Any, buckets: int) -> dict[str, str]:
@@ -129,9 +129,9 @@ def test_rows_sit_in_the_task_that_their_column_names(
 
 def test_64_buckets_of_one_partition_are_even_on_8_tasks() -> None:
     spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
-    layout = BucketLayout(64, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    buckets = Buckets(64, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
     rows = pa.table({"id": [str(i) for i in range(64000)], "city": ["x"] * 64000})
-    (batch,) = list(task_mapper(layout, spec, 8)(rows.to_batches()))
+    (batch,) = list(task_mapper(buckets, spec, 8)(rows.to_batches()))
     counts = np.bincount(batch.column(TASK_COLUMN).to_numpy(), minlength=8)
     assert counts.max() <= 1.5 * counts.mean()
 
@@ -139,15 +139,15 @@ def test_64_buckets_of_one_partition_are_even_on_8_tasks() -> None:
 @pytest.mark.parametrize("path", ["2026-11-{:02}", "p{}", "{}"])
 def test_ten_partitions_of_two_buckets_keep_ten_tasks_busy(spark: Any, path: str) -> None:
     spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
-    layout = BucketLayout(2, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    buckets = Buckets(2, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
     paths = [path.format(day) for day in range(10)]
     rows = pa.table({"id": [str(i) for i in range(5000)], "city": paths * 500})
-    (batch,) = list(task_mapper(layout, spec, 10)(rows.to_batches()))
+    (batch,) = list(task_mapper(buckets, spec, 10)(rows.to_batches()))
     counts = np.bincount(batch.column(TASK_COLUMN).to_numpy(), minlength=10)
     assert counts.max() <= 1.5 * counts.mean()
     assert counts.min() > 0
     df = spark.createDataFrame(rows.slice(0, 10))
-    native = df.select("city", (_first_task(df, layout, spec, 10) % 10).alias("first")).collect()
+    native = df.select("city", (_first_task(df, buckets, spec, 10) % 10).alias("first")).collect()
     assert [row["first"] for row in native] == [first_task(p, 10, 2) for p in paths]
 
 

@@ -15,21 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import RECORD_KEY
-from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.errors import HoodieError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.formats.parquet.statistics import Bounds
-from hoodie_ds.index.bucket import bucket_prefix
-from hoodie_ds.index.bucket_layout import BucketLayout
+from hoodie_ds.index.bucket_identifier import bucket_prefix
+from hoodie_ds.index.bucket_index import constant_buckets
+from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.reader.pruning.key_values import record_keys
 from hoodie_ds.reader.pruning.partition_values import PartitionValues
 from hoodie_ds.reader.pruning.predicate import Comparison, Op, Or, Predicate
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.fs_view import PREFIX_LENGTH
-from hoodie_ds.table.hashing_config import load_hashing_config
-from hoodie_ds.timeline.paths import HASHING_CONFIGS
 from hoodie_ds.timeline.timeline import Timeline
 
 
@@ -78,7 +75,7 @@ class Pruner:
         What partition paths say.
     keys : KeyFilter or None
         The record keys that the filter leaves.
-    layout : BucketLayout or None
+    buckets : Buckets or None
         The table's buckets, where they are known and the filter leaves few keys.
     """
 
@@ -86,7 +83,7 @@ class Pruner:
     schema: pa.Schema
     partitions: PartitionValues
     keys: KeyFilter | None
-    layout: BucketLayout | None
+    buckets: Buckets | None
     _prefixes: dict[int, frozenset[str]] = field(default_factory=dict)
     _kept: dict[str, bool] = field(default_factory=dict)
 
@@ -99,21 +96,13 @@ class Pruner:
         storage: Storage,
         timeline: Timeline,
     ) -> Pruner:
-        """Find out what a predicate means for a table.
-
-        Parameters
-        ----------
-        predicate : Predicate
-            The filter.
-        properties, schema, storage, timeline
-            The table, as it is read.
-        """
+        """Find out what a predicate means for a table, as it is read."""
         keys = record_keys(predicate, properties, schema)
-        layout = None
-        if keys is not None and properties.index_type is IndexType.BUCKET:
-            layout = constant_layout(properties, storage, timeline)
         values = PartitionValues(properties, schema)
-        return cls(predicate, schema, values, None if keys is None else KeyFilter(keys), layout)
+        if keys is None:
+            return cls(predicate, schema, values, None, None)
+        buckets = constant_buckets(properties, storage, timeline)
+        return cls(predicate, schema, values, KeyFilter(keys), buckets)
 
     def keeps(self, file: FileStatus) -> bool:
         """Whether rows of a data file's group may match."""
@@ -121,18 +110,18 @@ class Pruner:
         kept = self._kept.get(folder)
         if kept is None:
             kept = self._kept[folder] = self.predicate.may_match(self.partitions.of(folder).get)
-        if not kept or self.layout is None or self.keys is None:
+        if not kept or self.buckets is None or self.keys is None:
             return kept
         name = file.path.rpartition("/")[2].removeprefix(".")
         return name[:PREFIX_LENGTH] in self._buckets(folder)
 
     def _buckets(self, partition_path: str) -> frozenset[str]:
-        assert self.layout is not None
+        assert self.buckets is not None
         assert self.keys is not None
-        count = self.layout.num_buckets_in(partition_path)
+        count = self.buckets.num_buckets_in(partition_path)
         if count not in self._prefixes:
             keys = pa.chunked_array([sorted(self.keys.keys)], pa.string())
-            found = {bucket_prefix(int(bucket)) for bucket in self.layout.hashed(keys, count)}
+            found = {bucket_prefix(int(bucket)) for bucket in self.buckets.hashed(keys, count)}
             self._prefixes[count] = frozenset(found)
         return self._prefixes[count]
 
@@ -173,25 +162,3 @@ class Pruner:
 
 def _bounds(reader: BaseFileReader, number: int, column: pa.Field, _: str) -> Bounds | None:
     return reader.bounds(number, column)
-
-
-def constant_layout(
-    properties: TableProperties, storage: Storage, timeline: Timeline
-) -> BucketLayout | None:
-    """Return the table's buckets, if they have been the same all the time and can be told.
-
-    Parameters
-    ----------
-    properties : TableProperties
-        Of the table.
-    storage : Storage
-        Rooted at its base path.
-    timeline : Timeline
-        Its instants.
-    """
-    if len(storage.list(HASHING_CONFIGS)) > 1:  # a rescaled table, at whatever moment it is read
-        return None
-    try:
-        return BucketLayout.recorded(properties, load_hashing_config(storage, timeline))
-    except HoodieError:
-        return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.clustering_options import ClusteringOptions
-from hoodie_ds.config.enums import IndexType, LayoutStrategy, PartitionFilter
+from hoodie_ds.config.enums import LayoutStrategy, PartitionFilter
 from hoodie_ds.config.linear_pattern import is_found
 from hoodie_ds.config.options.clustering import (
     CLUSTERING_COLUMNS,
@@ -20,6 +20,7 @@ from hoodie_ds.config.options.clustering import (
 )
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
+from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.services.clustering.layout import check_sortable
 from hoodie_ds.storage.protocol import Storage
@@ -208,8 +209,7 @@ def check_no_buckets(table: Table, options: WriteOptions, timeline: Timeline) ->
     """
     if not table.properties.record_key_fields:
         return
-    index, _ = choose_index(table.properties, options, table, timeline)
-    if index is IndexType.BUCKET:
+    if isinstance(choose_index(table.properties, options, table, timeline), BucketIndex):
         raise UnsupportedTableError(
             f"table {table.properties.name!r} has a bucket index, whose file groups are not to be "
             "rewritten into others; its number of buckets decides how large they are"

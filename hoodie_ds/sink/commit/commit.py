@@ -31,6 +31,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.index.index import LookupIndex
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit_record import commit_record, joined, replaced_groups
 from hoodie_ds.sink.commit.conflicts import (
@@ -341,8 +342,7 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
         raise TimelineError(f"tasks of one batch wrote under several instants: {sorted(instants)}")
     if len({m.assigned_by for m in messages}) > 1:
         raise WriteConflictError(mixed_timelines())
-    looked_up = batch.plan.index is not None and batch.plan.layout is None
-    if looked_up and len({m.owns_keys for m in messages}) > 1:
+    if isinstance(batch.plan.index, LookupIndex) and len({m.owns_keys for m in messages}) > 1:
         # One task may have written a key that another one left to this commit.
         raise WriteConflictError(
             "some rows are where shuffle_by_file_group sent them and others are not; hand its "

@@ -26,10 +26,10 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.index.index import LookupIndex
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.timeline.bodies.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY, CommitMetadata
@@ -84,20 +84,8 @@ def check_groups(
 ) -> None:
     """Refuse if a commit that this batch did not see touched the same file groups.
 
-    To what a batch replaces also belongs what has since been added to the same partitions.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    time : str
-        Its instant time.
-    timeline : Timeline
-        As it is now.
-    statuses : sequence of WriteStatus
-        Its files.
-    replaced : mapping of str to sequence of str
-        File ids that it replaces, by partition path.
+    `replaced` has the file ids that the batch replaces, by partition path; to them also belongs
+    what has since been added to the same partitions.
 
     Raises
     ------
@@ -112,7 +100,10 @@ def check_groups(
     touched = {status.group for status in statuses}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
     awaited = {instant.time for instant in plan.timeline.pending_compactions}
-    _check_buckets(plan, timeline)
+    rescale = plan.index.changed_by(storage, plan.timeline, timeline) if plan.index else None
+    if rescale is not None:
+        # Rows are of buckets that the table has no more; their file groups may be new ones.
+        raise _conflict(plan, rescale, "gave the table another number of buckets")
     for instant, commit in _unseen(plan, timeline):
         if has_own_lock(plan.options.concurrency) and not commit.is_ours:
             raise unshared_lock(instant, plan.options.concurrency)
@@ -134,18 +125,6 @@ def check_groups(
     for instant in plan.timeline.pending_compactions:
         if standing_of(storage, timeline, instant.time) is Standing.UNKNOWN:
             raise _conflict(plan, instant, "was cancelled", instant.action.value)
-
-
-def _check_buckets(plan: WritePlan, timeline: Timeline) -> None:
-    """Refuse rows of buckets that the table has no more; their file groups may be new ones."""
-    if plan.layout is None:
-        return
-    for instant in timeline.commits_beyond(plan.timeline):
-        if instant.action in REPLACING:
-            storage = plan.table.storage
-            before = load_hashing_config(storage, plan.timeline)
-            if load_hashing_config(storage, timeline) != before:
-                raise _conflict(plan, instant, "gave the table another number of buckets")
 
 
 def check_based(plan: WritePlan, timeline: Timeline) -> None:
@@ -270,21 +249,14 @@ def _clustering_conflict(
 def check_new_keys(plan: WritePlan, own: Instant, timeline: Timeline) -> None:
     """Refuse if a commit that this batch did not see brought the same new keys.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    own : Instant
-        Its instant, whose manifest is there.
-    timeline : Timeline
-        As it is now.
+    The manifest of `own`, the batch's instant, is there.
 
     Raises
     ------
     WriteConflictError
         A key was inserted by both; names it.
     """
-    if plan.index is None or plan.layout is not None or not plan.looks_up:
+    if not isinstance(plan.index, LookupIndex) or not plan.looks_up:
         return
     unseen = _unseen(plan, timeline)
     theirs = {group: instant for instant, commit in unseen for group in _inserted_into(commit)}
@@ -293,7 +265,7 @@ def check_new_keys(plan: WritePlan, own: Instant, timeline: Timeline) -> None:
     slices = _slices(after, {*theirs, *ours} if ours else set())
     lookup = key_lookup(after)
     for slice_ in (found for found in slices if found.group in ours):
-        near = [o for o in slices if o.group in theirs and _may_share_keys(plan, slice_, o)]
+        near = [o for o in slices if o.group in theirs and _may_share_keys(plan.index, slice_, o)]
         if not near:
             continue
         keys = stored_keys(after, slice_)
@@ -317,8 +289,8 @@ def _inserted_into(commit: CommitMetadata) -> set[FileGroupId]:
     }
 
 
-def _may_share_keys(plan: WritePlan, one: FileSlice, other: FileSlice) -> bool:
-    return plan.has_global_keys or one.group.partition_path == other.group.partition_path
+def _may_share_keys(index: LookupIndex, one: FileSlice, other: FileSlice) -> bool:
+    return index.is_global or one.group.partition_path == other.group.partition_path
 
 
 def _slices(plan: WritePlan, groups: set[FileGroupId]) -> list[FileSlice]:

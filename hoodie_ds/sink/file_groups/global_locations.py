@@ -23,6 +23,7 @@ from hoodie_ds.columns.arrow_columns import Numbers, as_numpy, one_chunk
 from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.index.index import LookupIndex
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import TaskOwnership
@@ -77,7 +78,9 @@ class GlobalLocations:
     def __init__(
         self, plan: WritePlan, parts: Sequence[StagedRows | pa.Table], stored: KeyLocations
     ) -> None:
+        assert isinstance(plan.index, LookupIndex), plan.index
         self._plan = plan
+        self._moves_records = plan.index.moves_records and plan.operation.merges
         self._incoming = Incoming(plan, parts)
         self._stored = stored
         self._numbers: dict[str, int] = {}
@@ -126,7 +129,7 @@ class GlobalLocations:
         merges, wanted = [], []
         for place in places:
             elsewhere = np.zeros(place.combined.num_rows, dtype=np.bool_)
-            if plan.moves_records and plan.operation.merges:
+            if self._moves_records:
                 paths = self._partitions(place.combined.rows)
                 elsewhere = paths != self._homes_of(place.stored)
                 elsewhere &= (place.stored >= 0) & ~place.combined.deleted

@@ -16,7 +16,7 @@ from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.insert_writer import InsertWriter
 from hoodie_ds.sink.file_groups.packing import reserve
 from hoodie_ds.sink.hidden_columns import TaskOwnership
-from hoodie_ds.sink.locate.routers import BucketRouter, IndexRouter, Router, Target
+from hoodie_ds.sink.locate.routers import LookupRouter, Target, router_of
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows
@@ -55,7 +55,7 @@ class KeyedWriter:
         self._metrics = metrics
         self._budget = plan.budget
         self._flusher = Flusher(clock, metrics)
-        self._router = _router(plan, context.task_partition)
+        self._router = router_of(plan, context.task_partition)
         self._profile = WriteProfile(plan.table, plan.timeline, plan.options)
         self._filled_bytes = 0
         self._buffered_bytes = 0  # kept as it changes: a batch may have thousands of writers
@@ -132,7 +132,7 @@ class KeyedWriter:
 
     def _small_files(self, partition_path: str, owns: TaskOwnership) -> list[SmallFile]:
         """File groups that no other task fills or updates in this batch."""
-        assert isinstance(self._router, IndexRouter)
+        assert isinstance(self._router, LookupRouter)
         if not self._plan.operation.fills_small_files:
             return []
         slices = self._router.latest_slices(partition_path)
@@ -164,7 +164,3 @@ class KeyedWriter:
             )
             self._writers[target.group] = writer
         return writer
-
-
-def _router(plan: WritePlan, task: int) -> Router:
-    return IndexRouter(plan, task) if plan.layout is None else BucketRouter(plan, plan.layout)

@@ -17,15 +17,14 @@ import pyarrow as pa
 from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.conform import conform
-from hoodie_ds.index.bucket import KeyParsing
-from hoodie_ds.index.bucket_layout import BucketLayout, first_task
+from hoodie_ds.index.buckets import first_task
 from hoodie_ds.sink.hidden_columns import (
     LOCATION_COLUMN,
     TASK_COLUMN,
     encode_locations,
     mark_copies,
 )
-from hoodie_ds.sink.locate.routers import IndexRouter
+from hoodie_ds.sink.locate.routers import LookupRouter
 from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.write_plan import WritePlan
 
@@ -35,35 +34,23 @@ Tasks = npt.NDArray[np.int32]
 
 
 class FileIdAssigner:
-    """Assigns rows of a table whose index looks keys up.
+    """Assigns rows of a table whose index looks keys up to the tasks of a shuffle.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        What the coordinator would decide, in a view that all assigners of the batch share.
-    num_tasks : int
-        Tasks that the shuffle spreads rows over.
+    All assigners of a batch share the view of the plan.
     """
 
     def __init__(self, plan: WritePlan, num_tasks: int) -> None:
         self._plan = plan
         self._num_tasks = num_tasks
-        self._router = IndexRouter(plan)
-        self._spread = key_spread(plan.table.properties.record_key_fields, num_tasks)
+        self._router = LookupRouter(plan)
+        assert plan.index is not None
+        self._spread = plan.index.spread(num_tasks)
 
     def assign(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Add the hidden columns to rows.
+        """Add the hidden columns to rows as they come from Spark.
 
-        Parameters
-        ----------
-        rows : pyarrow.Table
-            As they come from Spark.
-
-        Yields
-        ------
-        pyarrow.Table
-            All rows, and once more those whose key is in several file groups, as the tasks of
-            these may be different ones.
+        Those whose key is in several file groups are yielded once more, as the tasks of these may
+        be different ones.
         """
         typed = conform(rows, self._plan.schema)
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
@@ -71,7 +58,7 @@ class FileIdAssigner:
         locations = np.zeros(rows.num_rows, dtype=np.int64)
         for path, part, numbers, is_again in self._router.locate(KeyedRows(self._plan, typed)):
             at = part.column(_POSITION).to_numpy()
-            by_key = self._spread.key_buckets(part.column(RECORD_KEY))
+            by_key = self._spread.ids_by_key(part.column(RECORD_KEY))
             slots = np.where(numbers < 0, by_key, numbers)
             of_part = (first_task(path, self._num_tasks) + slots) % self._num_tasks
             if is_again:
@@ -86,9 +73,3 @@ class FileIdAssigner:
         return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(
             LOCATION_COLUMN, encoded
         )
-
-
-def key_spread(record_key_fields: tuple[str, ...], num_tasks: int) -> BucketLayout:
-    """Return a layout of one bucket for each task, to spread keys evenly."""
-    keys = record_key_fields
-    return BucketLayout(num_tasks, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)

@@ -6,33 +6,27 @@ All tasks, and every further attempt of each, share that view, so they get the s
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import RECORD_KEY
-from hoodie_ds.config.enums import DuplicatePolicy, IndexType, Operation
+from hoodie_ds.config.enums import DuplicatePolicy, Operation
 from hoodie_ds.errors import RecordKeyError
-from hoodie_ds.index.key_cache import KeyCache, shared_key_cache
-from hoodie_ds.index.key_lookup import KeyLookup, RecordLocations
+from hoodie_ds.index.index import KeyLookup, LookupContext, LookupIndex
+from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice
 
-_READ_WHOLE: Final = (IndexType.SIMPLE, IndexType.GLOBAL_SIMPLE)
-"""Indexes that ask no bloom filters."""
-
 
 class KeyLocations:
     """The file slices of all partitions, and which of them holds a key.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The batch; its operation looks at what is stored, or nothing is found.
+    Nothing is found for an operation that does not look at what is stored.
     """
 
     def __init__(self, plan: WritePlan) -> None:
@@ -54,39 +48,20 @@ class KeyLocations:
 
 def key_lookup(plan: WritePlan) -> KeyLookup:
     """Return what looks keys up in slices of the table as a batch sees it."""
-    return KeyLookup(
-        plan.table.storage,
-        plan.index not in _READ_WHOLE,
-        lambda found: known_keys(plan, found),
-        _key_cache(plan),
-        f"{plan.timeline.latest_time} {plan.timeline.digest}",
-        plan.virtual_keys,
+    assert isinstance(plan.index, LookupIndex), plan.index
+    return plan.index.lookup(
+        LookupContext(
+            plan.table.storage,
+            plan.timeline,
+            partial(known_keys, plan),
+            plan.budget.lookup_bytes,
+            plan.virtual_keys,
+        )
     )
 
 
-def _key_cache(plan: WritePlan) -> KeyCache:
-    """The state of the state index lives on from batch to batch; the others remember for one."""
-    if plan.index is IndexType.FLINK_STATE:
-        return shared_key_cache(plan.options.state_max_bytes)
-    return KeyCache(plan.budget.lookup_bytes)
-
-
 def apply_policy(plan: WritePlan, records: RecordSet, latest: FileSlice | None) -> RecordSet:
-    """Treat rows of an insert whose key is in their file group already.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    records : RecordSet
-        The rows.
-    latest : FileSlice or None
-        The latest slice of their file group.
-
-    Returns
-    -------
-    RecordSet
-        The rows to insert.
+    """Return the rows that an insert puts into a file group, by what its latest slice holds.
 
     Raises
     ------

@@ -12,9 +12,10 @@ import pyarrow as pa
 from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.index.bucket import bucket_prefix, unused_file_id
-from hoodie_ds.index.bucket_layout import BucketLayout, first_task, only_slice
-from hoodie_ds.index.key_lookup import RecordLocations
+from hoodie_ds.index.bucket_identifier import bucket_prefix, unused_file_id
+from hoodie_ds.index.bucket_index import BucketIndex
+from hoodie_ds.index.buckets import Buckets, first_task, only_slice
+from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
 from hoodie_ds.sink.records import (
@@ -32,14 +33,9 @@ from hoodie_ds.table.fs_view import PartitionFiles
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file group that rows belong to.
+    """A file group that rows belong to, and its latest slice if it has one.
 
-    Parameters
-    ----------
-    group : FileGroupId
-        The file group; its file id is empty for rows that begin groups of their own.
-    latest : FileSlice or None
-        Its latest slice; None for a new group.
+    The file id is empty for rows that begin groups of their own.
     """
 
     group: FileGroupId
@@ -65,19 +61,11 @@ class Router(Protocol):
 
 
 class BucketRouter:
-    """A bucket of a partition is one file group, whoever began it.
+    """A bucket of a partition is one file group, whoever began it."""
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    layout : BucketLayout
-        The table's buckets.
-    """
-
-    def __init__(self, plan: WritePlan, layout: BucketLayout) -> None:
+    def __init__(self, plan: WritePlan, buckets: Buckets) -> None:
         self._plan = plan
-        self._layout = layout
+        self._buckets = buckets
         self._view = plan.view
         self._files: dict[str, PartitionFiles] = {}
         self._targets: dict[BucketKey, Target] = {}
@@ -87,7 +75,7 @@ class BucketRouter:
         self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
         """Part rows by bucket; see `Router`."""
-        for key, part in split_by_bucket(self._layout, keyed):
+        for key, part in split_by_bucket(self._buckets, keyed):
             target = self._targets.get(key)
             if target is None:
                 target = self._targets[key] = self._target(key)
@@ -120,7 +108,7 @@ class BucketRouter:
             if self._plan.table.properties.num_buckets is None:
                 self._check_some(files)
         # A partition may have thousands of buckets, and a batch rows of a few.
-        latest = only_slice(self._layout, files.latest_slices(bucket_prefix(key.bucket)))
+        latest = only_slice(self._buckets, files.latest_slices(bucket_prefix(key.bucket)))
         if latest is not None:
             self._check_hash(latest)
         return latest
@@ -129,9 +117,9 @@ class BucketRouter:
         """Refuse a partition in which another writer has begun file groups of no bucket."""
         for prefix in files.prefixes:
             bucket = int(prefix) if prefix.isascii() and prefix.isdigit() else None
-            if bucket is None or bucket >= self._layout.num_buckets:
+            if bucket is None or bucket >= self._buckets.num_buckets:
                 for slice_ in files.latest_slices(prefix):
-                    self._layout.check_name(slice_.group)
+                    self._buckets.check_name(slice_.group)
 
     def _check_some(self, files: PartitionFiles) -> None:
         """Look at file groups of a partition, whichever ones the batch goes to.
@@ -149,7 +137,7 @@ class BucketRouter:
         self._checked.add(slice_.group)
         first = slice_ if slice_.base is None else replace(slice_, logs=())
         for rows in islice(self._plan.slice_reader(self._plan.view).read(first, [RECORD_KEY]), 1):
-            self._layout.check(slice_, rows.column(RECORD_KEY).slice(0, _KEYS_LOOKED_AT))
+            self._buckets.check(slice_, rows.column(RECORD_KEY).slice(0, _KEYS_LOOKED_AT))
 
 
 _LOOKED_AT: Final = 8
@@ -157,16 +145,8 @@ _LOOKED_AT: Final = 8
 _KEYS_LOOKED_AT: Final = 1000
 
 
-class IndexRouter:
-    """Updates go where their key is stored, other rows to groups of their own.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    task : int
-        Number of the task.
-    """
+class LookupRouter:
+    """Updates go where their key is stored, other rows to groups of their own."""
 
     def __init__(self, plan: WritePlan, task: int = 0) -> None:
         self._plan = plan
@@ -191,14 +171,7 @@ class IndexRouter:
     def locate(
         self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[str, pa.Table, Numbers, bool]]:
-        """Part rows by partition, and find the file groups of each.
-
-        Parameters
-        ----------
-        keyed : KeyedRows
-            The rows.
-        locations : numpy.ndarray of int64, optional
-            What is yielded for each row, where it is known already.
+        """Part rows by partition, and find the file groups of each where `locations` are unknown.
 
         Yields
         ------
@@ -248,3 +221,10 @@ class IndexRouter:
             return found
         # A late row may come to any slice that remembers the key: all of them know its deletes.
         return found.only(~found.tombstones | are_deletes(self._plan, rows)[found.keys])
+
+
+def router_of(plan: WritePlan, task: int) -> Router:
+    """Return what decides where the rows of a task go in a table with record keys."""
+    if isinstance(plan.index, BucketIndex):
+        return BucketRouter(plan, plan.index.buckets)
+    return LookupRouter(plan, task)

@@ -62,25 +62,11 @@ def bucket_ids(
     record_key_fields: tuple[str, ...],
     parsing: KeyParsing,
 ) -> BucketIds:
-    """Bucket of each record key, as Hudi's ``BucketIdentifier`` computes it from the key's text.
+    """Return the bucket (int32) of each record key, as Hudi's ``BucketIdentifier`` computes it.
 
-    Parameters
-    ----------
-    record_keys : pyarrow.Array or pyarrow.ChunkedArray
-        Text without nulls: the ``_hoodie_record_key`` column.
-    num_buckets : int or numpy.ndarray of int64, shape (rows,)
-        Buckets of every partition, or of the partition that each row is in.
-    hash_fields : tuple of str
-        The fields that are hashed; empty means all. They count in the key's own order.
-    record_key_fields : tuple of str
-        The fields that the key generator puts into the key, in order. They only speed up the
-        usual case; keys of another shape are parsed one by one.
-    parsing : KeyParsing
-        The parsing rule of the releases that share the table.
-
-    Returns
-    -------
-    numpy.ndarray of int32, shape (rows,)
+    `num_buckets` is that of every partition, or of the partition of each row. Without `hash_fields`
+    all fields are hashed, in the key's own order. `record_key_fields` are those that the key
+    generator puts into the key, in order; keys of another shape are parsed one by one.
 
     Raises
     ------
@@ -117,13 +103,8 @@ def file_id(bucket: int, generation: int = 0) -> str:
 def unused_file_id(bucket: int, taken: Collection[str]) -> str:
     """Return the file id of a bucket's next generation.
 
-    Parameters
-    ----------
-    bucket : int
-        Number of the bucket.
-    taken : collection of str
-        File ids of its partition that are in use, or hidden since they were replaced: a new group
-        under such an id would be hidden too.
+    `taken` are the file ids of its partition that are in use, or hidden since they were replaced: a
+    new group under such an id would be hidden too.
     """
     return next(name for name in (file_id(bucket, n) for n in count()) if name not in taken)
 

@@ -1,4 +1,4 @@
-"""The bucket layout of a table: how many buckets, hashed how, and which file group each one is.
+"""The buckets of a table: how many, hashed how, and which file group each one is.
 
 The invariant: a bucket of a partition has at most one live file group (RFC-29). One that is there,
 whoever wrote it, is used; two are refused.
@@ -18,14 +18,14 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 from hoodie_ds.hints import TWO_GROUPS
-from hoodie_ds.index.bucket import BucketIds, Counts, KeyParsing, bucket_ids, bucket_of
+from hoodie_ds.index.bucket_identifier import BucketIds, Counts, KeyParsing, bucket_ids, bucket_of
 from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.hashing_config import HashingConfig
 
 
 @dataclass(frozen=True, slots=True)
-class BucketLayout:
+class Buckets:
     """From record keys to buckets.
 
     Parameters
@@ -51,15 +51,10 @@ class BucketLayout:
     @classmethod
     def of(
         cls, properties: TableProperties, options: WriteOptions, stored: HashingConfig | None
-    ) -> BucketLayout:
-        """Take the layout from the table, and from the options what it does not record.
+    ) -> Buckets:
+        """Take the buckets from the table, and from the options what it does not record.
 
-        Parameters
-        ----------
-        properties, options
-            The table and the write.
-        stored : HashingConfig or None
-            The table's stored rules, which count before its properties: engines change them.
+        Rules that it stores count before its properties: engines change them.
 
         Raises
         ------
@@ -90,17 +85,8 @@ class BucketLayout:
         return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
 
     @classmethod
-    def recorded(
-        cls, properties: TableProperties, stored: HashingConfig | None
-    ) -> BucketLayout | None:
-        """Take the layout from the table alone; None if it does not say it.
-
-        Parameters
-        ----------
-        properties : TableProperties
-            The table.
-        stored : HashingConfig or None
-            Its stored rules.
+    def recorded(cls, properties: TableProperties, stored: HashingConfig | None) -> Buckets | None:
+        """Take the buckets from the table alone; None if it does not record them.
 
         Raises
         ------
@@ -122,15 +108,15 @@ class BucketLayout:
         ruled = self.rules.num_buckets(partition_path) if self.rules else None
         return self.num_buckets if ruled is None else ruled
 
-    def buckets(self, record_keys: pa.ChunkedArray, paths: pa.DictionaryArray) -> BucketIds:
-        """Return the bucket of each record key, the keys' partition paths beside them."""
+    def ids(self, record_keys: pa.ChunkedArray, paths: pa.DictionaryArray) -> BucketIds:
+        """Return the bucket of each record key in the partition of each path."""
         if self.rules is None:
-            return self.key_buckets(record_keys)
+            return self.ids_by_key(record_keys)
         ruled = [self.num_buckets_in(path) for path in paths.dictionary.to_pylist()]
         codes = paths.indices.to_numpy(zero_copy_only=False)
         return self.hashed(record_keys, np.array(ruled, np.int64)[codes])
 
-    def key_buckets(self, record_keys: pa.ChunkedArray) -> BucketIds:
+    def ids_by_key(self, record_keys: pa.ChunkedArray) -> BucketIds:
         """Return the bucket of each record key in a partition that no rule matches."""
         return self.hashed(record_keys, self.num_buckets)
 
@@ -175,15 +161,8 @@ class BucketLayout:
             )
 
 
-def only_slice(layout: BucketLayout, slices: Sequence[FileSlice]) -> FileSlice | None:
-    """Return the live file group of a bucket, if it has one.
-
-    Parameters
-    ----------
-    layout : BucketLayout
-        The table's buckets.
-    slices : sequence of FileSlice
-        Latest slices of one partition that are named after the bucket.
+def only_slice(buckets: Buckets, slices: Sequence[FileSlice]) -> FileSlice | None:
+    """Return the live file group of a bucket, if it has one, of those that are named after it.
 
     Raises
     ------
@@ -193,7 +172,7 @@ def only_slice(layout: BucketLayout, slices: Sequence[FileSlice]) -> FileSlice |
         Two file groups are live in the bucket; names both.
     """
     for slice_ in slices:
-        layout.check_name(slice_.group)
+        buckets.check_name(slice_.group)
     if len(slices) > 1:
         one, other = slices[0].group, slices[1].group
         raise CorruptFileError(
@@ -229,16 +208,7 @@ def first_task(partition_path: str, num_tasks: int, num_groups: int = 1) -> int:
 
     As Hudi's Flink writer does. Paths that count up, as days do, have hashes that do, so that
     where one partition's file groups end the next one's begin: ten days of two buckets each keep
-    ten tasks busy.
-
-    Parameters
-    ----------
-    partition_path : str
-        The partition.
-    num_tasks : int
-        Number of tasks.
-    num_groups : int
-        File groups of the partition, as far as that is known.
+    ten tasks busy. `num_groups` are the partition's file groups, as far as their number is known.
     """
     (hashed,) = string_hashes(pa.array([partition_path])).tolist()
     return int((hashed & 0x7FFFFFFF) % num_tasks * num_groups % num_tasks)

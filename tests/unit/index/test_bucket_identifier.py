@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoodie_ds.errors import OptionError
-from hoodie_ds.index.bucket import (
+from hoodie_ds.index.bucket_identifier import (
     KeyParsing,
     bucket_ids,
     bucket_of,

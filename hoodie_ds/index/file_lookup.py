@@ -1,0 +1,125 @@
+"""Record keys looked up in the data files themselves.
+
+As in Hudi: files whose key range cannot hold a key are passed over, then those whose bloom filter
+denies it; what is left is read. So the answer is exact, and the filters save reading only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hoodie_ds.columns.arrow_columns import Mask, Numbers
+from hoodie_ds.columns.meta_columns import RECORD_KEY
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.index.index import LookupContext
+from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.record_locations import RecordLocations
+from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
+from hoodie_ds.table.checksums import check_once
+from hoodie_ds.table.file_slice import FileSlice
+
+_KEYS: Final = pa.schema([pa.field(RECORD_KEY, pa.string())])
+_FIRST_DISORDERED: Final = "\ue000"
+"""From this character on Java's order of strings and that of UTF-8 bytes differ."""
+
+
+class FileLookup:
+    """Looks record keys up in the files of slices, and in a cache of what it has read of them.
+
+    Bloom filters are asked before keys are read, if `use_bloom` says so.
+    """
+
+    def __init__(self, context: LookupContext, cache: KeyCache, *, use_bloom: bool) -> None:
+        timeline = context.timeline
+        self._context = context
+        self._cache = cache
+        self._use_bloom = use_bloom
+        self._as_of = f"{timeline.latest_time} {timeline.digest}"
+
+    def find(
+        self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False
+    ) -> RecordLocations:
+        """Return the slices of each key; see `KeyLookup`.
+
+        A key that was deleted in a log file is still in the base file: what comes later of it
+        belongs there too, where its delete is remembered, unless it is stored elsewhere by now.
+        Where several slices remember deletes, the one that goes back furthest knows of all.
+        """
+        encoded = keys.dictionary_encode()
+        query, order = KeyQuery.of(encoded.dictionary)
+        root = self._context.storage.root
+        sources = [KeySource(root, s, self._as_of if s.logs else "") for s in slices]
+        fronted, may = self._cache.ask_front(sources, query)
+        every, passed = np.arange(len(order)), np.flatnonzero(may)
+        fewer = query if len(passed) == len(order) else query.only(passed)
+        at, numbers, tombstones = [every[:0]], [every[:0]], [np.zeros(0, np.bool_)]
+        for number, source in enumerate(sources):
+            asked, wanted = (passed, fewer) if source in fronted else (every, query)
+            if not len(asked):
+                continue
+            live, dead = self._holds(source, wanted)
+            for held, is_dead in ((live, False), (dead, True)):
+                some = order[asked[held]]
+                if len(some) and not (live_only and is_dead):
+                    at.append(some)
+                    numbers.append(np.full(len(some), number))
+                    tombstones.append(np.full(len(some), is_dead))
+        found = np.concatenate(at), np.concatenate(numbers), np.concatenate(tombstones)
+        located = _located(*found, [slice_.base_instant for slice_ in slices], len(order))
+        return located.take(encoded.indices.to_numpy(zero_copy_only=False))
+
+    def _holds(self, source: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
+        """Which keys are those of rows, and which those of deleted ones."""
+        slice_, context, stored = source.slice, self._context, self._cache.get(source)
+        if stored is not None:
+            return stored.live.search(query), stored.dead.search(query)
+        if slice_.logs or slice_.base is None:
+            stored = context.merged_keys(slice_)
+        else:
+            if slice_.base.checksum is not None:
+                check_once(context.storage, slice_.base.path, slice_.base.checksum)
+            with context.storage.open_input(slice_.base.path) as file:
+                base, made = slice_.base, context.virtual_keys
+                reader = BaseFileReader(file, _KEYS, base.path, trusted=base.trusted, made=made)
+                may = _in_range(query.keys, reader.key_range())
+                bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
+                if bloom is not None:
+                    keys = query.keys.filter(pa.array(may))
+                    may[may] = bloom.may_contain(keys, query.first_hashes[:, may])
+                if not may.any():
+                    return may, may
+                stored = SliceKeys.of(reader.read().column(RECORD_KEY).combine_chunks())
+        self._cache.put(source, stored)
+        return stored.live.look(query), stored.dead.look(query)
+
+
+def _located(
+    at: Numbers, numbers: Numbers, dead: Mask, begins: Sequence[str], num_keys: int
+) -> RecordLocations:
+    """Give keys that are not live one location, and put all in order."""
+    is_live = np.zeros(num_keys, dtype=np.bool_)
+    is_live[at[~dead]] = True
+    homeless = np.flatnonzero(dead & ~is_live[at])
+    age = np.argsort(np.argsort(np.array(begins, np.str_), kind="stable"))
+    oldest_last = homeless[np.argsort(-age[numbers[homeless]], kind="stable")]
+    home = np.full(num_keys, -1, dtype=np.int64)
+    home[at[oldest_last]] = numbers[oldest_last]
+    tombstones = dead & (is_live[at] | (numbers != home[at]))
+    nowhere = np.flatnonzero(~is_live & (home < 0))
+    at, numbers = np.append(at, nowhere), np.append(numbers, home[nowhere])
+    tombstones = np.append(tombstones, np.zeros(len(nowhere), np.bool_))
+    by_key = np.argsort(at, kind="stable")
+    return RecordLocations(at[by_key], numbers[by_key], tombstones[by_key], num_keys)
+
+
+def _in_range(keys: pa.Array, bounds: tuple[str, str] | None) -> Mask:
+    if bounds is None or max(*bounds[0], *bounds[1], "") >= _FIRST_DISORDERED:
+        return np.ones(len(keys), dtype=np.bool_)
+    inside = pc.and_(pc.greater_equal(keys, bounds[0]), pc.less_equal(keys, bounds[1]))
+    result: Mask = inside.to_numpy(zero_copy_only=False)
+    return result
