@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.enums import (
-    LayoutStrategy,
     PartitionFilter,
     PlanStrategy,
+    SortOrder,
     UpdatesStrategy,
 )
 from hoodie_ds.config.given_options import GivenOptions
@@ -39,7 +39,7 @@ class ClusteringOptions:
         is.
     sort_columns : tuple of str
         Columns by which rows are sorted; none to keep their order.
-    layout : LayoutStrategy
+    sort_order : SortOrder
         How the sort columns make an order.
     partition_filter : PartitionFilter
         Which partitions are looked at, of those that `partition_pattern` matches or
@@ -58,7 +58,7 @@ class ClusteringOptions:
     max_groups: int = 30
     single_group: bool | None = None
     sort_columns: tuple[str, ...] = ()
-    layout: LayoutStrategy = LayoutStrategy.LINEAR
+    sort_order: SortOrder = SortOrder.LINEAR
     partition_filter: PartitionFilter = PartitionFilter.NONE
     partition_pattern: str | None = None
     partitions_selected: tuple[str, ...] | None = None
@@ -84,7 +84,7 @@ class ClusteringOptions:
             max_groups=given.get_or_default(keys.MAX_NUM_GROUPS),
             single_group=given.get(keys.SINGLE_GROUP),
             sort_columns=given.get(keys.CLUSTERING_COLUMNS) or (),
-            layout=given.get_or_default(keys.LAYOUT_STRATEGY),
+            sort_order=given.get_or_default(keys.SORT_ORDER),
             partition_filter=_partition_filter(given),
             partition_pattern=given.get(keys.PARTITION_PATTERN),
             partitions_selected=given.get(keys.PARTITIONS_SELECTED),

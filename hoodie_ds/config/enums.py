@@ -267,7 +267,7 @@ class PlanStrategy(str, Enum):
     SELECTED_PARTITIONS = f"{_PLANS}SparkSelectedPartitionsClusteringPlanStrategy"
 
 
-class LayoutStrategy(str, Enum):
+class SortOrder(str, Enum):
     """In which order a clustering puts rows that several columns are to be found by."""
 
     LINEAR = "linear"

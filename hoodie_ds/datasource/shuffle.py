@@ -24,7 +24,7 @@ from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.datasource.append_layout import lay_out
+from hoodie_ds.datasource.append_distribution import distribute
 from hoodie_ds.datasource.assigner import assigning_mapper
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_bucket import hive_hash, native_bucket
@@ -69,7 +69,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     Returns
     -------
     DataFrame
-        To be written as it is; a table without record keys gets `df` back, laid out as options
+        To be written as it is; a table without record keys gets `df` back, distributed as options
         say (``hoodie.bulkinsert.sort.mode``, ``hoodie.py.append.tasks.per.partition``).
 
     Raises
@@ -84,7 +84,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     if not properties.record_key_fields:
         wanted = [*properties.partition_fields, *(options.sort_columns or ())]
         check_fields(arrow_schema(df.schema), wanted)
-        return lay_out(df, properties, options, _num_tasks(df))
+        return distribute(df, properties, options, _num_tasks(df))
     num_tasks = _num_tasks(df)
     spec = key_spec(properties, options)
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])

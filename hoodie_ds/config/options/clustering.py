@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from hoodie_ds.config.enums import (
-    LayoutStrategy,
     PartitionFilter,
     PlanStrategy,
+    SortOrder,
     UpdatesStrategy,
 )
 from hoodie_ds.config.linear_pattern import is_linear
@@ -73,11 +73,11 @@ CLUSTERING_COLUMNS: Final = Option(
     "Columns by which a clustering sorts the rows of each group; by default rows stay in order.",
     aliases=(f"{_PLAN}sort.columns",),
 )
-LAYOUT_STRATEGY: Final = Option(
+SORT_ORDER: Final = Option(
     "hoodie.layout.optimize.strategy",
-    choice(LayoutStrategy),
+    choice(SortOrder),
     "How the sort columns make an order: one after the other, or interleaved (a z-order curve).",
-    LayoutStrategy.LINEAR,
+    SortOrder.LINEAR,
 )
 PLAN_STRATEGY: Final = Option(
     f"hoodie.{_PLAN}class",
@@ -155,7 +155,7 @@ CLUSTERING_OPTIONS: Final[tuple[Option[object], ...]] = (
     MAX_NUM_GROUPS,
     SINGLE_GROUP,
     CLUSTERING_COLUMNS,
-    LAYOUT_STRATEGY,
+    SORT_ORDER,
     PLAN_STRATEGY,
     PARTITION_FILTER,
     PARTITION_PATTERN,

@@ -15,15 +15,15 @@ from itertools import chain
 
 import pyarrow as pa
 
-from hoodie_ds.config.enums import LayoutStrategy
-from hoodie_ds.config.options.clustering import CLUSTERING_COLUMNS, LAYOUT_STRATEGY
+from hoodie_ds.config.enums import SortOrder
+from hoodie_ds.config.options.clustering import CLUSTERING_COLUMNS, SORT_ORDER
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.clustering.inputs import GroupInput
-from hoodie_ds.services.clustering.layout import check_sortable, in_order
+from hoodie_ds.services.clustering.sort_order import check_sortable, in_order
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.rewriting import rewrite_context, take_back_if_late
 from hoodie_ds.storage.protocol import Storage
@@ -114,7 +114,7 @@ class ClusteringExecutor:
         if held:
             rows = pa.concat_tables(held)
             check_sortable(rows.schema, columns)
-            yield from in_order(rows, columns, self._layout)
+            yield from in_order(rows, columns, self._sort_order)
 
     @property
     def _target_bytes(self) -> int:
@@ -126,10 +126,10 @@ class ClusteringExecutor:
         return tuple(name.strip() for name in named.split(",") if name.strip())
 
     @property
-    def _layout(self) -> LayoutStrategy:
+    def _sort_order(self) -> SortOrder:
         """As the plan says; plans of Hudi's leave it to the options of those who execute them."""
-        named = self.plan.strategy_params.get(LAYOUT_STRATEGY.key)
-        return LayoutStrategy(named) if named else self.context.options.clustering.layout
+        named = self.plan.strategy_params.get(SORT_ORDER.key)
+        return SortOrder(named) if named else self.context.options.clustering.sort_order
 
     def _write_context(self, number: int, partition: str) -> WriteContext:
         context = rewrite_context(self.context, self.table, self.timeline, self.time, number)

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.clustering_options import ClusteringOptions
-from hoodie_ds.config.enums import LayoutStrategy, PartitionFilter
+from hoodie_ds.config.enums import PartitionFilter, SortOrder
 from hoodie_ds.config.linear_pattern import is_found
 from hoodie_ds.config.options.clustering import (
     CLUSTERING_COLUMNS,
-    LAYOUT_STRATEGY,
     PARTITIONS_SELECTED,
+    SORT_ORDER,
 )
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.index.choice import choose_index
-from hoodie_ds.services.clustering.layout import check_sortable
+from hoodie_ds.services.clustering.sort_order import check_sortable
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
@@ -194,8 +194,8 @@ def strategy_params(options: ClusteringOptions) -> dict[str, str]:
     if not options.sort_columns:
         return {}
     params = {CLUSTERING_COLUMNS.key: ",".join(options.sort_columns)}
-    if options.layout is not LayoutStrategy.LINEAR:
-        params[LAYOUT_STRATEGY.key] = options.layout.value
+    if options.sort_order is not SortOrder.LINEAR:
+        params[SORT_ORDER.key] = options.sort_order.value
     return params
 
 

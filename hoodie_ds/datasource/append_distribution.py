@@ -1,4 +1,4 @@
-"""How the rows of a table without record keys are laid out over tasks, and so over files.
+"""How the rows of a table without record keys are distributed over tasks, and so over files.
 
 Nothing has to come together there, so rows stay where they are unless an option says otherwise.
 """
@@ -15,7 +15,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 
 
-def lay_out(
+def distribute(
     df: DataFrame, properties: TableProperties, options: WriteOptions, num_tasks: int
 ) -> DataFrame:
     """Scatter and sort rows as the options say.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.config.enums import LayoutStrategy
+from hoodie_ds.config.enums import SortOrder
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.record.field_path import resolve
 
@@ -53,24 +53,14 @@ def check_sortable(schema: pa.Schema, columns: Sequence[str]) -> None:
 
 
 def in_order(
-    rows: pa.Table, columns: Sequence[str], layout: LayoutStrategy = LayoutStrategy.LINEAR
+    rows: pa.Table, columns: Sequence[str], order: SortOrder = SortOrder.LINEAR
 ) -> Iterator[pa.Table]:
-    """Yield rows in order, piece by piece.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        All of them.
-    columns : sequence of str
-        Paths of the columns that make the order.
-    layout : LayoutStrategy
-        How they do.
-    """
+    """Yield rows in the order that columns, given by their paths, make; piece by piece."""
     keys = pa.table({str(n): resolve(rows, path) for n, path in enumerate(columns)})
-    order = _linear(keys) if layout is LayoutStrategy.LINEAR else _z_order(keys)
+    positions = _linear(keys) if order is SortOrder.LINEAR else _z_order(keys)
     rows = rows.combine_chunks()
     for start in range(0, rows.num_rows, _PIECE_ROWS):
-        yield rows.take(order.slice(start, _PIECE_ROWS))
+        yield rows.take(positions.slice(start, _PIECE_ROWS))
 
 
 def _linear(keys: pa.Table) -> pa.Array:

@@ -11,17 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.config.enums import LayoutStrategy
+from hoodie_ds.config.enums import SortOrder
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.services.clustering.layout import check_sortable, in_order
+from hoodie_ds.services.clustering.sort_order import check_sortable, in_order
 
-Z = LayoutStrategy.Z_ORDER
+Z = SortOrder.Z_ORDER
 
 
 def _ordered(
-    rows: pa.Table, *columns: str, layout: LayoutStrategy = LayoutStrategy.LINEAR
+    rows: pa.Table, *columns: str, order: SortOrder = SortOrder.LINEAR
 ) -> list[tuple[Any, ...]]:
-    pieces = list(in_order(rows, columns, layout))
+    pieces = list(in_order(rows, columns, order))
     return [tuple(row.values()) for piece in pieces for row in piece.to_pylist()]
 
 
@@ -33,8 +33,8 @@ def test_linear_order_is_that_of_the_columns_nulls_first() -> None:
 
 def test_rows_that_are_equal_keep_their_order() -> None:
     rows = pa.table({"a": [1, 0] * 50, "n": range(100)})
-    for layout in LayoutStrategy:
-        assert [n for _, n in _ordered(rows, "a", layout=layout)] == [
+    for order in SortOrder:
+        assert [n for _, n in _ordered(rows, "a", order=order)] == [
             *range(1, 100, 2),
             *range(0, 100, 2),
         ]
@@ -47,7 +47,7 @@ def test_a_grid_is_walked_along_the_curve() -> None:
     rows = pa.table({"x": [x for x, _ in cells], "y": [y for _, y in cells]})
     quadrant = [(0, 0), (0, 1), (1, 0), (1, 1)]
     expected = [(2 * x + a, 2 * y + b) for x, y in quadrant for a, b in quadrant]
-    assert _ordered(rows, "x", "y", layout=Z) == expected
+    assert _ordered(rows, "x", "y", order=Z) == expected
 
 
 def _morton(ranks: tuple[int, ...], bits: int) -> str:
@@ -77,12 +77,12 @@ def test_values_of_any_kind_are_ranked_and_their_bits_interleaved() -> None:
     expected = sorted(
         rows, key=lambda row: _morton(tuple(r[v] for r, v in zip(ranked, row, strict=True)), 3)
     )
-    assert _ordered(table, *"abcd", layout=Z) == expected
+    assert _ordered(table, *"abcd", order=Z) == expected
 
 
 def test_a_column_of_few_values_decides_as_early_as_one_of_many() -> None:
     rows = pa.table({"many": range(256), "few": [n % 2 for n in range(256)]})
-    ordered = _ordered(rows, "many", "few", layout=Z)
+    ordered = _ordered(rows, "many", "few", order=Z)
     for start in range(0, 256, 64):
         assert len({(many < 128, few) for many, few in ordered[start : start + 64]}) == 1
 
@@ -90,16 +90,16 @@ def test_a_column_of_few_values_decides_as_early_as_one_of_many() -> None:
 def test_ranks_longer_than_the_bits_of_a_column_keep_their_first_ones() -> None:
     """Of 32 columns each has 2 bits: the quarter of its values that one is in."""
     rows = pa.table({"n": list(range(64))[::-1], **{f"c{i}": [0] * 64 for i in range(31)}})
-    ordered = [row[0] for row in _ordered(rows, *rows.column_names, layout=Z)]
+    ordered = [row[0] for row in _ordered(rows, *rows.column_names, order=Z)]
     assert [n // 16 for n in ordered] == [n // 16 for n in range(64)]
     assert ordered[:16] == list(range(15, -1, -1))
 
 
-@pytest.mark.parametrize("layout", LayoutStrategy)
+@pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("count", [0, 1])
-def test_few_rows_are_in_order(count: int, layout: LayoutStrategy) -> None:
+def test_few_rows_are_in_order(count: int, order: SortOrder) -> None:
     rows = pa.table({"a": pa.array([5] * count, pa.int64())})
-    assert _ordered(rows, "a", layout=layout) == [(5,)] * count
+    assert _ordered(rows, "a", order=order) == [(5,)] * count
 
 
 def test_fields_of_structs_are_columns_too() -> None:
