@@ -18,10 +18,8 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.config.enums import Operation, TableType
-from hoodie_ds.config.given_options import GivenOptions
+from hoodie_ds.config.known_options import READ_OPTIONS, WRITE_OPTIONS, collect
 from hoodie_ds.config.option_table import with_option_tables
-from hoodie_ds.config.options.read import READ_OPTIONS
-from hoodie_ds.config.options.write import WRITE_OPTIONS
 from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
@@ -68,7 +66,7 @@ def test_the_tables_name_every_option_once() -> None:
 def test_every_option_that_is_named_is_known(text: str) -> None:
     named = set(re.findall(r"[`\"](hoodie\.[a-z][\w.]*[a-z])[`\"=]", text))
     assert len(named) > 5
-    problems = {key: GivenOptions.collect({key: "x"}).problems for key in named}
+    problems = {key: collect({key: "x"}).problems for key in named}
     unknown = {key for key, found in problems.items() if "unknown option" in str(found)}
     assert unknown == set()
 

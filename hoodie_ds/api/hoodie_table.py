@@ -16,15 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.api.arrow_input import Rows, arrow_rows
-from hoodie_ds.config.checked import check_options
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
-from hoodie_ds.config.given_options import check_keys, overridden
-from hoodie_ds.config.options.read import AS_OF, BEGIN, END, INCREMENTAL_FORMAT, QUERY_TYPE
-from hoodie_ds.config.options.write import OPERATION
+from hoodie_ds.config.known_options import check_keys, overridden
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.texts import texts
-from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.config.write_options import WriteOptions, check_options
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import HoodieError, OptionError, WriteConflictError
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
@@ -313,7 +312,7 @@ class HoodieTable:
             See `read`.
         """
         time = None if as_of is None else instant_time("as_of", as_of)
-        return Scanner(self._query({AS_OF.key: time}), columns, filter)
+        return Scanner(self._query({QueryOptions.as_of.key: time}), columns, filter)
 
     def count(self, filter: pc.Expression | None = None) -> int:
         """Return the number of latest rows, reading few columns.
@@ -388,9 +387,9 @@ class HoodieTable:
             table be looked through for what is left of its rows.
         """
         asked = {
-            QUERY_TYPE.key: QueryType.INCREMENTAL.value,
-            BEGIN.key: self._completed("begin", begin),
-            END.key: None if end is None else self._completed("end", end),
+            QueryOptions.query_type.key: QueryType.INCREMENTAL.value,
+            IncrementalOptions.begin.key: self._completed("begin", begin),
+            IncrementalOptions.end.key: None if end is None else self._completed("end", end),
         }
         return Scanner(self._query(asked), columns, filter).to_table()
 
@@ -419,10 +418,10 @@ class HoodieTable:
             Files have been cleaned, or commits archived, without which the changes cannot be told.
         """
         asked = {
-            QUERY_TYPE.key: QueryType.INCREMENTAL.value,
-            INCREMENTAL_FORMAT.key: IncrementalFormat.CDC.value,
-            BEGIN.key: instant_time("begin", begin),
-            END.key: None if end is None else instant_time("end", end),
+            QueryOptions.query_type.key: QueryType.INCREMENTAL.value,
+            IncrementalOptions.format.key: IncrementalFormat.CDC.value,
+            IncrementalOptions.begin.key: instant_time("begin", begin),
+            IncrementalOptions.end.key: None if end is None else instant_time("end", end),
         }
         return Scanner(self._query(asked)).to_table()
 
@@ -1001,7 +1000,7 @@ def _agreed(called: Operation, said: Operation | None) -> Operation:
     if called is Operation.INSERT and said is Operation.BULK_INSERT:
         return said
     raise OptionError(
-        OPERATION.key,
+        OperationOptions.operation.key,
         said.value,
         f"the method that was called does {called.value}; leave the option out, or call the "
         "method that does what it says",

@@ -311,10 +311,10 @@ def rescale_buckets(num_buckets: int, rules: str | None) -> Step:
 @changing
 def sync(catalog: str) -> Step:
     """Tell a catalog of the table, or what is new: `hoodie-py sync hive PATH`."""
-    from hoodie_ds.config.options.catalog import SYNC_MODE
+    from hoodie_ds.config.catalog_options import CatalogOptions
 
     modes = {"hive": "hms", "glue": "glue"}
-    options = {SYNC_MODE.key: modes[catalog]}
+    options = {CatalogOptions.mode.key: modes[catalog]}
     return lambda table, dry, _: table.sync_catalog(options, dry=dry)
 
 

@@ -1,129 +1,255 @@
-"""In which catalog a table is registered, and as what, as the user said."""
+"""In which catalog a table is registered, and as what; and the Delta log beside it.
+
+Names are those of Hudi's own sync (``HiveSyncConfigHolder``, ``HoodieSyncConfig`` and
+``GlueCatalogSyncClientConfig`` of Hudi 1.2).
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from hoodie_ds.config.enums import PartitionExtractor, SyncedTables, SyncMode
-from hoodie_ds.config.given_options import GivenOptions
-from hoodie_ds.config.options import catalog as keys
+from hoodie_ds.config.given_options import GivenOptions, OptionGroup
+from hoodie_ds.config.option import BOOLEAN, NAMES, POSITIVE_INT, TEXT, Kind, Option, choice
 from hoodie_ds.errors import OptionError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_URL: Final = re.compile(r"https?://[^\s/]+/?")
+_HIVE: Final = "hoodie.datasource.hive_sync."
+_META: Final = "hoodie.datasource.meta.sync."
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...] | None:
+    lines = (line.partition("=") for line in text.splitlines() if line.strip())
+    pairs = [(key.strip(), value.strip(), found) for key, found, value in lines]
+    if all(key and found for key, _, found in pairs):
+        return tuple((key, value) for key, value, _ in pairs)
+    return None
+
+
+def _uris(text: str) -> tuple[str, ...] | None:
+    uris = tuple(part.strip() for part in text.split(",") if part.strip())
+    return uris if uris and all(_is_address(uri) for uri in uris) else None
+
+
+def _is_address(uri: str) -> bool:
+    host, colon, port = uri.removeprefix("thrift://").rpartition(":")
+    return uri.startswith("thrift://") and bool(host and colon) and port.isdecimal()
+
+
+def _extractor(text: str) -> PartitionExtractor | None:
+    name = text.rpartition(".")[2]
+    return next((one for one in PartitionExtractor if one.value == name), None)
+
+
+_PAIRS: Final = Kind("a line ``key=value`` for each property", _pairs)
 
 _TOOL: Final = "hoodie.meta.sync.client.tool.class"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogOptions:
-    """What a sync tells a catalog.
+@dataclass(frozen=True, kw_only=True)
+class CatalogOptions(OptionGroup):
+    """What a sync tells a catalog."""
 
-    Parameters
-    ----------
-    enabled : bool
-        Whether each commit is followed by a sync.
-    mode : SyncMode
-        Which catalog it is.
-    uris : tuple of str
-        Addresses of a Hive metastore.
-    database : str
-        Database of the catalog.
-    table : str or None
-        Name of the table there; None for the table's own.
-    partition_fields : tuple of str or None
-        Partition columns there; None for the table's partition fields.
-    extractor : PartitionExtractor or None
-        From partition path to values; None for what follows from the table.
-    base_path : str or None
-        As readers of the catalog see it; None for that of the writer.
-    tables : SyncedTables
-        What a merge-on-read table becomes.
-    with_table_name, skip_ro_suffix : bool
-        Whether there is one without a suffix too, and whether it is that of the base files.
-    support_timestamp, as_datasource, omit_meta_fields, comments : bool
-        What columns and properties say.
-    table_properties, serde_properties : tuple of (str, str)
-        Further ones.
-    schema_length : int
-        Characters of Spark's schema in one property.
-    managed, creates_database : bool
-        Whether the catalog owns the files, and whether a missing database is created.
-    partitions_at_once : int
-        How many partitions one request is about.
-    incremental, conditional : bool
-        Whether commits say what is looked at, and whether only changes are told.
-    spark_version : str or None
-        What the table is said to be created by.
-    glue_catalog, glue_region, glue_endpoint : str or None
-        Where Glue is; None for what the environment says.
-    glue_skips_archive : bool
-        Whether Glue keeps no earlier version of the table.
-    """
-
-    enabled: bool = False
-    mode: SyncMode = SyncMode.HMS
-    uris: tuple[str, ...] = ("thrift://localhost:9083",)
-    database: str = "default"
-    table: str | None = None
-    partition_fields: tuple[str, ...] | None = None
-    extractor: PartitionExtractor | None = None
-    base_path: str | None = None
-    tables: SyncedTables = SyncedTables.ALL
-    with_table_name: bool = True
-    skip_ro_suffix: bool = False
-    support_timestamp: bool = False
-    as_datasource: bool = True
-    omit_meta_fields: bool = False
-    comments: bool = False
-    table_properties: tuple[tuple[str, str], ...] = ()
-    serde_properties: tuple[tuple[str, str], ...] = ()
-    schema_length: int = 4000
-    managed: bool = False
-    creates_database: bool = True
-    partitions_at_once: int = 1000
-    incremental: bool = True
-    conditional: bool = False
-    spark_version: str | None = None
-    glue_catalog: str | None = None
-    glue_region: str | None = None
-    glue_endpoint: str | None = None
-    glue_skips_archive: bool = True
+    enabled: Option[bool] = Option(
+        f"{_HIVE}enable",
+        BOOLEAN,
+        "Whether each commit is followed by a sync of the table into a catalog. A sync that fails "
+        "does not fail the batch: it is reported, and the next one makes up for it.",
+        False,
+        aliases=(f"{_META}enable", "hive_sync.enabled", "hive_sync.enable"),
+    )
+    mode: Option[SyncMode] = Option(
+        f"{_HIVE}mode",
+        choice(SyncMode),
+        "The catalog: a Hive metastore that is asked by Thrift, or AWS Glue.",
+        SyncMode.HMS,
+        aliases=("hive_sync.mode",),
+    )
+    uris: Option[tuple[str, ...]] = Option(
+        f"{_HIVE}metastore.uris",
+        Kind("one address thrift://host:port or more, with commas between them", _uris),
+        "Where the Hive metastore listens; of several the first that answers is asked.",
+        ("thrift://localhost:9083",),
+        aliases=("hive_sync.metastore.uris",),
+    )
+    database: Option[str] = Option(
+        f"{_HIVE}database",
+        TEXT,
+        "Database of the catalog.",
+        "default",
+        aliases=("hive_sync.db", f"{_META}glue.database_name"),
+    )
+    table: Option[str | None] = Option(
+        f"{_HIVE}table",
+        TEXT,
+        "Name of the table in the catalog; the table's own by default.",
+        aliases=("hive_sync.table", f"{_META}glue.table_name"),
+    )
+    partition_fields: Option[tuple[str, ...] | None] = Option(
+        f"{_HIVE}partition_fields",
+        NAMES,
+        "Partition columns in the catalog; the table's partition fields by default.",
+        aliases=("hive_sync.partition_fields",),
+    )
+    extractor: Option[PartitionExtractor | None] = Option(
+        f"{_HIVE}partition_extractor_class",
+        Kind("one of " + ", ".join(one.value for one in PartitionExtractor), _extractor),
+        "How a partition path becomes the values of the partition columns; with or without its "
+        "package. By default it follows from the number of fields and the style of the paths.",
+        aliases=("hive_sync.partition_extractor_class",),
+    )
+    base_path: Option[str | None] = Option(
+        f"{_META}base.path",
+        TEXT,
+        "The table's base path as readers of the catalog see it, such as an s3a:// URL; that of "
+        "the writer by default.",
+        aliases=(f"{_HIVE}base_path",),
+    )
+    tables: Option[SyncedTables] = Option(
+        f"{_HIVE}table.strategy",
+        choice(SyncedTables),
+        "Which tables a merge-on-read table becomes: that of the base files (RO), that of all rows "
+        "(RT), or all of them, with the suffixes _ro and _rt and without one.",
+        SyncedTables.ALL,
+        aliases=("hive_sync.table.strategy",),
+    )
+    with_table_name: Option[bool] = Option(
+        "hoodie.meta.sync.sync_snapshot_with_table_name",
+        BOOLEAN,
+        "Whether a merge-on-read table is registered under its name without a suffix too.",
+        True,
+    )
+    skip_ro_suffix: Option[bool] = Option(
+        f"{_HIVE}skip_ro_suffix",
+        BOOLEAN,
+        "Whether the table of the base files has no suffix; the table of all rows then has _rt "
+        "alone.",
+        False,
+        aliases=("hive_sync.skip_ro_suffix",),
+    )
+    support_timestamp: Option[bool] = Option(
+        f"{_HIVE}support_timestamp",
+        BOOLEAN,
+        "Whether timestamps are timestamps in the catalog's columns, rather than bigint. Spark "
+        "goes by the properties of the table and sees them as they are.",
+        False,
+        aliases=("hive_sync.support_timestamp",),
+    )
+    table_properties: Option[tuple[tuple[str, str], ...]] = Option(
+        f"{_HIVE}table_properties",
+        _PAIRS,
+        "Further properties of the table in the catalog.",
+        (),
+        aliases=("hive_sync.table_properties",),
+    )
+    serde_properties: Option[tuple[tuple[str, str], ...]] = Option(
+        f"{_HIVE}serde_properties",
+        _PAIRS,
+        "Further properties of its serde.",
+        (),
+        aliases=("hive_sync.serde_properties",),
+    )
+    as_datasource: Option[bool] = Option(
+        f"{_HIVE}sync_as_datasource",
+        BOOLEAN,
+        "Whether Spark reads the table of the catalog as a Hudi table.",
+        True,
+    )
+    schema_length: Option[int] = Option(
+        f"{_HIVE}schema_string_length_thresh",
+        POSITIVE_INT,
+        "Characters of Spark's schema in one property of the table.",
+        4000,
+    )
+    managed: Option[bool] = Option(
+        f"{_HIVE}create_managed_table",
+        BOOLEAN,
+        "Whether the catalog owns the files, so that to drop the table there deletes them.",
+        False,
+    )
+    creates_database: Option[bool] = Option(
+        f"{_HIVE}auto_create_database",
+        BOOLEAN,
+        "Whether the database is created where there is none.",
+        True,
+    )
+    comments: Option[bool] = Option(
+        f"{_HIVE}sync_comment",
+        BOOLEAN,
+        "Whether columns have the texts that the table's schema documents them with.",
+        False,
+    )
+    omit_meta_fields: Option[bool] = Option(
+        f"{_HIVE}omit_metadata_fields",
+        BOOLEAN,
+        "Whether the columns _hoodie_* are left out.",
+        False,
+    )
+    partitions_at_once: Option[int] = Option(
+        f"{_HIVE}batch_num",
+        POSITIVE_INT,
+        "How many partitions one request to a Hive metastore is about.",
+        1000,
+    )
+    incremental: Option[bool] = Option(
+        "hoodie.meta.sync.incremental",
+        BOOLEAN,
+        "Whether a sync looks at the partitions of the commits since the last one alone; "
+        "otherwise at all.",
+        True,
+    )
+    conditional: Option[bool] = Option(
+        "hoodie.datasource.meta_sync.condition.sync",
+        BOOLEAN,
+        "Whether the catalog is written to only where columns, properties or partitions change.",
+        False,
+    )
+    spark_version: Option[str | None] = Option(
+        "hoodie.meta_sync.spark.version",
+        TEXT,
+        "The version of Spark that the table is said to be created by; none by default.",
+    )
+    glue_catalog: Option[str | None] = Option(
+        f"{_META}glue.catalogId",
+        TEXT,
+        "Id of the Glue catalog; that of the caller's account by default.",
+    )
+    glue_skips_archive: Option[bool] = Option(
+        f"{_META}glue.skip_table_archive",
+        BOOLEAN,
+        "Whether Glue keeps no earlier version of the table.",
+        True,
+    )
+    glue_region: Option[str | None] = Option(
+        "hoodie.aws.glue.region",
+        TEXT,
+        "AWS region of Glue; that of the environment by default.",
+    )
+    glue_endpoint: Option[str | None] = Option(
+        "hoodie.aws.glue.endpoint",
+        Kind("a URL, http:// or https://", lambda text: text if _URL.fullmatch(text) else None),
+        "Address of Glue, where it is not that of the region.",
+    )
+    delta_sync: ClassVar[Option[bool]] = Option(
+        "hoodie.py.delta.sync",
+        BOOLEAN,
+        "Whether each commit and each table service is followed by a version of a Delta log beside "
+        "the table, over the same base files: what Hudi's read-optimised query reads. A sync that "
+        "fails does not fail the write: it is reported, and the next one makes up for it.",
+        False,
+    )
 
     @classmethod
-    def of(cls, given: GivenOptions) -> CatalogOptions:
+    def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
-        enabled = given.get_or_default(keys.SYNC_ENABLED)
-        mode = given.get_or_default(keys.SYNC_MODE)
-        tool = given.text(_TOOL) or ""
-        if enabled and tool.endswith("AwsGlueCatalogSyncTool") and mode is not SyncMode.GLUE:
-            remedy = f"a class is not needed here; set {keys.SYNC_MODE.key}={SyncMode.GLUE.value}"
+        options, tool = super().of(given), given.text(_TOOL) or ""
+        asks_glue = tool.endswith("AwsGlueCatalogSyncTool")
+        if options.enabled and asks_glue and options.mode is not SyncMode.GLUE:
+            remedy = f"a class is not needed here; set {cls.mode.key}={SyncMode.GLUE.value}"
             given.refuse(OptionError(_TOOL, tool, remedy))
-        return cls(
-            enabled=enabled,
-            mode=mode,
-            uris=given.get_or_default(keys.METASTORE_URIS),
-            database=given.get_or_default(keys.SYNC_DATABASE),
-            table=given.get(keys.SYNC_TABLE),
-            partition_fields=given.get(keys.SYNC_PARTITION_FIELDS),
-            extractor=given.get(keys.SYNC_EXTRACTOR),
-            base_path=given.get(keys.SYNC_BASE_PATH),
-            tables=given.get_or_default(keys.SYNC_TABLES),
-            with_table_name=given.get_or_default(keys.SNAPSHOT_WITH_TABLE_NAME),
-            skip_ro_suffix=given.get_or_default(keys.SKIP_RO_SUFFIX),
-            support_timestamp=given.get_or_default(keys.SUPPORT_TIMESTAMP),
-            as_datasource=given.get_or_default(keys.AS_DATASOURCE),
-            omit_meta_fields=given.get_or_default(keys.OMIT_META_FIELDS),
-            comments=given.get_or_default(keys.SYNC_COMMENT),
-            table_properties=given.get(keys.TABLE_PROPERTIES) or (),
-            serde_properties=given.get(keys.SERDE_PROPERTIES) or (),
-            schema_length=given.get_or_default(keys.SCHEMA_LENGTH),
-            managed=given.get_or_default(keys.CREATE_MANAGED),
-            creates_database=given.get_or_default(keys.AUTO_CREATE_DATABASE),
-            partitions_at_once=given.get_or_default(keys.PARTITIONS_AT_ONCE),
-            incremental=given.get_or_default(keys.INCREMENTAL_SYNC),
-            conditional=given.get_or_default(keys.CONDITIONAL_SYNC),
-            spark_version=given.get(keys.SYNC_SPARK_VERSION),
-            glue_catalog=given.get(keys.GLUE_CATALOG),
-            glue_region=given.get(keys.GLUE_REGION),
-            glue_endpoint=given.get(keys.GLUE_ENDPOINT),
-            glue_skips_archive=given.get_or_default(keys.GLUE_SKIP_ARCHIVE),
-        )
+        return options

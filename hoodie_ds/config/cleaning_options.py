@@ -1,68 +1,84 @@
-"""Which old files a clean deletes, as the user said."""
+"""Which old files a clean deletes, and when it is due."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hoodie_ds.config.enums import CleaningPolicy
-from hoodie_ds.config.given_options import GivenOptions
-from hoodie_ds.config.option import Option
-from hoodie_ds.config.options import cleaning as keys
+from hoodie_ds.config.given_options import GivenOptions, OptionGroup
+from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, Option, choice, whole
 
-_COUNTED_BY: Final[dict[CleaningPolicy, Option[int]]] = {
-    CleaningPolicy.KEEP_LATEST_COMMITS: keys.COMMITS_RETAINED,
-    CleaningPolicy.KEEP_LATEST_BY_HOURS: keys.HOURS_RETAINED,
-    CleaningPolicy.KEEP_LATEST_FILE_VERSIONS: keys.VERSIONS_RETAINED,
-}
+if TYPE_CHECKING:
+    from typing import Self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleaningOptions:
+@dataclass(frozen=True, kw_only=True)
+class CleaningOptions(OptionGroup):
     """The rule of a clean.
 
     The defaults are Hudi's, but for the number of commits, which is that of Hudi's streams.
-
-    Parameters
-    ----------
-    automatic : bool
-        Whether a stream has its table cleaned.
-    policy : CleaningPolicy
-        What is counted.
-    commits : int
-        Commits whose files stay.
-    hours : int
-        Age in hours at which the files of a commit need not stay.
-    versions : int
-        Versions of each file group that stay.
-    max_commits : int
-        Commits since the last clean at which a stream's next one is due.
     """
 
-    automatic: bool = True
-    policy: CleaningPolicy = CleaningPolicy.KEEP_LATEST_COMMITS
-    commits: int = 30
-    hours: int = 24
-    versions: int = 3
-    max_commits: int = 1
+    automatic: Option[bool] = Option(
+        "hoodie.clean.automatic",
+        BOOLEAN,
+        "Whether a stream has its table cleaned after its commits; a batch write does so where "
+        "this is given as true. A clean by hand needs no option.",
+        True,
+        aliases=("clean.async.enabled",),
+    )
+    policy: Option[CleaningPolicy] = Option(
+        "hoodie.clean.policy",
+        choice(CleaningPolicy),
+        "What a clean keeps: the files that the latest commits need, those that the commits of "
+        "the latest hours need, or the latest versions of each file group. Where one of the three "
+        "numbers below is given alone, that one's policy is the default, as in Hudi.",
+        CleaningPolicy.KEEP_LATEST_COMMITS,
+        aliases=("hoodie.cleaner.policy", "clean.policy"),
+    )
+    commits: Option[int] = Option(
+        "hoodie.clean.commits.retained",
+        POSITIVE_INT,
+        "How many commits a reader or writer may be behind before a clean takes its files away; "
+        "for KEEP_LATEST_COMMITS.",
+        30,
+        aliases=("hoodie.cleaner.commits.retained", "clean.retain_commits"),
+    )
+    hours: Option[int] = Option(
+        "hoodie.clean.hours.retained",
+        whole("a whole number of hours, 0 or more", most=10**7 - 1),
+        "The same in hours; for KEEP_LATEST_BY_HOURS.",
+        24,
+        aliases=("hoodie.cleaner.hours.retained", "clean.retain_hours"),
+    )
+    versions: Option[int] = Option(
+        "hoodie.clean.fileversions.retained",
+        POSITIVE_INT,
+        "How many versions of each file group stay, the newest one counted; for "
+        "KEEP_LATEST_FILE_VERSIONS.",
+        3,
+        aliases=("hoodie.cleaner.fileversions.retained", "clean.retain_file_versions"),
+    )
+    max_commits: Option[int] = Option(
+        "hoodie.clean.trigger.max.commits",
+        POSITIVE_INT,
+        "After how many commits since the last clean a stream's next one is due.",
+        1,
+        aliases=("hoodie.cleaner.trigger.max.commits", "hoodie.clean.max.commits"),
+    )
 
     @classmethod
-    def of(cls, given: GivenOptions) -> CleaningOptions:
+    def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
-        return cls(
-            automatic=given.get_or_default(keys.CLEAN_AUTOMATIC),
-            policy=given.get(keys.CLEAN_POLICY) or _implied(given),
-            commits=given.get_or_default(keys.COMMITS_RETAINED),
-            hours=given.get_or_default(keys.HOURS_RETAINED),
-            versions=given.get_or_default(keys.VERSIONS_RETAINED),
-            max_commits=given.get_or_default(keys.CLEAN_MAX_COMMITS),
-        )
-
-
-def _implied(given: GivenOptions) -> CleaningPolicy:
-    """The policy of the one number that is given; the default if none is, or several are.
-
-    As Hudi infers it since 0.13.1 (HUDI-5954).
-    """
-    found = [policy for policy, option in _COUNTED_BY.items() if given.written(option)]
-    return found[0] if len(found) == 1 else CleaningPolicy.KEEP_LATEST_COMMITS
+        options = super().of(given)
+        counted = {
+            CleaningPolicy.KEEP_LATEST_COMMITS: cls.commits,
+            CleaningPolicy.KEEP_LATEST_BY_HOURS: cls.hours,
+            CleaningPolicy.KEEP_LATEST_FILE_VERSIONS: cls.versions,
+        }
+        # One number that is given alone implies its policy, as in Hudi since 0.13.1 (HUDI-5954).
+        implied = [policy for policy, option in counted.items() if given.written(option)]
+        if given.written(cls.policy) or len(implied) != 1:
+            return options
+        return replace(options, policy=implied[0])

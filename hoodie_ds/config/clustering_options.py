@@ -1,20 +1,33 @@
-"""What the user said about clustering; the defaults are Hudi's."""
+"""What a clustering rewrites together, and in which order of rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from hoodie_ds.config.enums import (
-    PartitionFilter,
-    PlanStrategy,
-    SortOrder,
-    UpdatesStrategy,
+from hoodie_ds.config.enums import PartitionFilter, PlanStrategy, SortOrder, UpdatesStrategy
+from hoodie_ds.config.given_options import GivenOptions, OptionGroup
+from hoodie_ds.config.linear_pattern import is_linear
+from hoodie_ds.config.option import (
+    BOOLEAN,
+    BYTES,
+    MEGABYTES,
+    ONE_OR_MORE_NAMES,
+    PARTITION_PATHS,
+    POSITIVE_INT,
+    TEXT,
+    Kind,
+    Option,
+    choice,
+    whole,
 )
-from hoodie_ds.config.given_options import GivenOptions
-from hoodie_ds.config.options import clustering as keys
 from hoodie_ds.errors import OptionError
 
+if TYPE_CHECKING:
+    from typing import Self
+
+_MB: Final = 1 << 20
+_PLAN: Final = "clustering.plan.strategy."
 _FILTERS_OF: Final = {
     PlanStrategy.RECENT_DAYS: PartitionFilter.RECENT_DAYS,
     PlanStrategy.SELECTED_PARTITIONS: PartitionFilter.SELECTED_PARTITIONS,
@@ -22,87 +35,148 @@ _FILTERS_OF: Final = {
 """What Hudi's older classes stand for (``ClusteringPlanStrategy`` there)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusteringOptions:
-    """Which file groups a clustering rewrites, and how; sizes in bytes.
+@dataclass(frozen=True, kw_only=True)
+class ClusteringOptions(OptionGroup):
+    """Which file groups a clustering rewrites, and how; sizes in bytes. The defaults are Hudi's."""
 
-    Parameters
-    ----------
-    small_file_bytes : int
-        File groups with a smaller base file are rewritten.
-    target_file_bytes : int
-        Size at which the next base file is begun.
-    max_group_bytes, max_groups : int
-        How much is rewritten together, and how many such groups there are.
-    single_group : bool or None
-        Whether one file group alone is rewritten; None if only one with log files, or to be sorted,
-        is.
-    sort_columns : tuple of str
-        Columns by which rows are sorted; none to keep their order.
-    sort_order : SortOrder
-        How the sort columns make an order.
-    partition_filter : PartitionFilter
-        Which partitions are looked at, of those that `partition_pattern` matches or
-        `partitions_selected` names.
-    begin_partition, end_partition : str or None
-        For SELECTED_PARTITIONS.
-    lookback_partitions, skipped_partitions : int
-        For RECENT_DAYS.
-    gives_way : bool
-        Whether a pending clustering is rolled back by a write to its file groups.
-    """
-
-    small_file_bytes: int = 300 << 20
-    target_file_bytes: int = 1024 << 20
-    max_group_bytes: int = 2048 << 20
-    max_groups: int = 30
-    single_group: bool | None = None
-    sort_columns: tuple[str, ...] = ()
-    sort_order: SortOrder = SortOrder.LINEAR
-    partition_filter: PartitionFilter = PartitionFilter.NONE
-    partition_pattern: str | None = None
-    partitions_selected: tuple[str, ...] | None = None
-    begin_partition: str | None = None
-    end_partition: str | None = None
-    lookback_partitions: int = 2
-    skipped_partitions: int = 0
+    small_file_bytes: Option[int] = Option(
+        f"hoodie.{_PLAN}small.file.limit",
+        BYTES,
+        "File groups whose base file is smaller are rewritten by a clustering.",
+        300 * _MB,
+        aliases=(f"{_PLAN}small.file.limit",),
+        flink_kind=MEGABYTES,
+    )
+    target_file_bytes: Option[int] = Option(
+        f"hoodie.{_PLAN}target.file.max.bytes",
+        BYTES,
+        "Size at which a clustering begins the next base file.",
+        1024 * _MB,
+        aliases=(f"{_PLAN}target.file.max.bytes",),
+    )
+    max_group_bytes: Option[int] = Option(
+        f"hoodie.{_PLAN}max.bytes.per.group",
+        BYTES,
+        "Most bytes of base files that are rewritten together; sorted rows of a group are all in "
+        "memory.",
+        2048 * _MB,
+    )
+    max_groups: Option[int] = Option(
+        f"hoodie.{_PLAN}max.num.groups",
+        POSITIVE_INT,
+        "Most such groups of one clustering.",
+        30,
+        aliases=(f"{_PLAN}max.num.groups",),
+    )
+    single_group: Option[bool | None] = Option(
+        f"hoodie.{_PLAN}single.group.clustering.enabled",
+        BOOLEAN,
+        "Whether a file group is rewritten that no other one comes with. By default only one "
+        "with log files or to be sorted is, where Hudi would rewrite the same file each time.",
+    )
+    sort_columns: Option[tuple[str, ...]] = Option(
+        f"hoodie.{_PLAN}sort.columns",
+        ONE_OR_MORE_NAMES,
+        "Columns by which a clustering sorts the rows of each group; by default rows stay in "
+        "order.",
+        (),
+        aliases=(f"{_PLAN}sort.columns",),
+    )
+    sort_order: Option[SortOrder] = Option(
+        "hoodie.layout.optimize.strategy",
+        choice(SortOrder),
+        "How the sort columns make an order: one after the other, or interleaved (a z-order "
+        "curve).",
+        SortOrder.LINEAR,
+    )
+    plan_strategy: ClassVar[Option[PlanStrategy]] = Option(
+        f"hoodie.{_PLAN}class",
+        choice(PlanStrategy),
+        "Hudi's class that plans. The two older ones stand for RECENT_DAYS and "
+        "SELECTED_PARTITIONS.",
+        PlanStrategy.SPARK,
+        aliases=(f"{_PLAN}class",),
+    )
+    partition_filter: Option[PartitionFilter] = Option(
+        "hoodie.clustering.plan.partition.filter.mode",
+        choice(PartitionFilter),
+        "Which partitions are looked at: all, the last ones by name, or those between two names.",
+        PartitionFilter.NONE,
+        aliases=("clustering.plan.partition.filter.mode",),
+    )
+    partition_pattern: Option[str | None] = Option(
+        f"hoodie.{_PLAN}partition.regex.pattern",
+        Kind(
+            "a regular expression without back references and look-around",
+            lambda text: text if text.isprintable() and is_linear(text) else None,
+        ),
+        "Regular expression of the partition paths that are looked at.",
+        aliases=(f"{_PLAN}partition.regex.pattern",),
+    )
+    partitions_selected: Option[tuple[str, ...] | None] = Option(
+        f"hoodie.{_PLAN}partition.selected",
+        PARTITION_PATHS,
+        "Partition paths that are looked at, in place of the regular expression.",
+        aliases=(f"{_PLAN}partition.selected",),
+    )
+    begin_partition: Option[str | None] = Option(
+        f"hoodie.{_PLAN}cluster.begin.partition",
+        TEXT,
+        "First partition path of SELECTED_PARTITIONS.",
+        aliases=(f"{_PLAN}cluster.begin.partition",),
+    )
+    end_partition: Option[str | None] = Option(
+        f"hoodie.{_PLAN}cluster.end.partition",
+        TEXT,
+        "Last partition path of SELECTED_PARTITIONS.",
+        aliases=(f"{_PLAN}cluster.end.partition",),
+    )
+    lookback_partitions: Option[int] = Option(
+        f"hoodie.{_PLAN}daybased.lookback.partitions",
+        POSITIVE_INT,
+        "How many of the last partitions RECENT_DAYS looks at.",
+        2,
+        aliases=(f"{_PLAN}daybased.lookback.partitions",),
+    )
+    skipped_partitions: Option[int] = Option(
+        f"hoodie.{_PLAN}daybased.skipfromlatest.partitions",
+        whole("a whole number, 0 or more"),
+        "How many partitions RECENT_DAYS leaves out, the last ones.",
+        0,
+        aliases=(f"{_PLAN}daybased.skipfromlatest.partitions",),
+    )
+    updates_strategy: ClassVar[Option[UpdatesStrategy]] = Option(
+        "hoodie.clustering.updates.strategy",
+        choice(UpdatesStrategy),
+        "What becomes of a write to file groups that a pending clustering is to rewrite: it "
+        "fails, or goes on and the clustering is rolled back.",
+        UpdatesStrategy.REJECT,
+    )
+    rollback_on_conflict: ClassVar[Option[bool]] = Option(
+        "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
+        BOOLEAN,
+        "Must be true with SparkAllowUpdateStrategy, which would lose updates otherwise.",
+        False,
+    )
     gives_way: bool = False
+    """Whether a pending clustering is rolled back by a write to its file groups."""
 
     @classmethod
-    def of(cls, given: GivenOptions) -> ClusteringOptions:
+    def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
-        strategy = given.get_or_default(keys.UPDATES_STRATEGY)
-        rolls_back = given.get_or_default(keys.ROLLBACK_ON_CONFLICT)
-        if strategy is UpdatesStrategy.ALLOW and not rolls_back:
-            key, text = given.written(keys.UPDATES_STRATEGY)[0]
-            remedy = f"set {keys.ROLLBACK_ON_CONFLICT.key} = true too, lest updates be lost"
+        gives_way = given.get(cls.updates_strategy) is UpdatesStrategy.ALLOW
+        if gives_way and not given.get_or_default(cls.rollback_on_conflict):
+            key, text = given.written(cls.updates_strategy)[0]
+            remedy = f"set {cls.rollback_on_conflict.key} = true too, lest updates be lost"
             given.refuse(OptionError(key, text, remedy))
-        return cls(
-            small_file_bytes=given.get_or_default(keys.SMALL_FILE_LIMIT),
-            target_file_bytes=given.get_or_default(keys.TARGET_FILE_BYTES),
-            max_group_bytes=given.get_or_default(keys.MAX_BYTES_PER_GROUP),
-            max_groups=given.get_or_default(keys.MAX_NUM_GROUPS),
-            single_group=given.get(keys.SINGLE_GROUP),
-            sort_columns=given.get(keys.CLUSTERING_COLUMNS) or (),
-            sort_order=given.get_or_default(keys.SORT_ORDER),
-            partition_filter=_partition_filter(given),
-            partition_pattern=given.get(keys.PARTITION_PATTERN),
-            partitions_selected=given.get(keys.PARTITIONS_SELECTED),
-            begin_partition=given.get(keys.BEGIN_PARTITION),
-            end_partition=given.get(keys.END_PARTITION),
-            lookback_partitions=given.get_or_default(keys.LOOKBACK_PARTITIONS),
-            skipped_partitions=given.get_or_default(keys.SKIPPED_PARTITIONS),
-            gives_way=strategy is UpdatesStrategy.ALLOW,
-        )
-
-
-def _partition_filter(given: GivenOptions) -> PartitionFilter:
-    """Return which partitions are looked at, which some classes say by their name."""
-    said = given.get(keys.PARTITION_FILTER)
-    of_class = _FILTERS_OF.get(given.get_or_default(keys.PLAN_STRATEGY))
-    if of_class is not None and said not in (None, of_class):
-        key, text = given.written(keys.PARTITION_FILTER)[0]
-        named = given.written(keys.PLAN_STRATEGY)[0][0]
-        remedy = f"the class that {named} names stands for {of_class.value}; leave one of them out"
-        given.refuse(OptionError(key, text, remedy))
-    return of_class or said or PartitionFilter.NONE
+        options = super().of(given)
+        of_class = _FILTERS_OF.get(given.get_or_default(cls.plan_strategy))
+        if of_class is not None and given.get(cls.partition_filter) not in (None, of_class):
+            key, text = given.written(cls.partition_filter)[0]
+            named = given.written(cls.plan_strategy)[0][0]
+            remedy = (
+                f"the class that {named} names stands for {of_class.value}; leave one of them out"
+            )
+            given.refuse(OptionError(key, text, remedy))
+        partition_filter = of_class or options.partition_filter
+        return replace(options, gives_way=gives_way, partition_filter=partition_filter)

@@ -1,53 +1,69 @@
-"""Compaction of merge-on-read tables: what the user said about it. The defaults are Hudi's."""
+"""When a merge-on-read table is compacted, and which file groups are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hoodie_ds.config.enums import CompactionStrategy, CompactionTrigger
-from hoodie_ds.config.given_options import GivenOptions
-from hoodie_ds.config.options import compaction as keys
+from hoodie_ds.config.given_options import OptionGroup
+from hoodie_ds.config.option import POSITIVE_INT, Option, choice, whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionOptions:
-    """When file groups are compacted, and which.
+@dataclass(frozen=True, kw_only=True)
+class CompactionOptions(OptionGroup):
+    """When file groups are compacted, and which. The defaults are Hudi's."""
 
-    Parameters
-    ----------
-    trigger : CompactionTrigger
-        By what a compaction is due.
-    delta_commits, delta_seconds : int
-        What the trigger compares with.
-    strategy : CompactionStrategy
-        Chooses file groups.
-    target_io_mb : int
-        Megabytes that one compaction reads and writes.
-    log_bytes, log_files : int
-        From how many bytes, or log files, the strategies by these take a file group.
-    max_seconds_per_batch : int
-        After how many a task of a stream's batch takes no further file group.
-    """
-
-    trigger: CompactionTrigger = CompactionTrigger.NUM_COMMITS
-    delta_commits: int = 5
-    delta_seconds: int = 3600
-    strategy: CompactionStrategy = CompactionStrategy.LOG_FILE_SIZE
-    target_io_mb: int = 500 * 1024
-    log_bytes: int = 0
-    log_files: int = 0
-    max_seconds_per_batch: int = 30
-
-    @classmethod
-    def of(cls, given: GivenOptions) -> CompactionOptions:
-        """Take the options out of those given, which note what is wrong."""
-        return cls(
-            trigger=given.get_or_default(keys.COMPACTION_TRIGGER),
-            delta_commits=given.get_or_default(keys.COMPACTION_DELTA_COMMITS),
-            delta_seconds=given.get_or_default(keys.COMPACTION_DELTA_SECONDS),
-            strategy=given.get_or_default(keys.COMPACTION_STRATEGY),
-            target_io_mb=given.get_or_default(keys.COMPACTION_TARGET_IO_MB),
-            log_bytes=given.get_or_default(keys.LOG_FILE_SIZE_THRESHOLD),
-            log_files=given.get_or_default(keys.LOG_FILE_NUM_THRESHOLD),
-            max_seconds_per_batch=given.get_or_default(keys.COMPACTION_SECONDS_PER_BATCH),
-        )
+    trigger: Option[CompactionTrigger] = Option(
+        "hoodie.compact.inline.trigger.strategy",
+        choice(CompactionTrigger),
+        "When a compaction is due: by the number of delta commits, by time, or by both.",
+        CompactionTrigger.NUM_COMMITS,
+        aliases=("compaction.trigger.strategy",),
+    )
+    delta_commits: Option[int] = Option(
+        "hoodie.compact.inline.max.delta.commits",
+        POSITIVE_INT,
+        "Delta commits since the last compaction after which one is due.",
+        5,
+        aliases=("compaction.delta_commits",),
+    )
+    delta_seconds: Option[int] = Option(
+        "hoodie.compact.inline.max.delta.seconds",
+        POSITIVE_INT,
+        "Seconds since the last compaction, or the first delta commit, after which one is due.",
+        3600,
+        aliases=("compaction.delta_seconds",),
+    )
+    strategy: Option[CompactionStrategy] = Option(
+        "hoodie.compaction.strategy",
+        choice(CompactionStrategy),
+        "Which file groups are compacted, and in which order.",
+        CompactionStrategy.LOG_FILE_SIZE,
+    )
+    target_io_mb: Option[int] = Option(
+        "hoodie.compaction.target.io",
+        POSITIVE_INT,
+        "Megabytes that one compaction reads and writes; file groups beyond it wait for the next. "
+        "Not for the unbounded strategy.",
+        500 * 1024,
+        aliases=("compaction.target_io",),
+    )
+    log_bytes: Option[int] = Option(
+        "hoodie.compaction.logfile.size.threshold",
+        whole("a whole number of bytes, 0 for none", most=10**18 - 1),
+        "Bytes of log files from which the strategy by their size takes a file group.",
+        0,
+    )
+    log_files: Option[int] = Option(
+        "hoodie.compaction.logfile.num.threshold",
+        whole("a whole number, 0 for none", most=10**18 - 1),
+        "Number of log files from which the strategy by their number takes a file group.",
+        0,
+    )
+    max_seconds_per_batch: Option[int] = Option(
+        "hoodie.py.compaction.max.seconds.per.batch",
+        POSITIVE_INT,
+        "Seconds after which a task of a stream's batch takes no further file group of a pending "
+        "compaction. The rest is for the next batch.",
+        30,
+    )

@@ -6,43 +6,86 @@ than the table's own storage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from hoodie_ds.config.enums import ConcurrencyMode, FailedWritesPolicy, LockProvider
-from hoodie_ds.config.given_options import GivenOptions
-from hoodie_ds.config.options import concurrency as concurrency_keys
+from hoodie_ds.config.given_options import GivenOptions, OptionGroup
+from hoodie_ds.config.option import POSITIVE_INT, Option, choice, whole
 from hoodie_ds.errors import OptionError
 
+if TYPE_CHECKING:
+    from typing import Self
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concurrency:
-    """How a writer lives beside others; times in milliseconds.
 
-    Parameters
-    ----------
-    is_shared : bool
-        Whether others may write to the table at the same time.
-    lock_provider : LockProvider
-        What keeps their commits apart.
-    lock_wait_ms : int
-        How long a commit waits for the lock.
-    lease_ms : int
-        Age at which a lock is taken to be a dead writer's; 0 for never.
-    heartbeat_interval_ms : int
-        Time between heartbeats.
-    heartbeat_timeout_ms : int
-        Time after the last heartbeat at which a write counts as dead.
-    conflict_retries : int
-        How often a batch is written again that conflicts with another writer's.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Concurrency(OptionGroup):
+    """How a writer lives beside others; times in milliseconds."""
 
+    mode: ClassVar[Option[ConcurrencyMode]] = Option(
+        "hoodie.write.concurrency.mode",
+        choice(ConcurrencyMode),
+        "Whether others may write to the table at the same time; all of them have to say so.",
+        ConcurrencyMode.SINGLE_WRITER,
+    )
+    failed_writes: ClassVar[Option[FailedWritesPolicy | None]] = Option(
+        "hoodie.clean.failed.writes.policy",
+        choice(FailedWritesPolicy),
+        "When unfinished writes are undone: EAGER, by the next batch; LAZY, once their writer's "
+        "heartbeat has stopped. The concurrency mode decides.",
+        aliases=("hoodie.cleaner.policy.failed.writes",),
+    )
+    lock_provider: Option[LockProvider] = Option(
+        "hoodie.write.lock.provider",
+        choice(LockProvider),
+        "What keeps several writers from completing commits at the same time; beside another "
+        "engine the FileSystemBasedLockProvider alone, the others are not taken by it.",
+        LockProvider.STORAGE,
+    )
+    lock_wait_ms: Option[int] = Option(
+        "hoodie.write.lock.wait_time_ms",
+        POSITIVE_INT,
+        "How long a commit waits for the lock.",
+        60_000,
+    )
+    file_lock_expire_minutes: ClassVar[Option[int]] = Option(
+        "hoodie.write.lock.filesystem.expire",
+        whole("a whole number of minutes, 0 for never"),
+        "Age at which the file of a FileSystemBasedLockProvider is taken to be a dead writer's.",
+        0,
+    )
+    lease_seconds: ClassVar[Option[int]] = Option(
+        "hoodie.write.lock.storage.validity.timeout.secs",
+        POSITIVE_INT,
+        "Age at which the lock of a StorageBasedLockProvider is taken to be a dead writer's.",
+        300,
+    )
+    heartbeat_interval_ms: Option[int] = Option(
+        "hoodie.client.heartbeat.interval_in_ms",
+        POSITIVE_INT,
+        "Time between two heartbeats of a write beside other writers.",
+        60_000,
+    )
+    heartbeat_misses: ClassVar[Option[int]] = Option(
+        "hoodie.client.heartbeat.tolerable.misses",
+        POSITIVE_INT,
+        "Intervals without a heartbeat after which a write counts as dead and is undone.",
+        10,
+    )
+    conflict_retries: Option[int] = Option(
+        "hoodie.write.num.retries.on.conflict.failures",
+        whole("a whole number, 0 for never"),
+        "How often HoodieTable and foreach_batch write a batch again, from its beginning, that "
+        "conflicts with another writer's; for OPTIMISTIC_CONCURRENCY_CONTROL. In Spark's own "
+        "writes and streams a batch runs again when the write is repeated or the query restarted.",
+        0,
+    )
     is_shared: bool = False
-    lock_provider: LockProvider = LockProvider.STORAGE
-    lock_wait_ms: int = 60_000
-    lease_ms: int = 300_000
-    heartbeat_interval_ms: int = 60_000
-    heartbeat_timeout_ms: int = 600_000
-    conflict_retries: int = 0
+    """Whether others may write to the table at the same time."""
+    lease_ms: int = lease_seconds.default * 1000
+    """Age at which a lock is taken to be a dead writer's; 0 for never."""
+    heartbeat_timeout_ms: int = heartbeat_interval_ms.default * heartbeat_misses.default
+    """Time after the last heartbeat at which a write counts as dead."""
 
     @property
     def remedy(self) -> str:
@@ -53,34 +96,26 @@ class Concurrency:
         shared = ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL.value
         return (
             f"{again}; if several writers are meant to write to the table, each of them has to set "
-            f"{concurrency_keys.CONCURRENCY_MODE.key}={shared}"
+            f"{type(self).mode.key}={shared}"
         )
 
     @classmethod
-    def of(cls, given: GivenOptions) -> Concurrency:
+    def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
-        mode = given.get_or_default(concurrency_keys.CONCURRENCY_MODE)
+        mode, policy = given.get_or_default(cls.mode), given.get(cls.failed_writes)
         shared = mode is ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL
-        policy = given.get(concurrency_keys.FAILED_WRITES_POLICY)
         if policy is not None and (policy is FailedWritesPolicy.LAZY) is not shared:
-            key, text = given.written(concurrency_keys.FAILED_WRITES_POLICY)[0]
+            key, text = given.written(cls.failed_writes)[0]
             remedy = (
-                f"{concurrency_keys.CONCURRENCY_MODE.key} = {mode.value} decides when failed "
-                "writes are undone; leave this out"
+                f"{cls.mode.key} = {mode.value} decides when failed writes are undone; leave this "
+                "out"
             )
             given.refuse(OptionError(key, text, remedy))
-        provider = given.get_or_default(concurrency_keys.LOCK_PROVIDER)
-        lease_ms = given.get_or_default(concurrency_keys.LEASE_SECONDS) * 1000
-        if provider is LockProvider.FILE_SYSTEM:
-            lease_ms = given.get_or_default(concurrency_keys.FILE_LOCK_EXPIRE_MINUTES) * 60_000
-        interval_ms = given.get_or_default(concurrency_keys.HEARTBEAT_INTERVAL_MS)
-        return cls(
-            is_shared=shared,
-            lock_provider=provider,
-            lock_wait_ms=given.get_or_default(concurrency_keys.LOCK_WAIT_MS),
-            lease_ms=lease_ms,
-            heartbeat_interval_ms=interval_ms,
-            heartbeat_timeout_ms=interval_ms
-            * given.get_or_default(concurrency_keys.HEARTBEAT_MISSES),
-            conflict_retries=given.get_or_default(concurrency_keys.CONFLICT_RETRIES),
+        options = super().of(given)
+        lease_ms = given.get_or_default(cls.lease_seconds) * 1000
+        if options.lock_provider is LockProvider.FILE_SYSTEM:
+            lease_ms = given.get_or_default(cls.file_lock_expire_minutes) * 60_000
+        timeout_ms = options.heartbeat_interval_ms * given.get_or_default(cls.heartbeat_misses)
+        return replace(
+            options, is_shared=shared, lease_ms=lease_ms, heartbeat_timeout_ms=timeout_ms
         )

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from hoodie_ds.config.enums import IndexType, KeyGeneratorType
-from hoodie_ds.config.options.write import PARTITION_FIELDS, RECORD_KEY_FIELDS
+from hoodie_ds.config.table_options import TableOptions
 from hoodie_ds.errors import OptionError
 
 _SPEC: Final = re.compile(r"[^:]+:(SIMPLE|TIMESTAMP)", re.IGNORECASE)
@@ -75,7 +75,7 @@ def check_key_generation(
     single_key = generator in (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAMP)
     if single_key and record_keys is not None and len(record_keys) > 1:
         raise OptionError(
-            RECORD_KEY_FIELDS.key,
+            TableOptions.record_key_fields.key,
             ",".join(record_keys),
             f"the {generator.value if generator else ''} key generator takes one field; "
             "use COMPLEX or CUSTOM",
@@ -96,4 +96,4 @@ def _check_partition_fields(generator: KeyGeneratorType, fields: tuple[str, ...]
             usable = len(fields) == 1 and ":" not in fields[0]
             remedy = f"the {generator.value} key generator takes one column"
     if not usable:
-        raise OptionError(PARTITION_FIELDS.key, ",".join(fields), remedy)
+        raise OptionError(TableOptions.partition_fields.key, ",".join(fields), remedy)

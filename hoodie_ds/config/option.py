@@ -1,7 +1,9 @@
-"""What an option is, and how its text becomes a value.
+"""What an option is: one declaration from which parsing, messages and the reference are made.
 
-An `Option` names a key, its aliases and its `Kind`; a kind knows which texts are allowed and what
-they mean. Nothing here guesses: a text that is not allowed is an `OptionError` that says what is.
+A group of options is a frozen dataclass. Each of its fields that a user may set is an `Option`: an
+instance has the value, the class the declaration, so that ``options.num_buckets`` is a number and
+``IndexOptions.num_buckets.key`` its name. An option that only decides about other fields is a
+``ClassVar``. A string that an option's `Kind` does not allow is an `OptionError` that says what is.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, overload
 
 from hoodie_ds.errors import OptionError
 
+T = TypeVar("T")
+V = TypeVar("V")
 T_co = TypeVar("T_co", covariant=True)
 E = TypeVar("E", bound=Enum)
 
@@ -31,17 +35,16 @@ class Kind(Generic[T_co]):
     Parameters
     ----------
     allowed : str
-        The allowed texts, in words for an error message.
+        The allowed strings, in words for an error message.
     parse : callable
-        From a text without surrounding blanks to its value; ``None`` for a text not allowed.
+        From a string without surrounding blanks to its value; ``None`` if it is not allowed.
     """
 
     allowed: str
     parse: Callable[[str], T_co | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Option(Generic[T_co]):
+class Option(Generic[T]):
     """One option of this library.
 
     Parameters
@@ -59,24 +62,72 @@ class Option(Generic[T_co]):
     flink_kind : Kind
         What the value may be under an alias without the prefix ``hoodie.``; `kind` if not given.
         Flink counts megabytes where Hudi on Spark counts bytes.
-    since : str
-        The release of this library that first had it.
+    needed : str
+        The remedy where it is not given, of an option that always has to be.
     """
 
-    key: str
-    kind: Kind[T_co]
-    doc: str
-    default: T_co | None = None
-    aliases: tuple[str, ...] = ()
-    flink_kind: Kind[T_co] | None = None
-    since: str = "0.1"
+    @overload
+    def __init__(
+        self,
+        key: str,
+        kind: Kind[T],
+        doc: str,
+        default: T,
+        *,
+        aliases: tuple[str, ...] = (),
+        flink_kind: Kind[T] | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Option[V | None],
+        key: str,
+        kind: Kind[V],
+        doc: str,
+        *,
+        aliases: tuple[str, ...] = (),
+        flink_kind: Kind[V] | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(self, key: str, kind: Kind[T], doc: str, *, needed: str) -> None: ...
+    def __init__(
+        self,
+        key: str,
+        kind: Kind[Any],
+        doc: str,
+        default: Any = None,
+        *,
+        aliases: tuple[str, ...] = (),
+        flink_kind: Kind[Any] | None = None,
+        needed: str | None = None,
+    ) -> None:
+        self.key, self.kind, self.doc, self.default = key, kind, doc, default
+        self.aliases, self.flink_kind, self.needed = aliases, flink_kind, needed
 
-    def parse(self, text: str, key: str | None = None) -> T_co:
-        """Return the value of a text given under `key` (the option's own name by default)."""
+    def __set_name__(self, group: type, field: str) -> None:
+        self.field = field
+
+    @overload
+    def __get__(self, options: None, group: type) -> Option[T]: ...
+    @overload
+    def __get__(self, options: object, group: type) -> T: ...
+    def __get__(self, options: object | None, group: type) -> Option[T] | T:
+        return self if options is None else options.__dict__[self.field]
+
+    def __set__(self, options: object, value: T) -> None:
+        # A dataclass hands over the class attribute, which is the option, where it got no value.
+        options.__dict__[self.field] = self.default if isinstance(value, Option) else value
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return its key and its aliases."""
+        return (self.key, *self.aliases)
+
+    def parse(self, text: str, key: str | None = None) -> T:
+        """Return the value of a string given under `key` (the option's own name by default)."""
         written = key or self.key
         hudi = written.lower().startswith("hoodie.")
         kind = self.kind if hudi or self.flink_kind is None else self.flink_kind
-        value = kind.parse(text.strip())
+        value: T | None = kind.parse(text.strip())
         if value is None:
             raise OptionError(written, text, f"allowed is {kind.allowed}")
         return value
@@ -84,12 +135,6 @@ class Option(Generic[T_co]):
 
 def _boolean(text: str) -> bool | None:
     return {"true": True, "false": False}.get(text.lower())
-
-
-def _positive_int(text: str) -> int | None:
-    if not re.fullmatch(r"[0-9]{1,10}", text):
-        return None
-    return int(text) if 0 < int(text) <= _INT32_MAX else None
 
 
 def _size(text: str, bare_shift: int) -> int | None:
@@ -116,10 +161,6 @@ def _names(text: str) -> tuple[str, ...] | None:
     return names if usable else None
 
 
-def _one_or_more_names(text: str) -> tuple[str, ...] | None:
-    return _names(text) or None
-
-
 def choice(members: type[E]) -> Kind[E]:
     """Return the kind whose values are an enum's members, in any letter case."""
     by_text = {str(member.value).lower(): member for member in members}
@@ -127,8 +168,18 @@ def choice(members: type[E]) -> Kind[E]:
     return Kind(f"one of {listed}", lambda text: by_text.get(text.lower()))
 
 
+def whole(allowed: str, *, least: int = 0, most: int = 999_999_999) -> Kind[int]:
+    """Return the kind whose values are the whole numbers from `least` to `most`."""
+
+    def parse(text: str) -> int | None:
+        number = int(text) if re.fullmatch(r"[0-9]{1,19}", text) else -1
+        return number if least <= number <= most else None
+
+    return Kind(allowed, parse)
+
+
 BOOLEAN: Final = Kind("true or false", _boolean)
-POSITIVE_INT: Final = Kind(f"a whole number from 1 to {_INT32_MAX}", _positive_int)
+POSITIVE_INT: Final = whole(f"a whole number from 1 to {_INT32_MAX}", least=1, most=_INT32_MAX)
 BYTES: Final = Kind(
     "a size in bytes, or with a unit such as 128MB, from 1 byte to 1024 TB",
     lambda text: _size(text, bare_shift=0),
@@ -140,5 +191,9 @@ MEGABYTES: Final = Kind(
 TEXT: Final = Kind("a non-empty text without control characters", _plain)
 NAMES: Final = Kind("a comma-separated list of different field names, or nothing", _names)
 ONE_OR_MORE_NAMES: Final = Kind(
-    "a comma-separated list of one or more different field names", _one_or_more_names
+    "a comma-separated list of one or more different field names",
+    lambda text: _names(text) or None,
+)
+PARTITION_PATHS: Final = Kind(
+    "a comma-separated list of different partition paths", ONE_OR_MORE_NAMES.parse
 )

@@ -10,11 +10,10 @@ import re
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from hoodie_ds.config.known_options import READ_OPTIONS, WRITE_OPTIONS
 from hoodie_ds.config.option import BYTES, MEGABYTES, Option
-from hoodie_ds.config.options.read import READ_OPTIONS
-from hoodie_ds.config.options.write import WRITE_OPTIONS
 
 _SECTIONS: Final = {"write": WRITE_OPTIONS, "read": READ_OPTIONS}
 _SECTION: Final = re.compile(
@@ -23,7 +22,7 @@ _SECTION: Final = re.compile(
 _MEGABYTE: Final = 1 << 20
 
 
-def option_table(options: Sequence[Option[object]]) -> str:
+def option_table(options: Sequence[Option[Any]]) -> str:
     """Return a Markdown table of options, one line each, in the order given."""
     lines = ["| option | what it says | value | default |", "|---|---|---|---|"]
     for option in options:
@@ -42,9 +41,9 @@ def with_option_tables(text: str) -> str:
     )
 
 
-def _default(option: Option[object]) -> str:
+def _default(option: Option[Any]) -> str:
     value = option.default
-    if value is None:
+    if value in (None, ()):
         return ""
     if isinstance(value, Enum):
         return f"`{value.value}`"

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from hoodie_ds.config.given_options import GivenOptions
-from hoodie_ds.config.options import services as keys
-from hoodie_ds.config.options.archiving import ARCHIVE_AUTOMATIC
-from hoodie_ds.config.options.catalog import SYNC_ENABLED
-from hoodie_ds.config.options.cleaning import CLEAN_AUTOMATIC
-from hoodie_ds.config.options.delta import DELTA_SYNC
+from hoodie_ds.config.archiving_options import ArchivingOptions
+from hoodie_ds.config.catalog_options import CatalogOptions
+from hoodie_ds.config.cleaning_options import CleaningOptions
+from hoodie_ds.config.given_options import GivenOptions, OptionGroup
+from hoodie_ds.config.option import BOOLEAN, Option
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class Service(str, Enum):
@@ -37,48 +39,80 @@ _OF_STREAMS: Final = frozenset(Service) - {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceSwitches:
-    """The services of streams and of batch writes.
+@dataclass(frozen=True, kw_only=True)
+class ServiceSwitches(OptionGroup):
+    """The services of streams and of batch writes."""
 
-    Parameters
-    ----------
-    of_streams : frozenset of Service
-        What a micro-batch brings along.
-    of_writes : frozenset of Service
-        What a batch write brings along.
-    of_jobs : frozenset of Service
-        What a job of its own does for the table.
-    """
-
+    enabled: ClassVar[Option[bool]] = Option(
+        "hoodie.table.services.enabled",
+        BOOLEAN,
+        "Whether writes bring any table service along; services by hand need no option.",
+        True,
+    )
+    async_compaction: ClassVar[Option[bool]] = Option(
+        "hoodie.datasource.compaction.async.enable",
+        BOOLEAN,
+        "Whether a stream into a merge-on-read table compacts it: its tasks share the work out.",
+        True,
+        aliases=("compaction.async.enabled",),
+    )
+    compaction_schedule: ClassVar[Option[bool | None]] = Option(
+        "compaction.schedule.enabled",
+        BOOLEAN,
+        "Whether a stream plans compactions; by default if it compacts too.",
+    )
+    streams_do_not_compact: ClassVar[Option[bool]] = Option(
+        "hoodie.datasource.write.streaming.disable.compaction",
+        BOOLEAN,
+        "Whether a stream neither plans compactions nor compacts, since another job does.",
+        False,
+    )
+    inline_compaction: ClassVar[Option[bool]] = Option(
+        "hoodie.compact.inline",
+        BOOLEAN,
+        "Whether a batch write is followed by the compaction that is due, in the same process.",
+        False,
+    )
+    inline_schedule: ClassVar[Option[bool]] = Option(
+        "hoodie.compact.schedule.inline",
+        BOOLEAN,
+        "Whether a batch write is followed by the plan of a compaction, if one is due.",
+        False,
+    )
     of_streams: frozenset[Service] = _OF_STREAMS
+    """What a micro-batch brings along."""
     of_writes: frozenset[Service] = frozenset()
+    """What a batch write brings along."""
     of_jobs: frozenset[Service] = _OF_STREAMS
+    """What a job of its own does for the table."""
 
     @classmethod
-    def of(cls, given: GivenOptions) -> ServiceSwitches:
+    def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
-        compacts = given.get_or_default(keys.ASYNC_COMPACTION)
-        plans = given.get(keys.COMPACTION_SCHEDULE)
-        left_to_others = given.get_or_default(keys.STREAMS_DO_NOT_COMPACT)
-        inline = given.get_or_default(keys.INLINE_COMPACTION)
-        inline_plan = given.get_or_default(keys.INLINE_SCHEDULE)
-        on = given.get_or_default(keys.TABLE_SERVICES)
+        compacts = given.get_or_default(cls.async_compaction)
+        plans = given.get(cls.compaction_schedule)
+        left_to_others = given.get_or_default(cls.streams_do_not_compact)
+        inline = given.get_or_default(cls.inline_compaction)
+        inline_plan = given.get_or_default(cls.inline_schedule)
+        on = given.get_or_default(cls.enabled)
         streams = {
             Service.COMPACTION: compacts and not left_to_others,
             Service.COMPACTION_PLAN: (compacts if plans is None else plans) and not left_to_others,
-            Service.CLEAN: given.get_or_default(CLEAN_AUTOMATIC),
-            Service.ARCHIVE: given.get_or_default(ARCHIVE_AUTOMATIC),
+            Service.CLEAN: given.get_or_default(CleaningOptions.automatic),
+            Service.ARCHIVE: given.get_or_default(ArchivingOptions.automatic),
         }
         jobs = {**streams, Service.COMPACTION: compacts}
         writes = {
             Service.COMPACTION: inline,
             Service.COMPACTION_PLAN: inline or inline_plan,
-            Service.CLEAN: given.get(CLEAN_AUTOMATIC) is True,
-            Service.ARCHIVE: given.get(ARCHIVE_AUTOMATIC) is True,
+            Service.CLEAN: given.get(CleaningOptions.automatic) is True,
+            Service.ARCHIVE: given.get(ArchivingOptions.automatic) is True,
         }
-        delta = given.get_or_default(DELTA_SYNC)
-        synced = {Service.CATALOG: given.get_or_default(SYNC_ENABLED), Service.DELTA: delta}
+        delta = given.get_or_default(CatalogOptions.delta_sync)
+        synced = {
+            Service.CATALOG: given.get_or_default(CatalogOptions.enabled),
+            Service.DELTA: delta,
+        }
         of_all = (
             frozenset(service for service, wanted in some.items() if wanted)
             for some in (
@@ -87,7 +121,8 @@ class ServiceSwitches:
                 {**(jobs if on else {}), Service.DELTA: delta},
             )
         )
-        return cls(*of_all)
+        of_streams, of_writes, of_jobs = of_all
+        return cls(of_streams=of_streams, of_writes=of_writes, of_jobs=of_jobs)
 
     def of_batch(self, *, is_stream: bool) -> frozenset[Service]:
         """Return what one batch brings along."""

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from hoodie_ds.config.enums import SortMode
-from hoodie_ds.config.options.write import SORT_COLUMNS, SORT_MODE
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -36,12 +36,16 @@ def distribute(
     order = [*partition, *(sf.col(name) for name in options.sort_columns or ())]
     if options.sort_mode is not SortMode.NONE and not order:
         raise OptionError(
-            SORT_COLUMNS.key, None, "the table has no partitions; name what to sort by"
+            OperationOptions.sort_columns.key,
+            None,
+            "the table has no partitions; name what to sort by",
         )
     match options.sort_mode:
         case SortMode.GLOBAL_SORT | SortMode.PARTITION_SORT if df.isStreaming:
             raise OptionError(
-                SORT_MODE.key, options.sort_mode.value, "Spark does not sort streams; leave it out"
+                OperationOptions.sort_mode.key,
+                options.sort_mode.value,
+                "Spark does not sort streams; leave it out",
             )
         case SortMode.GLOBAL_SORT:
             return df.repartitionByRange(num_tasks, *order).sortWithinPartitions(*order)

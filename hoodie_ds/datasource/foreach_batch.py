@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT, CHECKPOINT_IDENTIFIER
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.task import QUERY_ID, in_worker, refuse_number, task_id
@@ -86,14 +86,14 @@ def _identifier(options: WriteOptions) -> str:
     """Return the name that the query keeps over restarts; refuse options that do not fit."""
     if options.batches_per_commit > 1:
         raise OptionError(
-            BATCHES_PER_COMMIT.key,
+            OperationOptions.batches_per_commit.key,
             options.batches_per_commit,
             "an instant of foreach_batch ends with its batch; leave the option out",
         )
     refuse_number(options)
     if options.checkpoint_identifier is None:
         raise OptionError(
-            CHECKPOINT_IDENTIFIER.key,
+            OperationOptions.checkpoint_identifier.key,
             None,
             "foreach_batch needs a name that this query keeps over restarts",
         )

@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from hoodie_ds.config.base_path import scheme_of
-from hoodie_ds.config.options.storage import VERIFY_CHECKSUMS
+from hoodie_ds.config.file_options import StorageOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_files import natively_readable, spark_path
@@ -155,7 +155,11 @@ def _quoted(name: str) -> str:
 
 def _compares(given: Mapping[str, str]) -> bool:
     """Whether the user asks for files to be compared with their checksums."""
-    asked = [text for key, text in given.items() if key.strip().lower() == VERIFY_CHECKSUMS.key]
+    asked = [
+        text
+        for key, text in given.items()
+        if key.strip().lower() == StorageOptions.verify_checksums.key
+    ]
     return any(str(text).strip().lower() == "true" for text in asked)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
-from hoodie_ds.config.options.write import OPERATION
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.batch_writer import HoodieBatchWriter
@@ -103,7 +103,7 @@ class HoodieDataSource(DataSource):
         options = self._write_options()
         if overwrite and options.operation is Operation.DELETE:
             raise OptionError(
-                OPERATION.key,
+                OperationOptions.operation.key,
                 Operation.DELETE.value,
                 "mode 'overwrite' would put the rows to be deleted in place of the table; "
                 "give mode 'append'",

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from hoodie_ds.config.options.stream import BATCH_IDENTIFIER
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import AccessDeniedError, OptionError, TimelineError, UnavailableError
 from hoodie_ds.sink.batch import Batch
@@ -61,7 +61,7 @@ def refuse_number(options: WriteOptions) -> None:
     """Raise `OptionError` where a stream is given the number of a batch write."""
     if options.batch_identifier is not None:
         raise OptionError(
-            BATCH_IDENTIFIER.key,
+            OperationOptions.batch_identifier.key,
             options.batch_identifier,
             "a stream numbers its batches itself; leave it out",
         )

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask
-from hoodie_ds.config.options.index import NUM_BUCKETS
+from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.errors import OptionError
 from hoodie_ds.index.java_hash import (
     Bytes,
@@ -119,7 +119,7 @@ def _in_buckets(hashes: UInts, num_buckets: int | Counts) -> BucketIds:
     counts = np.asarray(num_buckets, np.int64)
     for count_ in (counts.min(initial=1), counts.max(initial=1)):
         if not 1 <= count_ <= _BUCKETS_MAX:
-            raise OptionError(NUM_BUCKETS.key, count_, "use 1 to 100000000")
+            raise OptionError(IndexOptions.num_buckets.key, count_, "use 1 to 100000000")
     return ((hashes & np.uint32(0x7FFFFFFF)) % counts.astype(np.uint32)).astype(np.int32)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.config.bucket_rules import BucketRules
-from hoodie_ds.config.options.index import BUCKET_HASH_FIELDS, NUM_BUCKETS, PARTITION_BUCKETS
+from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
@@ -73,13 +73,15 @@ class Buckets:
             rules = _stored_rules(properties.bucket_rules) if properties.bucket_rules else None
         if num_buckets is None:
             raise OptionError(
-                NUM_BUCKETS.key,
+                IndexOptions.num_buckets.key,
                 None,
                 f"table {properties.name!r} does not record its number of buckets; give the one "
                 "that its writers use",
             )
-        _check_given(properties.name, NUM_BUCKETS.key, options.num_buckets, num_buckets)
-        _check_given(properties.name, PARTITION_BUCKETS.key, options.bucket_rules, rules)
+        _check_given(
+            properties.name, IndexOptions.num_buckets.key, options.num_buckets, num_buckets
+        )
+        _check_given(properties.name, IndexOptions.bucket_rules.key, options.bucket_rules, rules)
         keys = properties.record_key_fields
         hashed = properties.bucket_hash_fields or options.bucket_hash_fields or keys
         return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
@@ -157,7 +159,8 @@ class Buckets:
             raise UnsupportedTableError(
                 f"file group {slice_.group} is named after bucket {expected}, but its keys hash to "
                 f"{found[:5].tolist()} of {num_buckets}; the table was written with another "
-                f"{NUM_BUCKETS.key}, {PARTITION_BUCKETS.key} or {BUCKET_HASH_FIELDS.key}"
+                f"{IndexOptions.num_buckets.key}, {IndexOptions.bucket_rules.key} or "
+                f"{IndexOptions.bucket_hash_fields.key}"
             )
 
 
@@ -186,9 +189,9 @@ def _stored_rules(expressions: str) -> BucketRules:
     rules = BucketRules.parse(expressions)
     if rules is None:
         raise UnsupportedTableError(
-            f"the table has {PARTITION_BUCKETS.key} = {expressions[:200]!r}, which is not read "
-            "here as Java reads it, or not in bounded time (look-around, back references); the "
-            "table can be read here, and upserted into by the engine that wrote it"
+            f"the table has {IndexOptions.bucket_rules.key} = {expressions[:200]!r}, which is not "
+            "read here as Java reads it, or not in bounded time (look-around, back references); "
+            "the table can be read here, and upserted into by the engine that wrote it"
         )
     return rules
 

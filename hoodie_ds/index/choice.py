@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Final
 
 from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.key_generation import lacking_stored_keys
-from hoodie_ds.config.options.index import INDEX_TYPE, PARTITION_BUCKETS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
@@ -70,13 +70,15 @@ def choose_index(
         return BucketIndex.of(properties, options, stored, groups)
     if kind not in _LOOKUPS:
         names = ", ".join(found.value for found in (IndexType.BUCKET, *_LOOKUPS))
-        raise OptionError(INDEX_TYPE.key, kind.value, f"this release has {names}")
+        raise OptionError(IndexOptions.index_type.key, kind.value, f"this release has {names}")
     _check_has_no_buckets(kind, properties, options, table, groups)
     if not properties.populate_meta_fields:
         generator, fields = properties.key_generator, properties.record_key_fields
         for lacking in lacking_stored_keys(generator, fields, kind):
             raise OptionError(
-                INDEX_TYPE.key, kind.value, f"a table with virtual keys cannot have {lacking}"
+                IndexOptions.index_type.key,
+                kind.value,
+                f"a table with virtual keys cannot have {lacking}",
             )
     return _LOOKUPS[kind].of(kind, properties, options)
 
@@ -98,7 +100,9 @@ def _keeping_keys_unique(
             "Hudi, or let Hudi drop the record index first (DROP INDEX record_index)"
         )
     if options.index_type is not None:
-        raise OptionError(INDEX_TYPE.key, kind.value, f"{why}; leave it out or say {unique.value}")
+        raise OptionError(
+            IndexOptions.index_type.key, kind.value, f"{why}; leave it out or say {unique.value}"
+        )
     return unique
 
 
@@ -123,7 +127,7 @@ def _check_has_no_buckets(
         )
     if options.bucket_rules is not None:
         raise OptionError(
-            PARTITION_BUCKETS.key,
+            IndexOptions.bucket_rules.key,
             str(options.bucket_rules),
             f"the index {kind.value} has no buckets",
         )

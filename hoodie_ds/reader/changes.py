@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hoodie_ds.config.read_options import IncrementalOptions
+from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.change_executor import CHANGES, ChangeExecutor, ChangeTask, past
 from hoodie_ds.reader.commit_range import commits_in_range

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hoodie_ds.config.enums import HollowCommits
-from hoodie_ds.config.options.read import HOLLOW_COMMITS
-from hoodie_ds.config.read_options import IncrementalOptions
+from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.time_travel import is_write
@@ -116,5 +115,6 @@ def _without_hollow(
     raise TimelineError(
         f"{table.storage.root}: {hollow} is older than commits of the range and may still be "
         f"completed, and the next incremental query would pass over it; end the range before it, "
-        f"set {HOLLOW_COMMITS.key}={HollowCommits.BLOCK.value}, or have the instant rolled back"
+        f"set {IncrementalOptions.hollow_commits.key}={HollowCommits.BLOCK.value}, or have the "
+        "instant rolled back"
     )

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
-from hoodie_ds.config.options.read import FULL_SCAN
-from hoodie_ds.config.read_options import IncrementalOptions
+from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
@@ -273,8 +272,8 @@ def _at_the_end(
 def _too_far(storage: Storage, options: IncrementalOptions, why: str) -> TimelineError:
     return TimelineError(
         f"{storage.root}: the range from {options.begin} reaches back too far: {why}; begin later, "
-        f"let the cleaner retain more commits, or set {FULL_SCAN.key}=true for those of its rows "
-        "that are still in the table"
+        f"let the cleaner retain more commits, or set {IncrementalOptions.full_scan.key}=true for "
+        "those of its rows that are still in the table"
     )
 
 

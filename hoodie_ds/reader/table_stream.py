@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from hoodie_ds.config.enums import HollowCommits, IncrementalFormat, QueryType
-from hoodie_ds.config.options.read import START_OFFSET
 from hoodie_ds.config.query_instant import EARLIEST, FIRST, LATEST
-from hoodie_ds.config.read_options import IncrementalOptions, ReadOptions
+from hoodie_ds.config.query_options import IncrementalOptions, StreamOptions
+from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.change_executor import CHANGES
 from hoodie_ds.reader.commit_range import commits_in_range, moment
@@ -99,7 +99,7 @@ class TableStream:
         raise TimelineError(
             f"{self.storage.root}: the table has become one of another version since this stream "
             f"was at {position}, and orders commits otherwise; begin a new query with "
-            f"{START_OFFSET.key} after what has been read"
+            f"{StreamOptions.start.key} after what has been read"
         )
 
     def next(self, after: str, limited: bool = True, up_to: str | None = None) -> str:
@@ -142,9 +142,9 @@ class TableStream:
         given = self.options.stream
         is_first = after == FIRST and given.format is IncrementalFormat.LATEST_STATE
         asked = IncrementalOptions(
-            after,
-            until,
-            given.format,
+            begin=after,
+            end=until,
+            format=given.format,
             full_scan=is_first or given.full_scan,
             hollow_commits=HollowCommits.FAIL,
         )
@@ -174,8 +174,8 @@ class TableStream:
                 raise TimelineError(
                     f"{self.storage.root}: commit {time} was begun before {after}, which this "
                     "stream has passed, and came later; its writer's clock is behind. Begin a new "
-                    f"query with {START_OFFSET.key} before it, or upgrade the table to version 9, "
-                    "which orders commits by their completion"
+                    f"query with {StreamOptions.start.key} before it, or upgrade the table to "
+                    "version 9, which orders commits by their completion"
                 )
 
     def _within_limits(self, commits: list[Instant]) -> Iterator[Instant]:
@@ -191,7 +191,7 @@ class TableStream:
 
 def _commits(pinned: PinnedTable, after: str) -> list[Instant]:
     """The commits after a position, in order; none behind one that is incomplete."""
-    options = IncrementalOptions(after, hollow_commits=HollowCommits.BLOCK)
+    options = IncrementalOptions(begin=after, hollow_commits=HollowCommits.BLOCK)
     return list(commits_in_range(pinned, options).active)
 
 

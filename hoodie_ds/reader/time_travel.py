@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from hoodie_ds.config.options.read import AS_OF
+from hoodie_ds.config.query_options import QueryOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import Storage
@@ -44,9 +44,9 @@ def travel(pinned: PinnedTable, moment: str) -> PinnedTable:
     for instant in timeline.pending:
         if instant.time <= moment and is_write(table.storage, instant):
             raise TimelineError(
-                f"{table.storage.root}: {AS_OF.key} {moment} is not before {instant}, which is "
-                "incomplete and may change the answer; ask for an earlier moment, or wait until "
-                "it is complete or rolled back"
+                f"{table.storage.root}: {QueryOptions.as_of.key} {moment} is not before {instant}, "
+                "which is incomplete and may change the answer; ask for an earlier moment, or wait "
+                "until it is complete or rolled back"
             )
     _refuse_cleaned(table, timeline, moment)
     then = before(timeline, moment, lambda instant: instant.time <= moment)

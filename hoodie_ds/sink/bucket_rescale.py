@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.options.index import NUM_BUCKETS, PARTITION_BUCKETS
+from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.errors import (
     CorruptFileError,
     HoodieError,
@@ -231,14 +231,18 @@ def new_buckets(num_buckets: int, rules: str | None) -> tuple[int, BucketRules |
     OptionError
         The number or the rules are malformed.
     """
-    found = NUM_BUCKETS.kind.parse(str(num_buckets)) if type(num_buckets) is int else None
+    found = (
+        IndexOptions.num_buckets.kind.parse(str(num_buckets)) if type(num_buckets) is int else None
+    )
     if found is None:
-        raise OptionError("num_buckets", num_buckets, f"give {NUM_BUCKETS.kind.allowed}")
+        raise OptionError(
+            "num_buckets", num_buckets, f"give {IndexOptions.num_buckets.kind.allowed}"
+        )
     if not rules:
         return num_buckets, None
     parsed = BucketRules.parse(rules)
     if parsed is None:
-        raise OptionError("rules", rules, f"give {PARTITION_BUCKETS.kind.allowed}")
+        raise OptionError("rules", rules, f"give {IndexOptions.bucket_rules.kind.allowed}")
     return num_buckets, parsed
 
 

@@ -16,8 +16,8 @@ from functools import partial
 import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.options.stream import BATCHES_PER_COMMIT
-from hoodie_ds.config.options.write import METADATA_ENABLE
+from hoodie_ds.config.file_options import FileOptions
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.service_switches import Service
@@ -256,7 +256,7 @@ class Coordinator:
         operation = resolve_operation(self.options, properties)
         if self.options.batches_per_commit > 1 and operation.replaces:
             raise OptionError(
-                BATCHES_PER_COMMIT.key,
+                OperationOptions.batches_per_commit.key,
                 self.options.batches_per_commit,
                 f"{operation.value} replaces file groups and takes an instant for each batch",
             )
@@ -372,7 +372,7 @@ class Coordinator:
         check_agreement(self.options, agreed_buckets(table, self.options.num_buckets))
         if properties.metadata_partitions and self.options.metadata_enable is not False:
             raise OptionError(
-                METADATA_ENABLE.key,
+                FileOptions.metadata_enable.key,
                 self.options.metadata_enable,
                 f"table {properties.name!r} has {described(table)}; this release cannot keep it up "
                 "to date: set the option to false to drop it with the first write, as Hudi does",

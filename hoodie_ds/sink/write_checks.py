@@ -16,7 +16,8 @@ from hoodie_ds.columns.meta_columns import (
     without_meta_columns,
 )
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.options.write import DUPLICATE_POLICY, OPERATION, SET_NULL_FOR_MISSING_COLUMNS
+from hoodie_ds.config.file_options import FileOptions
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError
@@ -45,13 +46,15 @@ def resolve_operation(options: WriteOptions, properties: TableProperties) -> Ope
         return Operation.UPSERT if keyed else Operation.INSERT
     if options.operation is Operation.DELETE_PARTITION and not properties.partition_fields:
         raise OptionError(
-            OPERATION.key, options.operation.value, f"table {properties.name!r} has no partitions"
+            OperationOptions.operation.key,
+            options.operation.value,
+            f"table {properties.name!r} has no partitions",
         )
     allowed = [operation for operation in Operation if keyed or not operation.merges]
     if options.operation not in allowed:
         names = ", ".join(operation.value for operation in allowed)
         raise OptionError(
-            OPERATION.key,
+            OperationOptions.operation.key,
             options.operation.value,
             f"table {properties.name!r} is without record keys; it can do {names}",
         )
@@ -65,7 +68,7 @@ def warn_of_copies(plan: WritePlan) -> None:
         _warn_once(
             f"{plan.table.storage.root}: {plan.operation.value} does not look for stored keys, and "
             "Hudi cannot build the table's record index (record_index) again once a key is there "
-            f"twice: upsert, or insert with {DUPLICATE_POLICY.key} = fail"
+            f"twice: upsert, or insert with {OperationOptions.duplicate_policy.key} = fail"
         )
 
 
@@ -85,7 +88,8 @@ def warn_of_new_columns(
     """
     added = ", ".join(n for n in columns.names if stored is not None and n not in stored.names)
     if added:
-        later = f"are refused, unless {SET_NULL_FOR_MISSING_COLUMNS.key}=true gives them nulls"
+        filled = f"{FileOptions.set_null_for_missing_columns.key}=true"
+        later = f"are refused, unless {filled} gives them nulls"
         if options.set_null_for_missing_columns:
             later = "get nulls"
         _warn_once(f"{root}: a batch adds to the table: {added}; batches without it {later}")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from hoodie_ds.config.base_path import check_base_path, scheme_of
-from hoodie_ds.config.options.storage import ALLOW_NON_ATOMIC_STORAGE, RETRY_DEADLINE_MS
+from hoodie_ds.config.file_options import FileOptions, StorageOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -25,7 +25,7 @@ def open_storage(
     storage_options: Mapping[str, str] | None = None,
     allow_non_atomic: bool = False,
     for_write: bool = True,
-    retry_ms: int = RETRY_DEADLINE_MS.default or 0,
+    retry_ms: int = StorageOptions.storage_retry_ms.default or 0,
 ) -> Storage:
     """Return the storage of a table's folder, which need not exist yet.
 
@@ -64,7 +64,7 @@ def open_storage(
     atomic = not (refuses and is_known_not_to_be_atomic(scheme)) and has_atomic_put(scheme)
     if refuses and not atomic:
         raise OptionError(
-            ALLOW_NON_ATOMIC_STORAGE.key,
+            FileOptions.allow_non_atomic_storage.key,
             None,
             f"writing to {scheme}:// is refused, because it is not known to create a file for "
             "exactly one of several writers; set it to true only if one process at a time "

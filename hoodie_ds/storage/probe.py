@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hoodie_ds.config.options.storage import ALLOW_NON_ATOMIC_STORAGE
+from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.errors import AlreadyExistsError, OptionError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
@@ -43,7 +43,7 @@ def check_condition_obeyed(storage: Storage, unique: str) -> None:
     finally:
         storage.delete(path)
     raise OptionError(
-        ALLOW_NON_ATOMIC_STORAGE.key,
+        FileOptions.allow_non_atomic_storage.key,
         None,
         f"the server of {storage.root} ignores the condition If-None-Match and overwrites what is "
         "there, so two writers could both believe that they won; use one that obeys it, or set "

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, TypeVar, cast
 
-from hoodie_ds.config.options.storage import RETRY_DEADLINE_MS
+from hoodie_ds.config.file_options import StorageOptions
 from hoodie_ds.environment import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
 from hoodie_ds.storage.path import check_path
@@ -124,7 +124,7 @@ class RetryingStorage:
                 if spent >= self.deadline_ms:
                     raise UnavailableError(
                         f"{error}; gave up after {tries} tries in {spent} ms "
-                        f"({RETRY_DEADLINE_MS.key} = {self.deadline_ms})"
+                        f"({StorageOptions.storage_retry_ms.key} = {self.deadline_ms})"
                     ) from error
                 _log.debug("try %d failed: %s", tries, error)
             waited += self.pauses.pause(min(longest, self.deadline_ms - spent))

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from hoodie_ds.config.catalog_options import CatalogOptions
-from hoodie_ds.config.options.catalog import GLUE_REGION
 from hoodie_ds.errors import CatalogError
 from hoodie_ds.sync.catalog import CatalogColumn, CatalogPartition, CatalogTable
 
@@ -60,7 +59,7 @@ class GlueCatalog:
                     "glue", region_name=options.glue_region, endpoint_url=options.glue_endpoint
                 )
             except NoRegionError as error:
-                remedy = f"give it in {GLUE_REGION.key}, or set AWS_DEFAULT_REGION"
+                remedy = f"give it in {CatalogOptions.glue_region.key}, or set AWS_DEFAULT_REGION"
                 raise CatalogError(f"no AWS region is known; {remedy}") from error
 
     def location(self, path: str) -> str:

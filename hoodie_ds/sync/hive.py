@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hoodie_ds.config.catalog_options import CatalogOptions
-from hoodie_ds.config.options.catalog import METASTORE_URIS
 from hoodie_ds.errors import CatalogError
 from hoodie_ds.sync.catalog import CatalogColumn, CatalogPartition, CatalogTable
 
@@ -257,7 +256,7 @@ def _connected(uris: Sequence[str]) -> tuple[Any, Any]:
         return transport, ThriftHiveMetastore.Client(TBinaryProtocol.TBinaryProtocol(transport))
     raise CatalogError(
         f"no Hive metastore answers ({'; '.join(failed)}); start it, or give its address in "
-        f"{METASTORE_URIS.key}"
+        f"{CatalogOptions.uris.key}"
     )
 
 

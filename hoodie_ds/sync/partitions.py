@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from hoodie_ds.config.catalog_options import CatalogOptions
 from hoodie_ds.config.enums import PartitionExtractor
-from hoodie_ds.config.options.catalog import SYNC_EXTRACTOR
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import CatalogError
 from hoodie_ds.table.fs_view import FileSystemView
@@ -69,7 +69,7 @@ def partition_values(
         raise CatalogError(
             f"partition {path!r} has {len(values)} values by {extractor.value} and the catalog "
             f"{len(fields)} partition columns ({', '.join(fields)}); give another class in "
-            f"{SYNC_EXTRACTOR.key}"
+            f"{CatalogOptions.extractor.key}"
         )
     return values
 

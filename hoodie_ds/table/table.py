@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hoodie_ds.config.options.write import METADATA_ENABLE
+from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import (
     AlreadyExistsError,
@@ -88,7 +88,7 @@ class Table:
 
         A metadata table has to go before, so the line says that it may.
         """
-        drop = ("--conf", f"{METADATA_ENABLE.key}=false")
+        drop = ("--conf", f"{FileOptions.metadata_enable.key}=false")
         return command(name, self.storage.root, *words,
                        *drop if self.properties.metadata_partitions else ())  # fmt: skip
 

@@ -16,7 +16,6 @@ from typing import Final, Protocol
 
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import LockProvider
-from hoodie_ds.config.options.concurrency import LOCK_PROVIDER, LOCK_WAIT_MS
 from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import AlreadyExistsError, LockTimeoutError, NotFoundError, StorageError
 from hoodie_ds.storage.protocol import Storage
@@ -72,9 +71,10 @@ def held(
             if spent >= concurrency.lock_wait_ms:
                 raise LockTimeoutError(
                     f"{storage.root}: other writers held the lock for {spent} ms "
-                    f"({LOCK_WAIT_MS.key} = {concurrency.lock_wait_ms}); nothing was committed, "
-                    "run the batch again. Where no other writer runs, a dead one may have left "
-                    f"the lock behind ({LOCK_PROVIDER.key} = {concurrency.lock_provider.value})"
+                    f"({Concurrency.lock_wait_ms.key} = {concurrency.lock_wait_ms}); nothing was "
+                    "committed, run the batch again. Where no other writer runs, a dead one may "
+                    f"have left the lock behind ({Concurrency.lock_provider.key} = "
+                    f"{concurrency.lock_provider.value})"
                 )
             waited += pauses.pause(min(longest, concurrency.lock_wait_ms - spent))
             longest = min(2 * longest, _LONGEST_PAUSE_MS)

@@ -12,8 +12,7 @@ from typing import Final
 
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import LockProvider
-from hoodie_ds.config.options.concurrency import LOCK_PROVIDER
-from hoodie_ds.config.options.write import METADATA_ENABLE
+from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.table.metadata_table import drop_metadata_table
@@ -89,7 +88,7 @@ def switch_metadata_table_off(
         "on and skips no files, until a job there builds it again from all files",
         root,
         partitions,
-        METADATA_ENABLE.key,
+        FileOptions.metadata_enable.key,
     )
     return drop_metadata_table(table, clock.now_ms())
 
@@ -126,7 +125,7 @@ def has_own_lock(concurrency: Concurrency) -> bool:
 def unshared_lock(instant: Instant, concurrency: Concurrency) -> OptionError:
     """Return the error of a lock that the writer of an instant does not take."""
     return OptionError(
-        LOCK_PROVIDER.key,
+        Concurrency.lock_provider.key,
         concurrency.lock_provider.value,
         f"{instant} is another engine's, whose writers take another lock, also where theirs has "
         f"this name; let every writer, here and there, set {LockProvider.FILE_SYSTEM.value}. On an "

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Final
 
+from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import ConcurrencyMode
-from hoodie_ds.config.options.concurrency import CONCURRENCY_MODE
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import CorruptFileError, NotFoundError, WriteConflictError
 from hoodie_ds.table.table import Table
@@ -200,7 +200,7 @@ def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> Non
         if instant.time in alive:
             raise WriteConflictError(
                 f"{table.storage.root}: another writer is at work on instant {instant.time}; let "
-                f"every writer set {CONCURRENCY_MODE.key} = "
+                f"every writer set {Concurrency.mode.key} = "
                 f"{ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL.value}, or wait until it has "
                 f"ended (a dead one shows after {timeout_ms} ms)"
             )

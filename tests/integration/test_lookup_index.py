@@ -16,7 +16,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.config.enums import IndexType
-from hoodie_ds.config.options.index import _SUPPORTED
+from hoodie_ds.config.index_options import _SUPPORTED
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError

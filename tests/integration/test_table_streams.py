@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.options.read import BEGIN, FULL_SCAN, MAX_COMMITS, MAX_FILES, START_OFFSET
+from hoodie_ds.config.query_options import IncrementalOptions, StreamOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import ReadAllAvailable, ReadMaxFiles
 from hoodie_ds.datasource.source import HoodieDataSource
@@ -88,7 +88,7 @@ def test_each_commit_comes_once(kind: str, version: str, tmp_path: Path) -> None
     source = Source(tmp_path, **{TYPE: kind, VERSION: version})
     source.write("a", "b", fare=1.0)
     source.write("a", fare=2.0)
-    reader = source.reader(**{MAX_COMMITS.key: "1"})
+    reader = source.reader(**{StreamOptions.max_commits.key: "1"})
     found = list(batches(reader))
     assert [rows for _, rows in found] == [[("a", 1.0), ("b", 1.0)], [("a", 2.0)]]
     source.write("c", fare=3.0)
@@ -103,11 +103,11 @@ def test_the_newest_commit_is_reported_whatever_a_batch_takes(tmp_path: Path) ->
     source = Source(tmp_path)
     source.write("a")
     source.write("b")
-    reader = source.reader(**{MAX_COMMITS.key: "1"})
+    reader = source.reader(**{StreamOptions.max_commits.key: "1"})
     assert reader.reportLatestOffset() is None
     (first, _), (second, _) = batches(reader)
     assert reader.reportLatestOffset() == second
-    again = source.reader(**{MAX_COMMITS.key: "1"})
+    again = source.reader(**{StreamOptions.max_commits.key: "1"})
     assert again.latestOffset(again.initialOffset(), again.getDefaultReadLimit())
     assert again.reportLatestOffset() == second
     assert through_json(first) != second
@@ -117,13 +117,13 @@ def test_a_batch_that_comes_again_is_the_same(tmp_path: Path) -> None:
     """Also the first one: Spark asks for the beginning anew, and `latest` is another one then."""
     source = Source(tmp_path)
     source.write("a")
-    reader = source.reader(**{START_OFFSET.key: "latest"})
+    reader = source.reader(**{StreamOptions.start.key: "latest"})
     start = reader.initialOffset()
     source.write("b")
     end = reader.latestOffset(start, ReadAllAvailable())
     assert rows_of(reader, start, end) == [("b", 0.0)]
     source.write("c")
-    again = source.reader(**{START_OFFSET.key: "latest"})
+    again = source.reader(**{StreamOptions.start.key: "latest"})
     assert rows_of(again, again.initialOffset(), end) == [("b", 0.0)]
     assert [rows for _, rows in batches(again, end)] == [[("c", 0.0)]]
 
@@ -134,16 +134,16 @@ def test_where_a_stream_begins(tmp_path: Path) -> None:
     first = source.table.timeline.commits[0].time
     source.write("b")
     for start, keys in (("earliest", "ab"), ("000", "ab"), (first, "b"), ("LATEST", "")):
-        found = [rows for _, rows in batches(source.reader(**{START_OFFSET.key: start}))]
+        found = [rows for _, rows in batches(source.reader(**{StreamOptions.start.key: start}))]
         assert [key for rows in found for key, _ in rows] == list(keys)
     with pytest.raises(OptionError, match="allowed is earliest, latest, or an instant time"):
-        source.reader(**{START_OFFSET.key: "yesterday"})
+        source.reader(**{StreamOptions.start.key: "yesterday"})
 
 
 def test_a_table_without_commits_is_waited_for(tmp_path: Path) -> None:
     source = Source(tmp_path)
     source.table.upsert(trips().slice(0, 0))
-    reader = source.reader(**{START_OFFSET.key: "latest"})
+    reader = source.reader(**{StreamOptions.start.key: "latest"})
     reader.prepareForTriggerAvailableNow()
     start = reader.initialOffset()
     assert reader.latestOffset(start, ReadAllAvailable()) == start
@@ -155,9 +155,9 @@ def test_limits_of_a_batch(tmp_path: Path) -> None:
         source.write("a", fare=float(number))
     for options, sizes in (
         ({}, [1]),
-        ({MAX_COMMITS.key: "2"}, [2, 2, 1]),
-        ({MAX_FILES.key: "3"}, [3, 2]),
-        ({MAX_FILES.key: "3", MAX_COMMITS.key: "2"}, [2, 2, 1]),
+        ({StreamOptions.max_commits.key: "2"}, [2, 2, 1]),
+        ({StreamOptions.max_files.key: "3"}, [3, 2]),
+        ({StreamOptions.max_files.key: "3", StreamOptions.max_commits.key: "2"}, [2, 2, 1]),
     ):
         reader = source.reader(**options)
         limit = reader.getDefaultReadLimit()
@@ -172,14 +172,14 @@ def test_a_commit_of_many_files_is_a_batch_of_its_own(tmp_path: Path) -> None:
     source = Source(tmp_path, **{"hoodie.bucket.index.num.buckets": "8"})
     for number in range(2):
         source.table.upsert(trips(*((f"k{n}", "x", number, 0.0) for n in range(40))))
-    found = list(batches(source.reader(**{MAX_FILES.key: "2"})))
+    found = list(batches(source.reader(**{StreamOptions.max_files.key: "2"})))
     assert [len(rows) for _, rows in found] == [40, 40]
 
 
 def test_a_query_that_takes_what_is_there_ends_there(tmp_path: Path) -> None:
     source = Source(tmp_path)
     source.write("a")
-    reader = source.reader(**{MAX_COMMITS.key: "1"})
+    reader = source.reader(**{StreamOptions.max_commits.key: "1"})
     reader.prepareForTriggerAvailableNow()
     start = reader.initialOffset()
     source.write("b")
@@ -189,7 +189,7 @@ def test_a_query_that_takes_what_is_there_ends_there(tmp_path: Path) -> None:
 def test_releases_of_spark_that_tell_no_start(tmp_path: Path) -> None:
     source = Source(tmp_path)
     source.write("a")
-    reader = source.reader(**{START_OFFSET.key: "latest"})
+    reader = source.reader(**{StreamOptions.start.key: "latest"})
     start = reader.initialOffset()
     source.write("b")
     end = reader.latestOffset()
@@ -206,7 +206,11 @@ def test_compactions_and_clusterings_are_no_news(version: str, tmp_path: Path) -
     source.write("a", fare=2.0)
     assert source.table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
     source.write("b", fare=3.0)
-    found = [row for _, rows in batches(source.reader(**{MAX_COMMITS.key: "1"})) for row in rows]
+    found = [
+        row
+        for _, rows in batches(source.reader(**{StreamOptions.max_commits.key: "1"}))
+        for row in rows
+    ]
     assert found == [("a", 1.0), ("b", 1.0), ("a", 2.0), ("b", 3.0)]
 
 
@@ -215,7 +219,7 @@ def test_what_changed(tmp_path: Path) -> None:
     source.write("a", "b", fare=1.0)
     source.write("a", fare=2.0)
     source.table.delete(trips(("b", "x", 9, 9.0)))
-    reader = source.reader(**CDC, **{MAX_COMMITS.key: "1"})
+    reader = source.reader(**CDC, **{StreamOptions.max_commits.key: "1"})
     found = [[op for (op,) in rows] for _, rows in batches(reader, None, "op")]
     assert found == [["i", "i"], ["u"], ["d"]]
 
@@ -223,14 +227,14 @@ def test_what_changed(tmp_path: Path) -> None:
 def test_the_cleaner_was_faster(tmp_path: Path) -> None:
     source = Source(tmp_path)
     source.write("a", "b", fare=1.0)
-    reader = source.reader(**{MAX_COMMITS.key: "1"})
+    reader = source.reader(**{StreamOptions.max_commits.key: "1"})
     ((first, _),) = batches(reader)
     for number in range(2, 8):
         source.write("a", fare=float(number))
     assert source.table.clean({"hoodie.clean.commits.retained": "1"})
     with pytest.raises(TimelineError, match="reaches back too far"):
         list(batches(reader, first))
-    left = source.reader(**{FULL_SCAN.key: "true"})
+    left = source.reader(**{IncrementalOptions.full_scan.key: "true"})
     assert [rows for _, rows in batches(left, first)] == [[("a", 7.0)]]
     # From the first commit on a reader of rows can ask for no more than is there.
     assert [rows for _, rows in batches(source.reader())] == [[("a", 7.0), ("b", 1.0)]]
@@ -275,7 +279,10 @@ def test_options_of_other_queries_are_refused(tmp_path: Path) -> None:
     source = Source(tmp_path)
     source.write("a")
     for options, what in (
-        ({BEGIN.key: "000", TYPE_OF_QUERY: "incremental"}, "a stream has no end"),
+        (
+            {IncrementalOptions.begin.key: "000", TYPE_OF_QUERY: "incremental"},
+            "a stream has no end",
+        ),
         ({"as.of.instant": "20260101000000"}, "a stream has no end"),
         ({TYPE_OF_QUERY: "read_optimized"}, "a stream returns what commits wrote"),
     ):

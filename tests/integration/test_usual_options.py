@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config import archiving_options, given_options
+from hoodie_ds.config import archiving_options, known_options
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -22,7 +22,7 @@ USUAL = [tuple(line.split(" ", 1)) for line in _LINES if not line.startswith("#"
 
 @pytest.fixture(autouse=True)
 def _nothing_told_yet() -> None:
-    given_options._warn_once.cache_clear()
+    known_options._warn_once.cache_clear()
     archiving_options._warn_of_raised.cache_clear()
 
 

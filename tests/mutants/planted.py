@@ -2011,7 +2011,7 @@ UNDOING = [
     Mutant(
         "a refused option shows a password",
         within("secret_values.shown", _is_secret=returns(False)),
-        "tests/unit/config/test_given_options.py::test_only_secrets_are_hidden"
+        "tests/unit/config/test_known_options.py::test_only_secrets_are_hidden"
         "[hoodie.fs.s3a.acess.key-hush-False]",
         "a password is in the log",
     ),
@@ -2100,8 +2100,19 @@ TEXTS = [
         "P2: a caller takes a replay for a write",
     ),
     Mutant(
+        "what is wrong with an option that is no field of its group is passed over",
+        within(
+            "OptionGroup.of",
+            vars=Around(
+                lambda vars, of: {name: one for name, one in vars(of).items() if name != "doubled"}
+            ),
+        ),
+        "tests/unit/config/test_option.py::test_a_group_notes_all_that_is_wrong",
+        "P23: a malformed value is ignored",
+    ),
+    Mutant(
         "what has no effect is passed over in silence",
-        skipped("GivenOptions.warn"),
+        skipped("warn_of_ignored"),
         f"{USUAL}::test_other_keys_are_another_warning",
         "P23: a user believes that cleaning runs",
     ),

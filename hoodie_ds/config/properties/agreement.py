@@ -6,16 +6,16 @@ Invariant: an option that the user gave and the table contradicts is never silen
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from hoodie_ds.config.enums import IndexType, MergeMode, PartialUpdateMode
+from hoodie_ds.config.file_options import FileOptions
+from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.key_generation import partition_names
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.option import Option
-from hoodie_ds.config.options import changes as change_keys
-from hoodie_ds.config.options import deletes as delete_keys
-from hoodie_ds.config.options import index as index_keys
-from hoodie_ds.config.options import stream as stream_keys
-from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.table_options import ChangeOptions, TableOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 
@@ -33,7 +33,7 @@ def check_agreement(options: WriteOptions, table: TableProperties) -> None:
     table.check_merge_hook(options.merge_hook)
     if table.supplemental_logging is not None and options.batches_per_commit > 1:
         raise OptionError(
-            stream_keys.BATCHES_PER_COMMIT.key,
+            OperationOptions.batches_per_commit.key,
             options.batches_per_commit,
             f"table {table.name!r} keeps change data, in which a key changes once in a commit; "
             "leave the option out",
@@ -61,25 +61,25 @@ def check_same(options: WriteOptions, table: TableProperties) -> None:
 
 
 def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str, object, object]]:
-    fixed: tuple[tuple[Option[object], object, object], ...] = (
-        (write_keys.TABLE_NAME, options.table_name, table.name),
-        (write_keys.DATABASE_NAME, options.database_name, table.database),
-        (write_keys.TABLE_TYPE, options.table_type, table.table_type),
-        (write_keys.TABLE_VERSION, options.table_version, table.version),
-        (write_keys.TIMELINE_LAYOUT, options.timeline_layout, table.layout_version),
-        (write_keys.RECORD_KEY_FIELDS, options.record_key_fields, table.record_key_fields),
-        (write_keys.KEY_GENERATOR_TYPE, options.key_generator, table.key_generator),
-        (write_keys.HIVE_STYLE, options.hive_style, table.hive_style),
-        (write_keys.URL_ENCODE, options.url_encode, table.url_encode),
+    fixed: tuple[tuple[Option[Any], object, object], ...] = (
+        (OperationOptions.table_name, options.table_name, table.name),
+        (OperationOptions.database_name, options.database_name, table.database),
+        (OperationOptions.table_type, options.table_type, table.table_type),
+        (FileOptions.table_version, options.table_version, table.version),
+        (FileOptions.timeline_layout, options.timeline_layout, table.layout_version),
+        (TableOptions.record_key_fields, options.record_key_fields, table.record_key_fields),
+        (TableOptions.key_generator, options.key_generator, table.key_generator),
+        (TableOptions.hive_style, options.hive_style, table.hive_style),
+        (TableOptions.url_encode, options.url_encode, table.url_encode),
         (
-            write_keys.POPULATE_META_FIELDS,
+            TableOptions.populate_meta_fields,
             options.populate_meta_fields,
             table.populate_meta_fields,
         ),
-        (index_keys.NUM_BUCKETS, options.num_buckets, table.num_buckets),
-        (change_keys.CDC_ENABLED, options.changes.enabled, table.supplemental_logging is not None),
+        (IndexOptions.num_buckets, options.num_buckets, table.num_buckets),
+        (ChangeOptions.enabled, options.changes.enabled, table.supplemental_logging is not None),
         (
-            change_keys.SUPPLEMENTAL_LOGGING,
+            ChangeOptions.logging,
             options.changes.logging,
             table.supplemental_logging or "",
         ),
@@ -90,24 +90,24 @@ def _pairs(options: WriteOptions, table: TableProperties) -> Iterator[tuple[str,
     yield from _partition_pairs(options, table)
     # Indexes that look keys up share one layout; a bucket index has another.
     if IndexType.BUCKET in (options.index_type, table.index_type):
-        yield index_keys.INDEX_TYPE.key, options.index_type, table.index_type
+        yield IndexOptions.index_type.key, options.index_type, table.index_type
     if options.bucket_hash_fields is not None and table.bucket_hash_fields is not None:
         yield (
-            index_keys.BUCKET_HASH_FIELDS.key,
+            IndexOptions.bucket_hash_fields.key,
             sorted(options.bucket_hash_fields),
             sorted(table.bucket_hash_fields),
         )
     # A table ordered by commit time stores no ordering field, so giving one contradicts nothing.
     if table.ordering_fields or table.order is not MergeMode.COMMIT_TIME_ORDERING:
-        yield write_keys.ORDERING_FIELDS.key, options.ordering_fields, table.ordering_fields
+        yield TableOptions.ordering_fields.key, options.ordering_fields, table.ordering_fields
     prefixed = table.complex_key_prefixed
     if not table.populate_meta_fields:  # keys are made anew at each read, always alike
         prefixed = table.makes_prefixed_keys
         consistent = options.consistent_logical_timestamp
-        yield write_keys.CONSISTENT_LOGICAL_TIMESTAMP.key, consistent, False
+        yield TableOptions.consistent_logical_timestamp.key, consistent, False
     if prefixed is not None:
         given_encoding = options.complex_keygen_new_encoding
-        yield write_keys.COMPLEX_KEYGEN_NEW_ENCODING.key, given_encoding, not prefixed
+        yield TableOptions.complex_keygen_new_encoding.key, given_encoding, not prefixed
     for key, text in options.key_generator_options.items():
         yield key, text, table.key_generator_options.get(key)
 
@@ -122,17 +122,21 @@ def _merge_pairs(
         stored_mode = MergeMode.CUSTOM
     elif options.partial_update_mode is not None:
         stored_mode = table.order
-    yield write_keys.MERGE_MODE.key, mode, stored_mode
+    yield TableOptions.merge_mode.key, mode, stored_mode
     if mode is MergeMode.CUSTOM:
-        yield write_keys.PAYLOAD_CLASS.key, options.payload_class, update.payload if update else ""
+        yield (
+            TableOptions.payload_class.key,
+            options.payload_class,
+            update.payload if update else "",
+        )
     stored = update.mode if update else ""
-    yield write_keys.PARTIAL_UPDATE_MODE.key, options.partial_update_mode, stored
+    yield TableOptions.partial_update_mode.key, options.partial_update_mode, stored
     marked = update is not None and update.mode is PartialUpdateMode.FILL_UNAVAILABLE
     marker = update.marker if update and marked else ""
-    yield write_keys.UNAVAILABLE_VALUE.key, options.unavailable_value, marker
+    yield TableOptions.unavailable_value.key, options.unavailable_value, marker
     name, text = table.delete_marker or ("", "")
-    yield delete_keys.DELETE_FIELD.key, options.delete_field, name
-    yield delete_keys.DELETE_MARKER.key, options.delete_marker, text
+    yield TableOptions.delete_field.key, options.delete_field, name
+    yield TableOptions.delete_marker.key, options.delete_marker, text
 
 
 def _partition_pairs(
@@ -145,12 +149,12 @@ def _partition_pairs(
     typed = bool(table.partition_field_specs) and any(":" in field for field in fields)
     if typed:
         yield (
-            write_keys.PARTITION_FIELDS.key,
+            TableOptions.partition_fields.key,
             tuple(_canonical(field) for field in fields),
             tuple(_canonical(field) for field in table.partition_field_specs),
         )
     else:
-        yield write_keys.PARTITION_FIELDS.key, partition_names(fields), table.partition_fields
+        yield TableOptions.partition_fields.key, partition_names(fields), table.partition_fields
 
 
 def _canonical(spec: str) -> str:

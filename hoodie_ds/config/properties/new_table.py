@@ -18,19 +18,24 @@ from hoodie_ds.config.enums import (
     SupplementalLogging,
     TableType,
 )
-from hoodie_ds.config.given_options import KEYGEN_PREFIX
+from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.key_generation import (
     check_key_generation,
     infer_key_generator,
     lacking_stored_keys,
     partition_names,
 )
-from hoodie_ds.config.options import changes as change_keys
-from hoodie_ds.config.options import deletes as delete_keys
-from hoodie_ds.config.options import write as write_keys
-from hoodie_ds.config.options.write import PAYLOAD_MODES
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.partial_updates import PAYLOAD_ORDERS, partial_update_entries
+from hoodie_ds.config.table_options import (
+    DEFAULT_PAYLOAD,
+    KEYGEN_PREFIX,
+    OVERWRITE_PAYLOAD,
+    PAYLOAD_MODES,
+    ChangeOptions,
+    TableOptions,
+)
 from hoodie_ds.config.texts import hook_name
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
@@ -69,13 +74,17 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
     problems: list[OptionError] = []
     name = options.table_name
     if name is None:
-        problems.append(OptionError(write_keys.TABLE_NAME.key, None, "a new table needs a name"))
+        problems.append(
+            OptionError(OperationOptions.table_name.key, None, "a new table needs a name")
+        )
     elif "/" in name:
-        problems.append(OptionError(write_keys.TABLE_NAME.key, name, "a table's name has no '/'"))
+        problems.append(
+            OptionError(OperationOptions.table_name.key, name, "a table's name has no '/'")
+        )
     version = options.table_version or _DEFAULT_VERSION
     layout = 1 if version == _DEFAULT_VERSION else 2
     if options.timeline_layout not in (None, layout):
-        key, remedy = write_keys.TIMELINE_LAYOUT.key, f"a table of version {version} has {layout}"
+        key, remedy = FileOptions.timeline_layout.key, f"a table of version {version} has {layout}"
         problems.append(OptionError(key, options.timeline_layout, remedy))
     entries = {
         keys.NAME: name or "",
@@ -204,7 +213,7 @@ def _key_entries(options: WriteOptions) -> dict[str, str]:
         value_only = options.complex_keygen_new_encoding is True
         if value_only and (options.table_version or _DEFAULT_VERSION) > _LAST_WITH_BARE_KEYS:
             raise OptionError(
-                write_keys.COMPLEX_KEYGEN_NEW_ENCODING.key,
+                TableOptions.complex_keygen_new_encoding.key,
                 "true",
                 f"in tables of version {options.table_version} such a key is field:value; leave "
                 "the option out",
@@ -230,7 +239,7 @@ def _check_virtual_keys(options: WriteOptions, generator: KeyGeneratorType) -> N
     record_keys = options.record_key_fields or ()
     for lacking in lacking_stored_keys(generator, record_keys, options.index_type):
         raise OptionError(
-            write_keys.POPULATE_META_FIELDS.key, "false", f"does not go with {lacking}"
+            TableOptions.populate_meta_fields.key, "false", f"does not go with {lacking}"
         )
 
 
@@ -244,15 +253,15 @@ def _merge_entries(options: WriteOptions) -> dict[str, str]:
         return _custom_entries(options)
     if mode is MergeMode.EVENT_TIME_ORDERING and not ordering:
         raise OptionError(
-            write_keys.ORDERING_FIELDS.key, None, "EVENT_TIME_ORDERING needs an ordering field"
+            TableOptions.ordering_fields.key, None, "EVENT_TIME_ORDERING needs an ordering field"
         )
     if mode is None:
         mode = MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING
     if mode is MergeMode.COMMIT_TIME_ORDERING:
         # An ordering field here would be read as event-time ordering by some engines.
-        return {keys.PAYLOAD_CLASS: write_keys.OVERWRITE_PAYLOAD}
+        return {keys.PAYLOAD_CLASS: OVERWRITE_PAYLOAD}
     return {
-        keys.PAYLOAD_CLASS: write_keys.DEFAULT_PAYLOAD,
+        keys.PAYLOAD_CLASS: DEFAULT_PAYLOAD,
         keys.MERGER_STRATEGY: keys.EVENT_TIME_STRATEGY,
         keys.PRECOMBINE_FIELD: ",".join(ordering),
     }
@@ -262,12 +271,12 @@ def _delete_entries(options: WriteOptions) -> dict[str, str]:
     name, marker = options.delete_field, options.delete_marker
     if name is None and marker is None:
         return {}
-    for option, given in ((delete_keys.DELETE_FIELD, name), (delete_keys.DELETE_MARKER, marker)):
+    for option, given in ((TableOptions.delete_field, name), (TableOptions.delete_marker, marker)):
         if given is None:
             raise OptionError(option.key, None, "a column that marks deletes needs it")
     if not options.record_key_fields:
         raise OptionError(
-            write_keys.RECORD_KEY_FIELDS.key, None, "a table with deletes needs record key fields"
+            TableOptions.record_key_fields.key, None, "a table with deletes needs record key fields"
         )
     return {keys.DELETE_FIELD: name or "", keys.DELETE_MARKER: marker or ""}
 
@@ -280,21 +289,21 @@ def _change_entries(options: WriteOptions) -> dict[str, str]:
     if logging is None:
         return {}
     raise OptionError(
-        change_keys.SUPPLEMENTAL_LOGGING.key,
+        ChangeOptions.logging.key,
         logging.value,
-        f"it takes effect with {change_keys.CDC_ENABLED.key}=true; say that, or leave it out",
+        f"it takes effect with {ChangeOptions.enabled.key}=true; say that, or leave it out",
     )
 
 
 def _custom_entries(options: WriteOptions) -> dict[str, str]:
     hook, payload = options.merge_hook, options.payload_class
     if hook is None and payload is None:
-        raise OptionError(write_keys.MERGE_HOOK.key, None, "merge mode CUSTOM needs it")
+        raise OptionError(TableOptions.merge_hook.key, None, "merge mode CUSTOM needs it")
     if hook is not None and payload is not None:
-        raise OptionError(write_keys.PAYLOAD_CLASS.key, payload, "a merge hook takes its place")
+        raise OptionError(TableOptions.payload_class.key, payload, "a merge hook takes its place")
     if options.merge_mode not in (None, MergeMode.CUSTOM):
         raise OptionError(
-            write_keys.MERGE_MODE.key, options.merge_mode.value, "a merge hook needs CUSTOM"
+            TableOptions.merge_mode.key, options.merge_mode.value, "a merge hook needs CUSTOM"
         )
     entries = {
         keys.MERGE_MODE: MergeMode.CUSTOM.value,
@@ -318,7 +327,7 @@ def _bucket_entries(options: WriteOptions) -> dict[str, str]:
         return {keys.INDEX_TYPE: index_type.value} if index_type and record_keys else {}
     if not record_keys:
         raise OptionError(
-            write_keys.RECORD_KEY_FIELDS.key, None, "the BUCKET index needs record key fields"
+            TableOptions.record_key_fields.key, None, "the BUCKET index needs record key fields"
         )
     # In the order of the key: engines hash the values in that order, whatever the option says.
     hashed = options.bucket_hash_fields or record_keys

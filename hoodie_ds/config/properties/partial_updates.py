@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.enums import MergeMode, PartialUpdateMode
-from hoodie_ds.config.options import write as write_keys
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.property_reader import PropertyReader
+from hoodie_ds.config.table_options import (
+    NON_DEFAULTS_PAYLOAD,
+    PARTIAL_UPDATE_PAYLOAD,
+    TableOptions,
+)
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 
@@ -54,8 +58,8 @@ class PartialUpdate:
 
 
 PAYLOAD_ORDERS: Final = {
-    write_keys.PARTIAL_UPDATE_PAYLOAD: MergeMode.EVENT_TIME_ORDERING,
-    write_keys.NON_DEFAULTS_PAYLOAD: MergeMode.COMMIT_TIME_ORDERING,
+    PARTIAL_UPDATE_PAYLOAD: MergeMode.EVENT_TIME_ORDERING,
+    NON_DEFAULTS_PAYLOAD: MergeMode.COMMIT_TIME_ORDERING,
 }
 """Hudi's payload classes that fill rows, each with which row is filled."""
 
@@ -102,9 +106,9 @@ def partial_update_entries(options: WriteOptions) -> dict[str, str] | None:
     mode = options.partial_update_mode
     if mode is not PartialUpdateMode.FILL_UNAVAILABLE and options.unavailable_value is not None:
         raise OptionError(
-            write_keys.UNAVAILABLE_VALUE.key,
+            TableOptions.unavailable_value.key,
             options.unavailable_value,
-            f"it belongs to {write_keys.PARTIAL_UPDATE_MODE.key} = FILL_UNAVAILABLE",
+            f"it belongs to {TableOptions.partial_update_mode.key} = FILL_UNAVAILABLE",
         )
     if mode is None:
         return None
@@ -128,7 +132,9 @@ def _order_asked_for(options: WriteOptions, mode: PartialUpdateMode) -> MergeMod
     payload = options.payload_class
     if options.merge_hook is not None:
         raise OptionError(
-            write_keys.PARTIAL_UPDATE_MODE.key, mode.value, "a merge hook takes its place; give one"
+            TableOptions.partial_update_mode.key,
+            mode.value,
+            "a merge hook takes its place; give one",
         )
     ordering = options.ordering_fields or ()
     order = _order(options.merge_mode, ordering)
@@ -136,12 +142,12 @@ def _order_asked_for(options: WriteOptions, mode: PartialUpdateMode) -> MergeMod
         order = PAYLOAD_ORDERS[payload]
         if mode is not PartialUpdateMode.IGNORE_DEFAULTS:
             raise OptionError(
-                write_keys.PAYLOAD_CLASS.key, payload, f"contradicts {mode.value}; leave it out"
+                TableOptions.payload_class.key, payload, f"contradicts {mode.value}; leave it out"
             )
     by_event_time = MergeMode.EVENT_TIME_ORDERING in (order, options.merge_mode)
     if by_event_time and not ordering:
         raise OptionError(
-            write_keys.ORDERING_FIELDS.key, None, "EVENT_TIME_ORDERING needs an ordering field"
+            TableOptions.ordering_fields.key, None, "EVENT_TIME_ORDERING needs an ordering field"
         )
     return order
 

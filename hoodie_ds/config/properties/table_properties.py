@@ -18,13 +18,11 @@ from hoodie_ds.config.enums import (
     SupplementalLogging,
     TableType,
 )
-from hoodie_ds.config.given_options import KEYGEN_PREFIX, OLD_KEYGEN_PREFIX
 from hoodie_ds.config.key_generation import (
     infer_key_generator,
     lacking_stored_keys,
     partition_names,
 )
-from hoodie_ds.config.options.write import PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.java_properties import (
     format_properties,
@@ -35,6 +33,7 @@ from hoodie_ds.config.properties.java_properties import (
 from hoodie_ds.config.properties.new_table import new_table_entries
 from hoodie_ds.config.properties.partial_updates import PartialUpdate, read_partial_update
 from hoodie_ds.config.properties.property_reader import PropertyReader
+from hoodie_ds.config.table_options import KEYGEN_PREFIX, OLD_KEYGEN_PREFIX, PAYLOAD_MODES
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 

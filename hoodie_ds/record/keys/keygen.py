@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.key_generation import check_key_generation
-from hoodie_ds.config.options.write import RECORD_KEY_FIELDS
+from hoodie_ds.config.table_options import TableOptions
 from hoodie_ds.errors import OptionError, RecordKeyError
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.java_text import java_text
@@ -116,7 +116,7 @@ class KeyGenerator:
         names = self.spec.record_key_fields
         if not names:
             remedy = "name the fields of the record key"
-            raise OptionError(RECORD_KEY_FIELDS.key, None, remedy)
+            raise OptionError(TableOptions.record_key_fields.key, None, remedy)
         texts = [
             java_text(_unicode(resolve(table, name), name), self.spec.consistent_logical_timestamp)
             for name in names
@@ -183,7 +183,7 @@ class KeyGenerator:
             f"{count} of {table.num_rows} rows have no record key: "
             f"{', '.join(map(repr, self.spec.record_key_fields))} is null or empty there, first in "
             f"row {row} of the batch ({shown}); filter such rows out or choose another "
-            f"{RECORD_KEY_FIELDS.key}"
+            f"{TableOptions.record_key_fields.key}"
         )
 
 

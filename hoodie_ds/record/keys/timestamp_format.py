@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.config.given_options import KEYGEN_PREFIX
+from hoodie_ds.config.table_options import KEYGEN_PREFIX
 from hoodie_ds.errors import OptionError, RecordKeyError, SchemaError
 from hoodie_ds.record.keys.epoch_time import (
     YEAR_1_MS,

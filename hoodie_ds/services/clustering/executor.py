@@ -15,8 +15,8 @@ from itertools import chain
 
 import pyarrow as pa
 
+from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.enums import SortOrder
-from hoodie_ds.config.options.clustering import CLUSTERING_COLUMNS, SORT_ORDER
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.create_handle import CreateHandle
@@ -122,13 +122,13 @@ class ClusteringExecutor:
 
     @property
     def _sort_columns(self) -> tuple[str, ...]:
-        named = self.plan.strategy_params.get(CLUSTERING_COLUMNS.key) or ""
+        named = self.plan.strategy_params.get(ClusteringOptions.sort_columns.key) or ""
         return tuple(name.strip() for name in named.split(",") if name.strip())
 
     @property
     def _sort_order(self) -> SortOrder:
         """As the plan says; plans of Hudi's leave it to the options of those who execute them."""
-        named = self.plan.strategy_params.get(SORT_ORDER.key)
+        named = self.plan.strategy_params.get(ClusteringOptions.sort_order.key)
         return SortOrder(named) if named else self.context.options.clustering.sort_order
 
     def _write_context(self, number: int, partition: str) -> WriteContext:

@@ -13,11 +13,6 @@ from typing import Final
 from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.enums import PartitionFilter, SortOrder
 from hoodie_ds.config.linear_pattern import is_found
-from hoodie_ds.config.options.clustering import (
-    CLUSTERING_COLUMNS,
-    PARTITIONS_SELECTED,
-    SORT_ORDER,
-)
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.index.bucket_index import BucketIndex
@@ -87,7 +82,7 @@ class ClusteringPlanner:
         try:
             check_sortable(columns, self._clustering.sort_columns)
         except SchemaError as error:
-            raise SchemaError(f"option {CLUSTERING_COLUMNS.key!r}: {error}") from error
+            raise SchemaError(f"option {ClusteringOptions.sort_columns.key!r}: {error}") from error
         groups: list[ClusteringGroup] = []
         missing = []
         by_partition = self._eligible(timeline)
@@ -130,7 +125,7 @@ class ClusteringPlanner:
         if unknown:
             some = ", ".join(sorted(known)[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
             raise OptionError(
-                PARTITIONS_SELECTED.key,
+                ClusteringOptions.partitions_selected.key,
                 ",".join(unknown),
                 f"table {self.table.properties.name!r} has no such partition; it has "
                 f"{some or 'none'}",
@@ -193,9 +188,9 @@ def strategy_params(options: ClusteringOptions) -> dict[str, str]:
     """Return what a plan tells those who carry it out, under Hudi's names."""
     if not options.sort_columns:
         return {}
-    params = {CLUSTERING_COLUMNS.key: ",".join(options.sort_columns)}
+    params = {ClusteringOptions.sort_columns.key: ",".join(options.sort_columns)}
     if options.sort_order is not SortOrder.LINEAR:
-        params[SORT_ORDER.key] = options.sort_order.value
+        params[ClusteringOptions.sort_order.key] = options.sort_order.value
     return params
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Final
 
 from hoodie_ds.config.enums import KeyGeneratorType, MergeMode, PartialUpdateMode, TableType
-from hoodie_ds.config.options.write import DEFAULT_PAYLOAD, OVERWRITE_PAYLOAD, PAYLOAD_MODES
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PAYLOAD_ORDERS
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.table_options import DEFAULT_PAYLOAD, OVERWRITE_PAYLOAD, PAYLOAD_MODES
 from hoodie_ds.errors import UnsupportedTableError
 
 VERSIONS: Final = (6, 8, 9)

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.enums import UpdatesStrategy
-from hoodie_ds.config.options.clustering import ROLLBACK_ON_CONFLICT, UPDATES_STRATEGY
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import (
     ClusteringConflictError,
@@ -240,8 +240,9 @@ def _clustering_conflict(
         "and would lose what this batch changes there; the batch is not committed and can be run "
         f"again once the clustering is complete (HoodieTable.cluster()) or taken off the timeline "
         f"(HoodieTable.rollback('{instant.time}')); with "
-        f"{UPDATES_STRATEGY.key} = {UpdatesStrategy.ALLOW.value} and "
-        f"{ROLLBACK_ON_CONFLICT.key} = true a batch takes such a clustering off the timeline",
+        f"{ClusteringOptions.updates_strategy.key} = {UpdatesStrategy.ALLOW.value} and "
+        f"{ClusteringOptions.rollback_on_conflict.key} = true a batch takes such a clustering "
+        "off the timeline",
         instant.time,
     )
 

@@ -16,11 +16,7 @@ from operator import add
 import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.options.stream import (
-    ACCEPT_DIFFERENT,
-    ACCEPT_MISSED,
-    CHECKPOINT_IDENTIFIER,
-)
+from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.errors import MissedBatchesError, ReplayMismatchError
 from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.conform import conform
@@ -104,7 +100,7 @@ def check_none_missed(batch: Batch, batch_id: BatchId, guard: ReplayGuard) -> No
     if batch_id == batch.given_id or batch_id.batch_id == 0 or batch.options.accept_missed:
         return
     root = batch.table.storage.root
-    goes_on = f"{ACCEPT_MISSED.key}=true goes on without the rows of"
+    goes_on = f"{OperationOptions.accept_missed.key}=true goes on without the rows of"
     if guard.name_of(batch_id) is None:
         earlier = "batch 0" if batch_id.batch_id == 1 else f"batches 0 to {batch_id.batch_id - 1}"
         raise MissedBatchesError(
@@ -201,13 +197,14 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
         _log.warning("%s: %s; the table stays as it is", batch.table.storage.root, text)
         return
     remedy = (
-        f"Give the write a greater number, or its writer another {CHECKPOINT_IDENTIFIER.key}"
+        "Give the write a greater number, or its writer another "
+        f"{OperationOptions.checkpoint_identifier.key}"
         if batch_id == batch.given_id
         else "Go on from the newest checkpoint of the query, or begin a new one, which makes it a "
         "new query whose rows are all written (with foreach_batch and Spark Connect, give it "
-        f"another {CHECKPOINT_IDENTIFIER.key} too)"
+        f"another {OperationOptions.checkpoint_identifier.key} too)"
     )
     raise ReplayMismatchError(
         f"{batch.table.storage.root}: {text}; the table stays as it is. {remedy}. "
-        f"{ACCEPT_DIFFERENT.key}=true takes the batch for done"
+        f"{OperationOptions.accept_different.key}=true takes the batch for done"
     )

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.options.read import FULL_SCAN
+from hoodie_ds.config.query_options import IncrementalOptions
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
 
 
@@ -28,7 +28,7 @@ def test_what_a_filter_rules_out_is_not_opened(
     if is_cleaned:
         assert table.clean({"hoodie.clean.commits.retained": "1"})
     wanted = (pc.field("id") == "k7") & (pc.field("city") == "x")
-    read = HoodieTable(tmp_path, {FULL_SCAN.key: "true"} if is_cleaned else {})
+    read = HoodieTable(tmp_path, {IncrementalOptions.full_scan.key: "true"} if is_cleaned else {})
     found = read.read_incremental("000", filter=wanted).to_pylist()
     assert [(row["id"], row["city"], row["fare"]) for row in found] == [("k7", "x", 3.0)]
     group = found[0]["_hoodie_file_name"][:36]

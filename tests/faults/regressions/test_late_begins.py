@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.options.read import INCREMENTAL_FORMAT
+from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.scanner import Scanner
@@ -23,7 +23,10 @@ def test_a_batch_is_never_without_a_commit_that_was_chosen(changes: bool, tmp_pa
     table.upsert(trips(("a", "x", 1, 1.0)))
     table.upsert(trips(("b", "x", 1, 1.0)))
     storage = LocalStorage(str(tmp_path / "t"))
-    given = {"path": str(tmp_path / "t"), **({INCREMENTAL_FORMAT.key: "cdc"} if changes else {})}
+    given = {
+        "path": str(tmp_path / "t"),
+        **({IncrementalOptions.format.key: "cdc"} if changes else {}),
+    }
     stream = TableStream(storage, ReadOptions.parse(given, is_stream=True))
     start = stream.initial()
     until = stream.next(start)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.options.read import MAX_COMMITS
+from hoodie_ds.config.query_options import StreamOptions
 from hoodie_ds.errors import TimelineError
 from tests.integration.test_table_streams import Source, batches, rows_of, through_json
 from tests.tables import TYPE, TYPES, VERSION
 
-ONE = {MAX_COMMITS.key: "1"}
+ONE = {StreamOptions.max_commits.key: "1"}
 
 
 def _keys(found: list[tuple[dict[str, Any], list[tuple[Any, ...]]]]) -> str:

@@ -1,10 +1,15 @@
+from __future__ import annotations
+
 import contextlib
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hoodie_ds.config.enums import IndexType, KeyGeneratorType
+from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.option import (
     BOOLEAN,
     BYTES,
@@ -108,3 +113,38 @@ def test_flink_names_count_megabytes_and_hudi_names_bytes() -> None:
 )
 def test_key_generators_have_java_classes(name: str, kind: KeyGeneratorType | None) -> None:
     assert KeyGeneratorType.from_java_class(name) is kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group(OptionGroup):
+    size: Option[int] = Option("hoodie.size", BYTES, "doc", 7, aliases=("size",))
+    path: Option[str] = Option("path", TEXT, "doc", needed="give it")
+    name: Option[str | None] = Option("hoodie.name", TEXT, "doc")
+    doubled: ClassVar[Option[bool]] = Option("hoodie.doubled", BOOLEAN, "doc", False)
+
+
+def test_an_instance_of_a_group_has_the_values_and_its_class_the_options() -> None:
+    group = _Group(path="/t", size=8)
+    assert (group.size, group.path, group.name) == (8, "/t", None)
+    assert replace(group, name="n") == _Group(path="/t", size=8, name="n") != group
+    assert (_Group.size.key, _Group.doubled.names) == ("hoodie.size", ("hoodie.doubled",))
+    assert repr(group) == "_Group(size=8, path='/t', name=None)"
+
+
+def test_a_group_is_made_of_what_is_given_and_of_defaults() -> None:
+    given = GivenOptions({"path": ("path", "/t"), "size": ("Size", "9")})
+    assert _Group.of(given) == _Group(path="/t", size=9)
+    assert given.problems == []
+
+
+def test_a_group_notes_all_that_is_wrong() -> None:
+    wrong = {"hoodie.size": ("hoodie.size", "x"), "hoodie.doubled": ("hoodie.doubled", "x")}
+    given = GivenOptions(wrong)
+    _Group.of(given)
+    with pytest.raises(OptionError) as caught:
+        given.check()
+    assert {part.key: part.remedy for part in caught.value.parts} == {
+        "hoodie.size": f"allowed is {BYTES.allowed}",
+        "hoodie.doubled": f"allowed is {BOOLEAN.allowed}",
+        "path": "give it",
+    }

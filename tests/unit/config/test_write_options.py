@@ -164,7 +164,13 @@ def test_payload_classes_stand_for_merge_modes(payload: str, mode: MergeMode) ->
             "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING",
             "payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
         },
+        {
+            "payload.class": "org.apache.hudi.common.model.PartialUpdateAvroPayload",
+            "write.payload.class": "org.apache.hudi.common.model."
+            "OverwriteNonDefaultsWithLatestAvroPayload",
+        },
         {"hoodie.write.record.merge.mode": "MINE"},
+        {"hoodie.write.lock.filesystem.expire": "soon"},
         {"hoodie.py.merge.hook": "mine.merge"},
         {"hoodie.py.merge.hook": "mine:merge()"},
         {"hoodie.py.merge.hook": ":merge"},
@@ -252,7 +258,7 @@ def test_extra_metadata_only_with_a_prefix_of_its_own() -> None:
 
 def test_reads_return_snapshots_unless_asked_otherwise() -> None:
     key = "hoodie.datasource.query.type"
-    assert ReadOptions.parse({"path": "/t", key: "SNAPSHOT"}) == ReadOptions("/t")
+    assert ReadOptions.parse({"path": "/t", key: "SNAPSHOT"}) == ReadOptions(base_path="/t")
     with pytest.raises(OptionError, match="say where the incremental query begins"):
         ReadOptions.parse({"path": "/t", key: "incremental"})
 

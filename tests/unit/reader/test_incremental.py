@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.read_options import IncrementalOptions, ReadOptions
+from hoodie_ds.config.query_options import IncrementalOptions
+from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, TimelineError, UnsupportedTableError
 from hoodie_ds.reader.changes import changes
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -265,7 +266,7 @@ def test_a_commit_that_took_long_is_archived(is_news: bool, tmp_path: Path) -> N
     assert slow.time not in {i.time for i in table.timeline.commits}
     assert keys(table.read_incremental(passed.ended)) == found
     assert table.read_changes(passed.ended).num_rows == 1  # by when commits were begun
-    of_stream = IncrementalOptions(passed.ended)
+    of_stream = IncrementalOptions(begin=passed.ended)
     pinned = PinnedTable.latest(open_storage(str(tmp_path)))
     if is_news:
         with pytest.raises(TimelineError, match=f"{slow.time} has been archived"):

@@ -294,7 +294,7 @@ def test_a_column_that_is_asked_for_twice_is_refused() -> None:
 def test_only_columns_that_are_needed_are_read() -> None:
     place = Place()
     place.table.upsert(many(9))
-    query = open_query(place.storage, ReadOptions("/t"))
+    query = open_query(place.storage, ReadOptions(base_path="/t"))
     assert Scanner(query, ["id"], F("fare") > 1.0)._fetched == ["id", "fare"]
 
 

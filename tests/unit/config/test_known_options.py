@@ -1,16 +1,19 @@
 import contextlib
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoodie_ds.config.given_options import GivenOptions, check_keys
-from hoodie_ds.config.options.ignored import IGNORED
-from hoodie_ds.config.options.read import READ_OPTIONS
-from hoodie_ds.config.options.restricted import BOTH_RESTRICTED, READ_RESTRICTED, WRITE_RESTRICTED
-from hoodie_ds.config.options.write import WRITE_OPTIONS
+from hoodie_ds.config.given_options import OptionGroup
+from hoodie_ds.config.ignored import IGNORED
+from hoodie_ds.config.known_options import READ_OPTIONS, WRITE_OPTIONS, check_keys, collect
+from hoodie_ds.config.option import Option
+from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED, WRITE_RESTRICTED
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 
@@ -26,12 +29,12 @@ _TABLES = (WRITE_RESTRICTED, READ_RESTRICTED, BOTH_RESTRICTED)
 
 
 def _obeyed() -> list[str]:
-    names = {name for o in (*WRITE_OPTIONS, *READ_OPTIONS) for name in (o.key, *o.aliases)}
+    names = {name for o in (*WRITE_OPTIONS, *READ_OPTIONS) for name in o.names}
     return [*names, *(key for table in _TABLES for key in table)]
 
 
 def test_the_keys_of_hudi_are_known() -> None:
-    given = GivenOptions.collect({key.lower(): "x" for key in _HUDI_KEYS})
+    given = collect({key.lower(): "x" for key in _HUDI_KEYS})
     assert [problem.key for problem in given.problems] == ["hoodie.base.path"]
     assert "its name is path now" in str(given.problems[0])
     assert {given.text(key) for key in _HUDI_KEYS} == {"x"}
@@ -59,7 +62,7 @@ def test_no_key_is_both_obeyed_and_ignored() -> None:
 )
 def test_an_unknown_key_is_refused_naming_the_nearest(key: str, nearest: str) -> None:
     with pytest.raises(OptionError) as caught:
-        GivenOptions.collect({key: "given"}).check()
+        collect({key: "given"}).check()
     assert str(caught.value).startswith(f"option {key!r} = 'given' is refused: ")
     assert str(caught.value).endswith(f" {nearest}")
 
@@ -67,7 +70,7 @@ def test_an_unknown_key_is_refused_naming_the_nearest(key: str, nearest: str) ->
 def test_keys_of_others_pass() -> None:
     raw = {"checkpointLocation": "/c", "path": "/t", "mergeSchema": "x", "user": None}
     assert WriteOptions.parse(raw) == WriteOptions(base_path="/t")
-    assert ReadOptions.parse(raw) == ReadOptions("/t")
+    assert ReadOptions.parse(raw) == ReadOptions(base_path="/t")
 
 
 @pytest.mark.parametrize(
@@ -172,9 +175,9 @@ def test_all_unknown_keys_are_told_where_nobody_else_reads_them() -> None:
 
 
 def test_one_key_in_two_letter_cases_must_agree() -> None:
-    assert GivenOptions.collect({"hoodie.TABLE.name": "a", "hoodie.table.name": "a"})
+    assert collect({"hoodie.TABLE.name": "a", "hoodie.table.name": "a"})
     with pytest.raises(OptionError, match="twice"):
-        GivenOptions.collect({"hoodie.TABLE.name": "a", "hoodie.table.name": "b"}).check()
+        collect({"hoodie.TABLE.name": "a", "hoodie.table.name": "b"}).check()
 
 
 @given(
@@ -188,8 +191,21 @@ def test_any_options_are_parsed_or_a_typed_error(raw: dict[str, object]) -> None
 
 def test_huge_keys_and_values_are_refused_shortly() -> None:
     with pytest.raises(OptionError) as caught:
-        GivenOptions.collect({"hoodie." + "k" * (1 << 20): "v"}).check()
+        collect({"hoodie." + "k" * (1 << 20): "v"}).check()
     assert len(str(caught.value)) < 1000
     with pytest.raises(OptionError) as caught:
         WriteOptions.parse({"path": "/t", "hoodie.index.type": "v" * (1 << 20)})
     assert len(str(caught.value)) < 1000
+
+
+def test_every_option_that_is_parsed_is_known() -> None:
+    assert declared(WriteOptions) <= set(WRITE_OPTIONS)
+    assert declared(ReadOptions) | declared(IncrementalOptions) <= set(READ_OPTIONS)
+
+
+def declared(group: type[OptionGroup]) -> set[Option[Any]]:
+    """The options of a group, of its bases and of the groups in its fields."""
+    own = {one for base in group.__mro__ for one in vars(base).values() if isinstance(one, Option)}
+    parts: list[object] = [field.default_factory for field in fields(group)]
+    inner = (declared(p) for p in parts if isinstance(p, type) and issubclass(p, OptionGroup))
+    return own.union(*inner)

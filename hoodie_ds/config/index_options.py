@@ -1,0 +1,122 @@
+"""How the file group of a key is found, and how many buckets there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from hoodie_ds.config.bucket_rules import BUCKETS_MAX, BucketRules
+from hoodie_ds.config.enums import BloomFilterType, IndexType
+from hoodie_ds.config.given_options import OptionGroup
+from hoodie_ds.config.option import (
+    BOOLEAN,
+    BYTES,
+    ONE_OR_MORE_NAMES,
+    POSITIVE_INT,
+    Kind,
+    Option,
+    choice,
+    whole,
+)
+
+
+def _share(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number < 1 else None
+
+
+_SUPPORTED: Final = {
+    kind.value: kind
+    for kind in IndexType
+    if kind.value not in ("INMEMORY", "HBASE") and "RECORD" not in kind.value
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions(OptionGroup):
+    """How keys are found; an existing table says itself which index it has."""
+
+    index_type: Option[IndexType | None] = Option(
+        "hoodie.index.type",
+        Kind(
+            f"one of {', '.join(_SUPPORTED)} (others are not supported yet; GLOBAL_BLOOM or "
+            "GLOBAL_SIMPLE keeps the promise of RECORD_INDEX and GLOBAL_RECORD_LEVEL_INDEX, BLOOM "
+            "or SIMPLE that of RECORD_LEVEL_INDEX)",
+            lambda text: _SUPPORTED.get(text.upper()),
+        ),
+        "How a key's file group is found; BUCKET for a new table with record keys.",
+        aliases=("index.type",),
+    )
+    num_buckets: Option[int | None] = Option(
+        "hoodie.bucket.index.num.buckets",
+        whole(f"a whole number from 1 to {BUCKETS_MAX}", least=1, most=BUCKETS_MAX),
+        "Buckets per partition, changed by a rewrite only; 4 for a new table.",
+    )
+    bucket_rules: Option[BucketRules | None] = Option(
+        "hoodie.bucket.index.partition.expressions",
+        Kind(
+            "regex,number;regex,number, each regular expression without look-around",
+            BucketRules.parse,
+        ),
+        "Buckets of the partitions in whose path an expression is found, the first one counting; "
+        "changed by a rewrite only.",
+    )
+    bucket_hash_fields: Option[tuple[str, ...] | None] = Option(
+        "hoodie.bucket.index.hash.field",
+        ONE_OR_MORE_NAMES,
+        "Record key fields that choose the bucket; all of them by default.",
+        aliases=("hoodie.index.bucket.hash.field",),
+    )
+    bloom_num_entries: Option[int] = Option(
+        "hoodie.index.bloom.num_entries",
+        POSITIVE_INT,
+        "Record keys that one bloom filter is made for.",
+        60_000,
+    )
+    bloom_false_positives: Option[float] = Option(
+        "hoodie.index.bloom.fpp",
+        Kind("a number between 0 and 1", _share),
+        "Share of other keys that a bloom filter does not deny.",
+        1e-9,
+    )
+    bloom_filter_type: Option[BloomFilterType] = Option(
+        "hoodie.bloom.index.filter.type",
+        choice(BloomFilterType),
+        "Whether bloom filters grow with their keys.",
+        BloomFilterType.DYNAMIC_V0,
+    )
+    bloom_max_entries: Option[int] = Option(
+        "hoodie.bloom.index.filter.dynamic.max.entries",
+        POSITIVE_INT,
+        "Record keys from which on a dynamic bloom filter grows no more.",
+        100_000,
+    )
+    bloom_moves_records: Option[bool] = Option(
+        "hoodie.bloom.index.update.partition.path",
+        BOOLEAN,
+        "Whether, with GLOBAL_BLOOM, a record moves to the partition that its new row says; "
+        "otherwise it is updated where it is.",
+        True,
+    )
+    simple_moves_records: Option[bool] = Option(
+        "hoodie.simple.index.update.partition.path",
+        BOOLEAN,
+        "The same with GLOBAL_SIMPLE.",
+        True,
+    )
+    state_is_global: Option[bool] = Option(
+        "index.global.enabled",
+        BOOLEAN,
+        "Whether, with FLINK_STATE, a record key is unique in the whole table, and its record "
+        "moves; otherwise it is unique in its partition.",
+        True,
+    )
+    state_max_bytes: Option[int] = Option(
+        "hoodie.py.index.state.max.size",
+        BYTES,
+        "Record keys that the FLINK_STATE index keeps in each worker process.",
+        512 << 20,
+    )

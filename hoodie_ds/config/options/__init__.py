@@ -1,1 +1,0 @@
-"""The options that users give, one `Option` each, by what they concern."""
