@@ -25,7 +25,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions, check_options
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
-from hoodie_ds.errors import HoodieError, OptionError, WriteConflictError
+from hoodie_ds.errors import HoodieError, LockTimeoutError, OptionError, WriteConflictError
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.inspection.inspector import Inspector
@@ -944,7 +944,7 @@ class HoodieTable:
         )
         try:
             return coordinator.commit([message])
-        except WriteConflictError:
+        except (LockTimeoutError, WriteConflictError):
             coordinator.abort([message])  # else it looks alive to others until it is old
             raise
 

@@ -10,12 +10,14 @@ from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.bodies.rollback_metadata import rolled_back_time
 from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import commit_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -69,6 +71,26 @@ def damaged_savepoints(storage: Storage, timeline: Timeline) -> Iterator[Finding
             yield from _damage(storage, instant_path(instant), savepointed_files)
 
 
+def empty_instants(table: Table) -> Iterator[Finding]:
+    """Yield the completed instants whose files are of no bytes, by one listing.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    """
+    layout = LAYOUTS[table.layout]
+    for status in table.storage.list(layout.folder):
+        instant = None if status.size else layout.parse(status.path.rpartition("/")[2])
+        if instant is not None and instant.state is State.COMPLETED:
+            yield _empty(status.path)
+
+
+def _empty(path: str) -> Finding:
+    remedy = "restore it from a copy"
+    return Finding(Kind.DAMAGED_INSTANT, path, "the file is empty", remedy)
+
+
 def _services(timeline: Timeline) -> Iterable[Instant]:
     pending = (i for i in timeline.pending if i.action in _REQUESTED)
     completed = {*timeline.deletions, *timeline.rollbacks}
@@ -84,8 +106,6 @@ def _damage(
             if data:
                 parse(data, path)
             elif not may_be_empty:
-                yield Finding(
-                    Kind.DAMAGED_INSTANT, path, "the file is empty", "restore it from a copy"
-                )
+                yield _empty(path)
     except CorruptFileError as error:
         yield Finding.of(Kind.DAMAGED_INSTANT, path, error)

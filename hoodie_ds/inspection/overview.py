@@ -12,6 +12,7 @@ from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.hints import exactly, lost_partition
+from hoodie_ds.inspection.damaged_instants import empty_instants
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending import pending_rows
@@ -152,6 +153,8 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
     for path in sorted(set(files.lost) - {""}):
         delete = table.command("delete-partition", *exactly(path))
         yield f"all files of partition {path!r} are gone: {lost_partition(delete)}"
+    for one in empty_instants(table):
+        yield f"{one.where}: {one.message}; {one.remedy}"
     try:
         for row in pending_rows(table, timeline):
             yield f"{row.service} {row.time} is pending: {row.remedy}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 
 import pyarrow as pa
@@ -27,9 +27,11 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task.append_writer import AppendWriter
 from hoodie_ds.sink.task.global_writer import GlobalWriter
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.exclusive_commit import alive
 from hoodie_ds.transaction.open_instant import open_instant
 from hoodie_ds.transaction.overtaken import no_late_files, told_if_undone
+from hoodie_ds.transaction.pending_action import PendingAction
 
 
 def write_task(
@@ -114,7 +116,8 @@ def _write_rows(
     assignment = Assignment(task.partition, batch.timeline.digest, plan.looks_up)
     digest = InputDigest()
     late = no_late_files(pending, time, context.files)
-    with told_if_undone(pending, time), alive(pending, time), late, _discarding(writer):
+    alone = _dead_where_it_fails(pending, time) if sole_writer else nullcontext()
+    with told_if_undone(pending, time), alone, alive(pending, time), late, _discarding(writer):
         for chunk, keyed in chunks:
             locations, copies = assignment.locations(chunk), copies_among(chunk)
             once = keyed
@@ -148,6 +151,17 @@ def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWr
     # Rows that are neither looked up nor combined are inserts, one beside another.
     combines = plan.looks_up or plan.options.combine_before_insert
     return GlobalWriter if plan.index.is_global and combines else KeyedWriter
+
+
+@contextmanager
+def _dead_where_it_fails(pending: PendingAction, time: str) -> Iterator[None]:
+    """Show others that no task of an instant is at work, so that the next writer takes it off."""
+    try:
+        yield
+    except BaseException:
+        if pending.is_shared:
+            heartbeat.stop(pending.storage, time)
+        raise
 
 
 @contextmanager

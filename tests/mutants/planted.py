@@ -2923,6 +2923,19 @@ INSPECTION = [
         "no command makes the table one that can be read again",
     ),
     Mutant(
+        "what has no byte is not looked at",
+        within("overview._remarks", empty_instants=returns(())),
+        f"{_HINTS}::test_an_instant_without_a_byte_is_shown_as_verify_has_it[9]",
+        "an operator is told that all is well, and verify finds damage",
+    ),
+    Mutant(
+        "a write that failed beside others looks alive",
+        within("_dead_where_it_fails", heartbeat=SimpleNamespace(stop=nothing)),
+        f"{IN_THE_HAND}"
+        "::test_each_write_that_failed_beside_others_left_an_instant_until_its_heart_was_old",
+        "pending instants grow with each try",
+    ),
+    Mutant(
         "`hoodie-py commits` leaves no column out",
         within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
         "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",

@@ -136,3 +136,21 @@ def test_a_file_that_is_missing_or_cut_is_told_with_its_commit(
         ("missing-file", f"{name} names the file, and it is not there"),
         ("wrong-size", f"it has {len(data) - 4:,} bytes, and {len(data):,} when {name} wrote it"),
     ]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_an_instant_without_a_byte_is_shown_as_verify_has_it(version: str, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = HoodieTable(path, {**TRIPS, VERSION: version})
+    for ts in (1, 2, 3):
+        table.upsert(trips(("a", "oslo", ts, 1.0)))
+    table.savepoint()
+    table.rollback(table.upsert(trips(("a", "oslo", 4, 1.0))).instant_time)
+    table.clean({"hoodie.clean.commits.retained": "1"})
+    assert "look at" not in done("show", path).out
+    for action in ("savepoint", "rollback", "clean"):
+        (file,) = (path / ".hoodie").rglob(f"*.{action}")
+        file.write_bytes(b"")
+    told = {f"look at: {one['where']}: {one['message']}; {one['remedy']}" for one in damages(path)}
+    assert len(told) == 2  # nothing else is looked at, where deleted files are not known
+    assert told < {line for line in done("show", path).lines if line.startswith("look at")}

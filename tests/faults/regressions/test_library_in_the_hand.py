@@ -242,3 +242,20 @@ def test_rows_that_can_be_read_once_are_written_again_after_a_conflict(
     monkeypatch.setattr(Coordinator, "commit", second_time)
     assert table.upsert(ROWS.to_reader(max_chunksize=1), several).inserted == 2
     assert (len(tries), found(table)) == (2, READ)
+
+
+def test_each_write_that_failed_beside_others_left_an_instant_until_its_heart_was_old() -> None:
+    storage = MemoryStorage()
+    several = {**TRIPS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    table = HoodieTable("/t", several, storage=storage)
+    table.upsert(ROWS)
+    for file in storage.list("x"):
+        storage.delete(file.path)
+    locked = {"hoodie.write.lock.wait_time_ms": "1"}
+    for ending in (errors.CorruptFileError, errors.CorruptFileError, errors.LockTimeoutError):
+        if ending is errors.LockTimeoutError:
+            storage.put_if_absent(".hoodie/.locks/leases/000000009999", b"another")
+        with pytest.raises(ending):
+            table.upsert(ROWS.slice(0 if ending is errors.CorruptFileError else 1), locked)
+        assert len(table.timeline.pending) <= 1
+        assert storage.list(".hoodie/.heartbeat") == []
