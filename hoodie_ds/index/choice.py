@@ -28,7 +28,7 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.paths import BUCKET_INDEX, HASHING_RINGS
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -181,7 +181,7 @@ def _are_buckets(groups: Sequence[FileGroupId]) -> bool:
 def _newest_groups(table: Table, timeline: Timeline) -> list[FileGroupId]:
     """File groups of the newest commit that wrote any; all, where many have written none."""
     for instant in islice(timeline.commits_backwards(), _EMPTY_COMMITS):
-        stats = read_commit(table.storage, instant).stats
+        stats = file_changes(table.storage, instant).added.values()
         if stats:
             return [FileGroupId(stat.partition_path, stat.file_id) for stat in stats]
     view = FileSystemView(table.storage, timeline)

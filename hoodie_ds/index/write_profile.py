@@ -17,7 +17,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.planned_services import clustering, compacting
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.timeline import Timeline
 
 _DEFAULT_LIMIT: Final = 100 << 20
@@ -56,7 +56,7 @@ class WriteProfile:
         """
         enough = self.options.record_size_threshold * self.limit_bytes
         for instant in islice(self.timeline.commits_backwards(), _COMMITS_ASKED):
-            stats = read_commit(self.table.storage, instant).stats
+            stats = file_changes(self.table.storage, instant).added.values()
             size = sum(stat.total_write_bytes for stat in stats)
             rows = sum(stat.num_writes for stat in stats)
             if rows and size > enough:

@@ -13,16 +13,15 @@ from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import check_change_file, check_file, check_log_bytes
-from hoodie_ds.table.commit_files import CommitFiles, commit_files, files_of_commit
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
-from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
+from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import HOODIE, commit_path, instant_path
+from hoodie_ds.timeline.paths import HOODIE, commit_path
 from hoodie_ds.timeline.timeline import Timeline
 
 
@@ -79,7 +78,7 @@ class CommittedFiles:
         storage, timeline = pinned.table.storage, pinned.timeline
         known: dict[str, str] = {}
         for instant in timeline.commits:
-            known.update(commit_files(storage, instant).checksums)
+            known.update(file_changes(storage, instant).checksums)
         for base, stat in self.stats.items():
             for path, size in stat.change_files:
                 if path not in sizes:
@@ -129,10 +128,10 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
     storage, timeline = pinned.table.storage, pinned.timeline
     found, live = CommittedFiles(), LiveFiles(Timeline(layout=timeline.layout))
     for instant in timeline.commits:
-        commit = commit_files(storage, instant)
+        commit = file_changes(storage, instant)
         live.add(instant, commit)
-        found.stats |= commit.stats
-        found.writers |= dict.fromkeys(commit.stats, _told(instant))
+        found.stats |= commit.added
+        found.writers |= dict.fromkeys(commit.added, _told(instant))
         found.unreadable += _foreign_files(instant, commit)
     try:
         _take_archived(pinned, found, live)
@@ -145,9 +144,8 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         found.named[path] = _told(instant) if is_active else f"the archived {_told(instant)}"
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
-            path = instant_path(instant)
-            with suppress(CorruptFileError):  # told as a damaged instant
-                kept = savepointed_files(storage.read(path), path)
+            with suppress(CorruptFileError):  # reported as a damaged instant
+                kept = file_changes(storage, instant).kept
                 found.named |= dict.fromkeys(kept, f"savepoint {instant.time}")
     return found
 
@@ -156,9 +154,9 @@ def _told(instant: Instant) -> str:
     return f"{instant.action.value} {instant.time}"
 
 
-def _foreign_files(instant: Instant, commit: CommitFiles) -> Iterator[Finding]:
+def _foreign_files(instant: Instant, commit: FileChanges) -> Iterator[Finding]:
     """A commit that names base files of another one, whose content it then has."""
-    names = (BaseFileName.parse(path.rpartition("/")[2]) for path in commit.stats)
+    names = (BaseFileName.parse(path.rpartition("/")[2]) for path in commit.added)
     strays = [name for name in names if name and name.instant_time != instant.time]
     if strays:
         text = f"it names files of other commits: {strays[0]}"
@@ -171,9 +169,9 @@ def _take_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) 
         body, instant = archived.commit(), archived.instant
         if body is None or pinned.timeline.commit_at(instant.time) is not None:
             continue
-        commit = files_of_commit(body)
+        commit = FileChanges.of_commit(body)
         for path in live.add(instant, commit):
-            known, stat = found.stats.get(path), commit.stats[path]
+            known, stat = found.stats.get(path), commit.added[path]
             # several commits may have written to one log file, which only grows
             if known is None or known.file_size_bytes < stat.file_size_bytes:
                 found.stats[path], found.writers[path] = stat, _told(instant)

@@ -29,8 +29,8 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.scan_plan import ScanTask
 from hoodie_ds.reader.time_travel import before
 from hoodie_ds.table.checksums import check_change_file
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 
 CHANGES: Final = pa.schema([(name, pa.string()) for name in (OP, TS_MS, BEFORE, AFTER)])
@@ -170,7 +170,7 @@ class ChangeExecutor:
     def _logged(self, task: ChangeTask, path: str, size: int) -> Iterator[pa.Table]:
         """Changes that the commit has logged, with the images that it has not."""
         storage = self.pinned.table.storage
-        known = commit_files(storage, task.instant).checksums.get(path)
+        known = file_changes(storage, task.instant).checksums.get(path)
         data = storage.read(path)
         check_change_file(path, data, size, known if self.pinned.verify else None)
         for block in read_blocks(data, path):

@@ -19,11 +19,11 @@ from hoodie_ds.reader.commit_range import commits_in_range
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PREFIX_LENGTH, PartitionFiles
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, WriteStat
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import in_partition
@@ -95,7 +95,7 @@ class ChangesQuery:
         view = self.pinned.view
         instant = view.timeline.commit_at(name.instant_time)
         path = in_partition(partition, str(name))
-        stats = {} if instant is None else commit_files(view.storage, instant).stats
+        stats = {} if instant is None else file_changes(view.storage, instant).added
         size = stats[path].file_size_bytes if path in stats else 0
         return view.checked(BaseFile(partition, name, size))
 
@@ -115,7 +115,7 @@ class ChangesQuery:
         view = self.pinned.view
         written = view.timeline.commit_at(time)
         if written is not None:
-            paths = list(commit_files(view.storage, written).stats)
+            paths = list(file_changes(view.storage, written).added)
         else:
             paths = [found.path for found in view.storage.list(group.partition_path)]
         names = (BaseFileName.parse(p.rpartition("/")[2]) for p in paths)
@@ -163,7 +163,7 @@ def _last_written(pinned: PinnedTable, groups: set[FileGroupId]) -> dict[FileGro
     found: dict[FileGroupId, set[str]] = {}
     commits = pinned.timeline.commits_backwards()
     while (left := groups - found.keys()) and (instant := next(commits, None)) is not None:
-        for path, stat in commit_files(pinned.table.storage, instant).stats.items():
+        for path, stat in file_changes(pinned.table.storage, instant).added.items():
             group = FileGroupId(stat.partition_path, stat.file_id)
             if path and group in left:  # Hudi leaves the path out where it wrote nothing
                 found.setdefault(group, set()).add(path)

@@ -16,9 +16,9 @@ from hoodie_ds.errors import TimelineError, UnsupportedTableError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.time_travel import is_write
 from hoodie_ds.timeline.archive.archived_writes import archived_writes, archived_writes_ended_after
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 
 
@@ -94,7 +94,7 @@ def _archived(pinned: PinnedTable, options: IncrementalOptions) -> list[Instant]
     if timeline.layout == V1.version or not options.by_completion:
         return []
     late = archived_writes_ended_after(table.storage, timeline, options.begin)
-    return [i for i in late if not read_commit(table.storage, i).is_rewrite]
+    return [i for i in late if not file_changes(table.storage, i).is_rewrite]
 
 
 def _is_within(instant: Instant, options: IncrementalOptions) -> bool:

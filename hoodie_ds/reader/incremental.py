@@ -31,11 +31,11 @@ from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.slice_executor import told_what_took
 from hoodie_ds.reader.time_travel import before, travel
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView, data_file
 from hoodie_ds.table.live_files import check_nothing_is_missing
 from hoodie_ds.table.slicing import SLICINGS, Moment
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
@@ -172,8 +172,8 @@ def slices_in_range(view: FileSystemView, commits: Iterable[Instant]) -> Iterato
     groups: dict[FileGroupId, dict[str, BaseFile | LogFile]] = {}
     replaced: set[FileGroupId] = set()
     for instant in commits:
-        commit = commit_files(view.storage, instant)
-        for path, stat in commit.stats.items():
+        commit = file_changes(view.storage, instant)
+        for path, stat in commit.added.items():
             file = data_file(stat.partition_path, FileStatus(path, stat.file_size_bytes))
             if file is not None:  # Hudi leaves the path out where it wrote nothing
                 group = FileGroupId(stat.partition_path, file.name.file_id)
@@ -279,7 +279,7 @@ def _too_far(storage: Storage, options: IncrementalOptions, why: str) -> Timelin
 
 def _paths(storage: Storage, commits: Iterable[Instant]) -> Iterator[str]:
     for instant in commits:
-        yield from filter(None, commit_files(storage, instant).stats)
+        yield from filter(None, file_changes(storage, instant).added)
 
 
 def _missing(storage: Storage, paths: Iterable[str]) -> str | None:

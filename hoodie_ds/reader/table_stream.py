@@ -23,11 +23,10 @@ from hoodie_ds.reader.commit_range import commits_in_range, moment
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.loading import read_commit
 
 
 @dataclass
@@ -91,7 +90,7 @@ class TableStream:
         pinned = self._pinned()
         ends: dict[bool, list[str]] = {True: [], False: []}
         for instant in pinned.timeline.commits:
-            if not read_commit(self.storage, instant).is_rewrite:
+            if not file_changes(self.storage, instant).is_rewrite:
                 ends[instant.time <= position].append(instant.ended)
         passed, left = max(ends[True], default=position), min(ends[False], default=None)
         if layout == V1.version and (left is None or passed < left):
@@ -170,7 +169,7 @@ class TableStream:
             return
         for time in sorted(_begun_until(pinned, after) - self._passed):
             late = pinned.timeline.commit_at(time)
-            if late is not None and not read_commit(self.storage, late).is_rewrite:
+            if late is not None and not file_changes(self.storage, late).is_rewrite:
                 raise TimelineError(
                     f"{self.storage.root}: commit {time} was begun before {after}, which this "
                     "stream has passed, and came later; its writer's clock is behind. Begin a new "
@@ -182,7 +181,7 @@ class TableStream:
         files, given = 0, self.options.stream
         for number, instant in enumerate(commits):
             if given.max_files is not None:
-                files += len(commit_files(self.storage, instant).stats)
+                files += len(file_changes(self.storage, instant).added)
             too_many = given.max_files is not None and files > given.max_files
             if number and (too_many or number == given.max_commits):
                 return

@@ -15,9 +15,9 @@ from itertools import takewhile
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.services.clean_planner import last_clean
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
@@ -149,7 +149,7 @@ def hidden_files(storage: Storage, instant: Instant) -> Iterator[str]:
     CorruptFileError
         The commit is damaged.
     """
-    for partition, ids in commit_files(storage, instant).replaced.items():
+    for partition, ids in file_changes(storage, instant).replaced.items():
         for status in storage.list(partition):
             name = status.path.rpartition("/")[2]
             found = BaseFileName.parse(name) or LogFileName.parse(name)
@@ -164,7 +164,7 @@ def _hides(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
     """
     if instant.action is not Action.REPLACE_COMMIT:
         return False
-    replaced = commit_files(storage, instant).replaced
+    replaced = file_changes(storage, instant).replaced
     if not any(replaced.values()):
         return False
     cleaned = _cleaned_up_to(storage, timeline)

@@ -22,7 +22,7 @@ from hoodie_ds.services.results import ServiceResult, Work, counted, tell
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.archive.archive import ActiveFile
-from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout import LAYOUTS
@@ -200,8 +200,7 @@ def _kept_by(storage: Storage, timeline: Timeline, path: str) -> str:
     """What is to be done for a clean to take a file."""
     kept = (i for i in timeline.savepoints if i.state is State.COMPLETED)
     for savepoint in kept:
-        body = instant_path(savepoint)
-        if path in savepointed_files(storage.read(body), body):
+        if path in file_changes(storage, savepoint).kept:
             return f"the savepoint at {savepoint.time} keeps it: delete that one first"
     return "clean the table first, by options that retain less"
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from typing import Final
 
 from hoodie_ds.config.cleaning_options import CleaningOptions
@@ -25,11 +25,10 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.lsm_timeline import ended
 from hoodie_ds.timeline.bodies.clean_metadata import SAVEPOINTS_KEY, CleanerPlan, CleanMetadata
-from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import in_partition, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -186,10 +185,10 @@ def last_clean(storage: Storage, timeline: Timeline) -> CleanMetadata | None:
 
 def _superseding(storage: Storage, instant: Instant) -> Iterator[str]:
     """Partitions in which a commit began new versions of file groups, or replaced them."""
-    commit = read_commit(storage, instant)
-    yield from commit.replaced
-    for stat in commit.stats:
-        if stat.log is None and (commit.is_rewrite or stat.prev_commit != "null"):
+    changes = file_changes(storage, instant)
+    yield from changes.replaced
+    for stat in changes.added.values():
+        if stat.log is None and (changes.is_rewrite or stat.prev_commit != "null"):
             yield stat.partition_path
 
 
@@ -273,18 +272,16 @@ class _Planner:
     @cached_property
     def _saved(self) -> frozenset[str]:
         """Paths of the files that savepoints keep."""
-        done = (instant_path(i) for i in self.timeline.savepoints if i.state is State.COMPLETED)
-        kept = (savepointed_files(self.storage.read(path), path) for path in done)
-        return frozenset(chain.from_iterable(kept))
+        done = (i for i in self.timeline.savepoints if i.state is State.COMPLETED)
+        return frozenset(path for i in done for path in file_changes(self.storage, i).kept)
 
     @cached_property
     def _replaced(self) -> Mapping[tuple[str, str], str]:
         """When the file groups were replaced, by partition path and file id."""
         found: dict[tuple[str, str], str] = {}
         for instant in self.timeline.replace_commits:
-            for partition, ids in read_commit(self.storage, instant).replaced.items():
-                for file_id in ids:
-                    found.setdefault((partition, file_id), padded(instant.time))
+            for group in file_changes(self.storage, instant).replaced_groups:
+                found.setdefault(group, padded(instant.time))
         return found
 
     def _changed_partitions(self) -> list[str] | None:

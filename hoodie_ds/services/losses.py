@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
-from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import CONVERTED
 
 
@@ -56,12 +56,13 @@ class Loss:
         done = instant.state is State.COMPLETED
         if not done or instant.action not in WRITE_ACTIONS:
             return cls(instant.time, instant.action.value, done)
-        commit = read_commit(storage, instant)
-        changes = (s.num_inserts + s.num_update_writes + s.num_deletes for s in commit.stats)
-        rows = 0 if commit.is_rewrite else sum(changes)
-        back = 0 if commit.is_rewrite else sum(len(ids) for ids in commit.replaced.values())
-        size = sum(stat.file_size_bytes for stat in commit.stats)
-        files = len(commit.stats)
+        done_by = file_changes(storage, instant)
+        stats = done_by.added.values()
+        changed = (s.num_inserts + s.num_update_writes + s.num_deletes for s in stats)
+        rows = 0 if done_by.is_rewrite else sum(changed)
+        back = 0 if done_by.is_rewrite else len(done_by.replaced_groups)
+        size = sum(stat.file_size_bytes for stat in stats)
+        files = len(stats)
         return cls(instant.time, instant.action.value, done, files, rows, back, size)
 
     def __str__(self) -> str:

@@ -16,8 +16,8 @@ from hoodie_ds.config.properties.keys import INITIAL_VERSION
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import FileStatus
-from hoodie_ds.table.commit_files import newest_commit_naming
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.rollbacks import refuse_restore, undone_times

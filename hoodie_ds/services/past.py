@@ -6,11 +6,11 @@ Savepoints keep such a state, and rollbacks and restores go back to one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from contextlib import suppress
+from typing import Final
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
-from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
-from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.hints import MISSING, missing
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
@@ -18,9 +18,11 @@ from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archive import Archive, archive_of
+from hoodie_ds.timeline.bodies.clean_metadata import CleanMetadata, read_plan
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.paths import in_partition, instant_path
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 _DEFAULTS: Final = ArchivingOptions()
@@ -195,39 +197,18 @@ def _place(path: str) -> tuple[FileGroupId | None, str]:
 
 def _earliest_retained(storage: Storage, clean: Instant) -> str:
     """The first commit whose files a clean keeps; empty where it goes by versions."""
-    record = _record(storage, clean)
-    if clean.state is State.COMPLETED:
-        return str(record.get("earliestCommitToRetain") or "")
-    return str((record.get("earliestInstantToRetain") or {}).get("timestamp") or "")
+    with suppress(NotFoundError):
+        if clean.state is not State.COMPLETED:
+            kept = read_plan(storage, clean).earliest
+            return "" if kept is None else kept.time
+        path = instant_path(clean)
+        data = storage.read(path)
+        return CleanMetadata.from_bytes(data, path).earliest if data else ""
+    return ""
 
 
 def _deleted(storage: Storage, clean: Instant) -> frozenset[str]:
-    """Paths of the files that a clean has deleted, or is to delete."""
-    record = _record(storage, clean)
-    return frozenset(_named(record, instant_path(clean)))
-
-
-def _named(record: Mapping[str, Any], path: str) -> Iterator[str]:
-    try:
-        for partition, done in (record.get("partitionMetadata") or {}).items():
-            for name in done["deletePathPatterns"]:
-                yield in_partition(partition, str(name).rpartition("/")[2])
-        for partition, files in (record.get("filePathsToBeDeletedPerPartition") or {}).items():
-            for file in files:
-                yield in_partition(partition, str(file["filePath"]).rpartition("/")[2])
-        for partition, names in (record.get("filesToBeDeletedPerPartition") or {}).items():
-            for name in names:
-                yield in_partition(partition, str(name).rpartition("/")[2])
-    except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptFileError(f"{path} does not say what a clean deletes: {error!r}") from error
-
-
-def _record(storage: Storage, clean: Instant) -> dict[str, Any]:
-    """What a clean says: of a pending one its plan, none where it has been archived meanwhile."""
-    step = clean if clean.state is State.COMPLETED else clean.at(State.REQUESTED)
-    path = instant_path(step)
-    try:
-        data = storage.read(path)
-    except NotFoundError:
-        return {}
-    return read_record(data, path) if data else {}
+    """Paths of the files that a clean has deleted, or is to; none once it is archived."""
+    with suppress(NotFoundError):
+        return file_changes(storage, clean).deleted
+    return frozenset()

@@ -14,8 +14,8 @@ from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.bodies.clustering_plan import ClusteringPlan
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.loading import read_commit
 
 PlanT = TypeVar("PlanT")
 T_co = TypeVar("T_co", covariant=True)
@@ -208,7 +208,7 @@ def work_of(table: Table, time: str) -> Work:
     completed = table.load_timeline().commit_at(time)
     if completed is None:  # a restore took it back since
         return Work()
-    return Work.of_files(read_commit(table.storage, completed).stats)
+    return Work.of_files(file_changes(table.storage, completed).added.values())
 
 
 def tell(root: str, service: Service, time: str, work: Work) -> None:

@@ -14,7 +14,7 @@ from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import avro_schema, table_schema
 from hoodie_ds.table.virtual_keys import virtual_keys
-from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.temporary_files import delete_temporary
@@ -84,7 +84,7 @@ def take_back_if_late(table: Table, time: str, paths: Iterable[str]) -> None:
     archived = ended is None and counts(storage, timeline, time)
     if timeline.is_pending(time) or archived:
         return
-    named = frozenset[str]() if ended is None else read_commit(storage, ended).file_paths
+    named = frozenset[str]() if ended is None else file_changes(storage, ended).named
     for path in sorted(set(paths) - named):
         storage.delete(path)
     delete_temporary(storage, time)

@@ -23,9 +23,10 @@ from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import newest_commit_of
 from hoodie_ds.table.slicing import SLICINGS
-from hoodie_ds.timeline.bodies.savepoint_metadata import savepoint_to_bytes, savepointed_files
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepoint_to_bytes
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, State
-from hoodie_ds.timeline.paths import in_partition, instant_path
+from hoodie_ds.timeline.paths import in_partition
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.temporary_files import left_over
@@ -174,8 +175,7 @@ def _known(storage: Storage, timeline: Timeline, time: str) -> Savepoint:
         )
     if known[time].state is not State.COMPLETED:
         return Savepoint(time, ())
-    path = instant_path(known[time])
-    files = savepointed_files(storage.read(path), path)
+    files = file_changes(storage, known[time]).kept
     listed = (storage.list(partition) for partition in {file.rpartition("/")[0] for file in files})
     sizes = {status.path: status.size for status in chain.from_iterable(listed)}
     return Savepoint(time, tuple(sorted(files)), sum(sizes.get(file, 0) for file in files))

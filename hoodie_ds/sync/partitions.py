@@ -12,8 +12,8 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import CatalogError
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 
 _DAY: Final = 3
@@ -129,16 +129,16 @@ def touched_partitions(table: Table, timeline: Timeline, commits: Collection[Ins
     commits : collection of Instant
         Completed writes of the timeline.
     """
-    written: set[str] = set()
+    touched: set[str] = set()
     replaced: set[str] = set()
     for instant in commits:
-        commit = read_commit(table.storage, instant)
-        if not commit.is_rewrite:
-            written.update(stat.partition_path for stat in commit.stats)
-            replaced.update(commit.replaced)
+        changes = file_changes(table.storage, instant)
+        if not changes.is_rewrite:
+            touched |= changes.partitions
+            replaced.update(changes.replaced)
     view = FileSystemView(table.storage, timeline, verify=False)
     gone = {path for path in replaced if not view.latest_slices(path)}
-    return Touched(tuple(sorted((written | replaced) - gone)), tuple(sorted(gone)))
+    return Touched(tuple(sorted(touched - gone)), tuple(sorted(gone)))
 
 
 def commits_since(

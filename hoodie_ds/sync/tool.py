@@ -34,9 +34,8 @@ from hoodie_ds.sync.partitions import (
 from hoodie_ds.sync.results import CatalogSync, TableSync
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import schema_instant
-from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -241,7 +240,7 @@ class SyncTool:
         """Return what the catalog's table is to be, but for the note."""
         instant = schema_instant(self.table, self.timeline)
         assert instant is not None
-        avro = read_commit(self.table.storage, instant).extra[SCHEMA_KEY]
+        avro = file_changes(self.table.storage, instant).schema
         record = parse_avro(avro, commit_path(instant))
         columns = list(columns_of(record, meta=not self.options.omit_meta_fields))
         comments = {} if known is None else {one.name: one.comment for one in known.columns}

@@ -23,14 +23,14 @@ from hoodie_ds.storage.mapped import mapped
 from hoodie_ds.storage.names import NamesFiles
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_log_bytes, check_size
-from hoodie_ds.table.commit_files import (
-    CommitFiles,
-    commit_files,
-)
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, other_format
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
+from hoodie_ds.timeline.file_changes import (
+    FileChanges,
+    file_changes,
+)
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.standing import counts
@@ -136,7 +136,7 @@ class FileSystemView:
     def names(self, instant_time: str, path: str) -> bool:
         """Whether the commit of an instant names a file; an archived one names all of its own."""
         instant = self.timeline.commit_at(instant_time)
-        return instant is None or path in commit_files(self.storage, instant).named
+        return instant is None or path in file_changes(self.storage, instant).named
 
     def read_log(self, log: LogFile) -> Bytes:
         """Return the content of a log file; of a large one a map, which memory does not hold.
@@ -151,9 +151,9 @@ class FileSystemView:
         else:
             data = self.storage.read(log.path)
         commit = self._commit_of(log, data)
-        if commit is not None and log.path in commit.stats:
+        if commit is not None and log.path in commit.added:
             checksum = commit.checksums.get(log.path) if self.verify else None
-            check_log_bytes(log, data, commit.stats[log.path], checksum)
+            check_log_bytes(log, data, commit.added[log.path], checksum)
         return data
 
     def vouches_for(self, instant_time: str, path: str) -> bool:
@@ -162,10 +162,10 @@ class FileSystemView:
         So they are where its commit has a checksum of the file, and where none is to be compared.
         """
         instant = self.timeline.commit_at(instant_time)
-        known = instant is not None and path in commit_files(self.storage, instant).checksums
+        known = instant is not None and path in file_changes(self.storage, instant).checksums
         return known or not self.verify
 
-    def _commit_of(self, log: LogFile, data: Bytes) -> CommitFiles | None:
+    def _commit_of(self, log: LogFile, data: Bytes) -> FileChanges | None:
         """The newest commit that wrote to a log file: its blocks name it, or all are looked at.
 
         A log file that one of our commits wrote is whole, and nobody appends to it; nor does
@@ -175,8 +175,8 @@ class FileSystemView:
         time = first_instant(data, log.path)
         instant = None if time is None else self.timeline.commit_at(time)
         if instant is not None:
-            commit = commit_files(self.storage, instant)
-            if log.path in commit.checksums or (instant.layout != 1 and log.path in commit.stats):
+            commit = file_changes(self.storage, instant)
+            if log.path in commit.checksums or (instant.layout != 1 and log.path in commit.added):
                 return commit
         return newest_commit_of(self.storage, self.timeline, log)
 
@@ -219,10 +219,10 @@ class FileSystemView:
         if not self.verify:
             base = replace(base, trusted=True)
         instant = self.timeline.commit_at(base.name.instant_time)
-        commit = None if instant is None else commit_files(self.storage, instant)
-        if commit is None or base.path not in commit.stats:
+        commit = None if instant is None else file_changes(self.storage, instant)
+        if commit is None or base.path not in commit.added:
             return base
-        check_size(base.path, base.size, commit.stats[base.path])
+        check_size(base.path, base.size, commit.added[base.path])
         known = commit.checksums.get(base.path) if self.verify else None
         return base if known is None else replace(base, checksum=known, trusted=True)
 
@@ -230,7 +230,7 @@ class FileSystemView:
         instant = self.timeline.commit_at(latest.base_instant)
         if latest.base is not None or instant is None:
             return
-        for stat in commit_files(self.storage, instant).stats.values():
+        for stat in file_changes(self.storage, instant).added.values():
             if stat.log is None and FileGroupId(stat.partition_path, stat.file_id) == latest.group:
                 raise CorruptFileError(
                     f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "

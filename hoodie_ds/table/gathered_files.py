@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any
 
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.commit_files import CommitFiles, commit_files
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId
 from hoodie_ds.table.slicing import SLICINGS
+from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import LAYOUTS
@@ -101,7 +101,7 @@ class LiveFiles:
         settled = timeline.settled.before(start)
         live = cls(Timeline(recent, settled=settled, layout=timeline.layout))
         for instant in live.seen.replace_commits:
-            live._hide(instant, commit_files(storage, instant))
+            live._hide(instant, file_changes(storage, instant))
         live.grow(storage, timeline)
         return live
 
@@ -124,11 +124,11 @@ class LiveFiles:
         if gone:
             self._let_go(start)
         for instant in timeline.commits_beyond(self.seen):
-            self.add(instant, commit_files(storage, instant))
+            self.add(instant, file_changes(storage, instant))
         self.seen = timeline
         return True
 
-    def add(self, instant: Instant, commit: CommitFiles) -> list[str]:
+    def add(self, instant: Instant, commit: FileChanges) -> list[str]:
         """Take in a commit, whatever was seen.
 
         Returns
@@ -139,7 +139,7 @@ class LiveFiles:
         rule = SLICINGS[instant.layout]
         newest: list[str] = []
         self._hide(instant, commit)
-        for stat in commit.stats.values():
+        for stat in commit.added.values():
             name = stat.path.rpartition("/")[2]
             base, log = BaseFileName.parse(name), LogFileName.parse(name)
             file = base or log
@@ -153,7 +153,7 @@ class LiveFiles:
                 newest.append(stat.path)
         return newest
 
-    def _hide(self, instant: Instant, commit: CommitFiles) -> None:
+    def _hide(self, instant: Instant, commit: FileChanges) -> None:
         for partition, ids in commit.replaced.items():
             for file_id in ids:
                 self._replaced.setdefault(FileGroupId(partition, file_id), set()).add(instant)

@@ -19,11 +19,12 @@ from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.hints import missing
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.commit_files import CommitFiles, commit_files, newest_commit_naming
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
+from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
-from hoodie_ds.timeline.bodies.clean_metadata import later_cleans, read_plan
+from hoodie_ds.timeline.bodies.clean_metadata import later_cleans
+from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout.v1 import V1
@@ -107,7 +108,7 @@ def check_listed(
         return
     kept, joined, committed = _kept(storage, timeline.layout), timeline.joined, _committed(timeline)
     if joined is not None:
-        stats = commit_files(storage, joined).stats.values()
+        stats = file_changes(storage, joined).added.values()
         paths = (s.path for s in stats if partition_path in (None, s.partition_path))
         _check_found(storage, timeline, ((path, joined) for path in paths), found)
     with kept.lock:
@@ -208,7 +209,7 @@ def taken_since(
         return undone
     wanted = tuple(paths)
     for clean in later_cleans(timeline, now):
-        gone = read_plan(storage, clean).paths
+        gone = file_changes(storage, clean).deleted
         path = next((path for path in wanted if path in gone), None)
         if path is not None:
             return TimelineError(
@@ -233,7 +234,7 @@ def rolled_back(
     return None
 
 
-def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> CommitFiles | None:
+def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> FileChanges | None:
     """Return the newest commit that wrote to a log file; None if there is none.
 
     This is the function to call. It answers from what is known of the newest slices, and walks
@@ -255,7 +256,7 @@ def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> Comm
             instant = kept.known.newest_naming(group, log.path, start)
             # One that was archived since says nothing any more.
             found = None if instant is None else timeline.commit_at(instant.time)
-            return None if found is None else commit_files(storage, found)
+            return None if found is None else file_changes(storage, found)
     return newest_commit_naming(storage, timeline, log.path, start)
 
 
@@ -321,7 +322,7 @@ def _replaced_ids(
     read = (
         FileGroupId(partition, file_id)
         for instant in later
-        for partition, ids in commit_files(storage, instant).replaced.items()
+        for partition, ids in file_changes(storage, instant).replaced.items()
         for file_id in ids
     )
     found: dict[str, set[str]] = {}

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.timeline.archive.lsm_timeline import ended
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.timeline import Timeline
@@ -189,7 +189,7 @@ def _begins_nothing(moment: Moment, logs: FileSlice) -> bool:
     commit = moment.timeline.commit_at(logs.base_instant)
     if commit is None:
         return True
-    written = commit_files(moment.storage, commit).stats
+    written = file_changes(moment.storage, commit).added
     return any(log.path in written for log in logs.logs)
 
 

@@ -22,7 +22,7 @@ from hoodie_ds.table.schema_on_read import (
     refuse_to_write,
 )
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
@@ -85,7 +85,7 @@ def declared_avro(table: Table, timeline: Timeline) -> str | None:
     """
     instant = schema_instant(table, timeline)
     if instant is not None:
-        return read_commit(table.storage, instant).extra[SCHEMA_KEY]
+        return file_changes(table.storage, instant).schema
     return table.properties.raw.get(CREATE_SCHEMA) or None
 
 
@@ -109,10 +109,10 @@ def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
     """
     rewrite = None
     for instant in timeline.commits_backwards():
-        commit = read_commit(table.storage, instant)
-        if not commit.extra.get(SCHEMA_KEY):
+        changes = file_changes(table.storage, instant)
+        if not changes.schema:
             continue
-        if not commit.is_rewrite:
+        if not changes.is_rewrite:
             return instant
         rewrite = rewrite or instant
     return rewrite

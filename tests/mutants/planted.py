@@ -1367,7 +1367,7 @@ READS = [
     ),
     Mutant(
         "a batch goes on without a file of an earlier one of its instant",
-        within("check_listed", commit_files=returns(SimpleNamespace(stats={}))),
+        within("check_listed", file_changes=returns(SimpleNamespace(stats={}))),
         "tests/integration/test_several_batches.py"
         "::test_a_file_of_an_earlier_batch_is_missing[6-BUCKET]",
         "P3: rows of the earlier batch are lost",
@@ -1801,7 +1801,7 @@ LOCKS_AND_TURNS = [
         "the schema of a compaction is the table's",
         within(
             "schema_instant",
-            read_commit=Around(lambda read, *given: Changed(read(*given), is_rewrite=False)),
+            file_changes=Around(lambda read, *given: Changed(read(*given), is_rewrite=False)),
         ),
         "tests/faults/regressions/test_rewrites_of_others.py"
         "::test_a_rewrite_with_an_older_schema_hid_a_column",
@@ -2244,7 +2244,7 @@ CLEANS = [
     ),
     Mutant(
         "a clean takes the files of a savepoint",
-        Text("        return frozenset(chain.from_iterable(kept))", "        return frozenset()"),
+        Text("for path in file_changes(self.storage, i).kept)", "for path in ())"),
         f"{_PLANNER}::test_a_savepoint_keeps_whole_slices_also_of_replaced_file_groups",
         "the table cannot be restored to the savepoint",
     ),
@@ -3126,7 +3126,7 @@ QUERIES = [
     ),
     Mutant(
         "a compaction that took long and was archived is news",
-        Text("if not read_commit(table.storage, i).is_rewrite]", "if read_commit]"),
+        Text("if not file_changes(table.storage, i).is_rewrite]", "if file_changes]"),
         f"{_LONG}[False]",
         "a stream of changes fails though it has missed nothing",
     ),
@@ -3237,7 +3237,66 @@ QUERIES = [
 ]
 """Of queries."""
 
+_CHANGED = (
+    "tests/integration/test_file_changes.py"
+    "::test_instants_of_every_action_tell_which_files_are_there"
+)
+
+FILE_CHANGES = [
+    Mutant(
+        "a commit does not name its files of change data",
+        Text(
+            "        return self.path, *(path for path, _ in self.change_files)",
+            "        return (self.path,)",
+        ),
+        f"{_CHANGED}[COPY_ON_WRITE-9]",
+        "files of change data pass for orphans",
+    ),
+    Mutant(
+        "a clean is not known to have deleted its files",
+        Text(
+            "deleted=frozenset(CleanMetadata.from_bytes(body, path).paths)", "deleted=frozenset()"
+        ),
+        f"{_CHANGED}[COPY_ON_WRITE-6]",
+        "P12: a restore goes back to files that are gone",
+    ),
+    Mutant(
+        "a rollback is not known to have deleted its files",
+        Text("cls._of_rollbacks(done_files(body, path))", "cls()"),
+        f"{_CHANGED}[MERGE_ON_READ-9]",
+        "followers go on with files that are gone",
+    ),
+    Mutant(
+        "a restore is not known to have deleted its files",
+        Text("cls._of_rollbacks(restored_files(body, path))", "cls()"),
+        f"{_CHANGED}[MERGE_ON_READ-9]",
+        "followers go on with files that are gone",
+    ),
+    Mutant(
+        "log files with rollback blocks are not known",
+        Text("marked=dict(marked))", "marked={})"),
+        f"{_CHANGED}[MERGE_ON_READ-6]",
+        "followers lack the rollback blocks and read what was taken back",
+    ),
+    Mutant(
+        "what a savepoint keeps is not known",
+        Text("cls(kept=savepointed_files(body, path))", "cls()"),
+        f"{_CHANGED}[COPY_ON_WRITE-6]",
+        "the table cannot be restored to the savepoint",
+    ),
+    Mutant(
+        "a replace commit is not known to have replaced file groups",
+        Text(
+            "            commit.replaced,\n            schema=",
+            "            {},\n            schema=",
+        ),
+        f"{_CHANGED}[MERGE_ON_READ-9]",
+        "P1: overwritten rows are back",
+    ),
+]
+
 MUTANTS = [
+    *FILE_CHANGES,
     *QUERIES,
     *BUCKET_RESCALES,
     *DELTA,

@@ -73,8 +73,8 @@ class PlanInputs:
         yield from [slice_.base.path] if slice_.base else []
         for log in slice_.logs:
             commit = newest_commit_of(view.storage, view.timeline, log)
-            if commit is not None and log.path in commit.stats:
-                yield f"{log.path} {commit.stats[log.path].file_size_bytes}"
+            if commit is not None and log.path in commit.added:
+                yield f"{log.path} {commit.added[log.path].file_size_bytes}"
 
     def _check_nothing_is_missing(self, groups: Sequence[FileGroupId]) -> None:
         there = {status.path for status in self.files}

@@ -14,9 +14,9 @@ from typing import Final
 
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.sync.delta.log import Synced
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.timeline import Timeline
@@ -128,10 +128,10 @@ def _of_groups(
     """Compare the file groups that some commits wrote or replaced, before and after them."""
     touched: dict[str, set[str]] = {}
     for instant in new:
-        commit = commit_files(storage, instant)
+        commit = file_changes(storage, instant)
         for partition, ids in commit.replaced.items():
             touched.setdefault(partition, set()).update(ids)
-        for stat in commit.stats.values():
+        for stat in commit.added.values():
             if _base_id(stat.path) is not None:
                 touched.setdefault(stat.partition_path, set()).add(stat.file_id)
     listed = [

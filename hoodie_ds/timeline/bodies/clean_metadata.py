@@ -247,11 +247,14 @@ class CleanMetadata:
         Time of the newest commit that the planner saw.
     savepoints : frozenset of str
         Times of the savepoints that it knew.
+    paths : frozenset of str
+        The files that it deleted, relative to the base path.
     """
 
     earliest: str
     last_completed: str
     savepoints: frozenset[str]
+    paths: frozenset[str] = frozenset()
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> CleanMetadata:
@@ -269,6 +272,7 @@ class CleanMetadata:
                 str(record["earliestCommitToRetain"] or ""),
                 str(record.get("lastCompletedCommitTimestamp") or ""),
                 frozenset(known.split(",")) - {""},
+                frozenset(_deleted(record)),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise CorruptFileError(f"{path} says nothing of a clean: {error!r}") from error
@@ -293,6 +297,13 @@ def read_plan(storage: Storage, clean: Instant) -> CleanerPlan:
     """
     path = instant_path(clean.at(State.REQUESTED))
     return CleanerPlan.from_bytes(storage.read(path), path)
+
+
+def _deleted(record: Mapping[str, Any]) -> Iterator[str]:
+    """Paths of the files that a completed clean deleted; engines may name their folders too."""
+    for partition, done in (record.get("partitionMetadata") or {}).items():
+        for name in done["deletePathPatterns"]:
+            yield in_partition(partition, str(name).rpartition("/")[2])
 
 
 def _stated(instant: Instant) -> dict[str, str]:

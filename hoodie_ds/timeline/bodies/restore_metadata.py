@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
@@ -12,6 +13,7 @@ from hoodie_ds.timeline.bodies.rollback_metadata import (
     INSTANT_SCHEMA,
     METADATA_SCHEMA,
     PartitionRollback,
+    done_in,
     metadata_record,
 )
 from hoodie_ds.timeline.instant import Instant
@@ -145,6 +147,22 @@ def restore_to_bytes(
         "restoreInstantInfo": _infos(request.instants),
     }
     return write_record(RESTORE_METADATA_SCHEMA, record)
+
+
+def restored_files(data: bytes, path: str) -> PartitionRollback:
+    """Return what a completed restore has done, in all partitions together.
+
+    Raises
+    ------
+    CorruptFileError
+        The bytes say nothing of a restore; names `path`.
+    """
+    record = read_record(data, path)
+    try:
+        rollbacks = chain.from_iterable(record["hoodieRestoreMetadata"].values())
+        return done_in(filter(None, rollbacks), path)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CorruptFileError(f"{path} says nothing of a restore: {error!r}") from error
 
 
 def _infos(instants: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

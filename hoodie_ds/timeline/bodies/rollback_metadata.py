@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -168,21 +168,53 @@ def planned_files(data: bytes, path: str) -> dict[str, PartitionRollback]:
     try:
         for request in record["RollbackRequests"] or ():
             partition = str(request["partitionPath"])
-            # Names alone: the table may have been moved since, and engines write paths otherwise.
-            deleted.setdefault(partition, []).extend(
-                in_partition(partition, str(file).rpartition("/")[2])
-                for file in request["filesToBeDeleted"]
-            )
+            named = (_here(partition, file) for file in request["filesToBeDeleted"])
+            deleted.setdefault(partition, []).extend(named)
             sizes = request["logBlocksToBeDeleted"] or {}
             for file, size in sizes.items():
-                name = str(file).rpartition("/")[2]
-                logs.setdefault(partition, {})[in_partition(partition, name)] = int(size)
+                logs.setdefault(partition, {})[_here(partition, file)] = int(size)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CorruptFileError(f"{path} is not the plan of a rollback: {error!r}") from error
     return {
         partition: PartitionRollback(tuple(files), logs.get(partition, {}))
         for partition, files in deleted.items()
     }
+
+
+def done_files(data: bytes, path: str) -> PartitionRollback:
+    """Return what a completed rollback has done, in all partitions together.
+
+    Raises
+    ------
+    CorruptFileError
+        The bytes say nothing of a rollback; names `path`.
+    """
+    return done_in([read_record(data, path)], path)
+
+
+def done_in(rollbacks: Iterable[Mapping[str, Any]], path: str) -> PartitionRollback:
+    """Return what records of `METADATA_SCHEMA` say was done."""
+    deleted: list[str] = []
+    mixed: dict[str, int] = {}
+    commands: dict[str, int] = {}
+    try:
+        for record in rollbacks:
+            for partition, done in record["partitionMetadata"].items():
+                deleted += (_here(partition, file) for file in done["successDeleteFiles"])
+                for name, found in (
+                    ("logFilesFromFailedCommit", mixed),
+                    ("rollbackLogFiles", commands),
+                ):
+                    sizes = done.get(name) or {}
+                    found.update((_here(partition, file), int(sizes[file])) for file in sizes)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CorruptFileError(f"{path} says nothing of a rollback: {error!r}") from error
+    return PartitionRollback(tuple(deleted), mixed, commands)
+
+
+def _here(partition: str, file: object) -> str:
+    """Path of a file by its name: tables are moved, and engines write paths in other ways."""
+    return in_partition(partition, str(file).rpartition("/")[2])
 
 
 def metadata_to_bytes(

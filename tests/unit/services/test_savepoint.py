@@ -41,10 +41,14 @@ _CLEAN = _record(
     earliestCommitToRetain=_STRING,
     partitionMetadata={"type": "map", "values": _CLEANED},
 )
-_PLANNED = _record("HoodieCleanFileInfo", filePath=_STRING)
+_PLANNED = _record("HoodieCleanFileInfo", filePath=_STRING, isBootstrapBaseFile="boolean")
 _CLEAN_PLAN = _record(
     "HoodieCleanerPlan",
-    earliestInstantToRetain=["null", _record("HoodieActionInstant", timestamp=_STRING)],
+    earliestInstantToRetain=[
+        "null",
+        _record("HoodieActionInstant", timestamp=_STRING, action=_STRING),
+    ],
+    policy=_STRING,
     filesToBeDeletedPerPartition={"type": "map", "values": _STRINGS},
     filePathsToBeDeletedPerPartition={
         "type": "map",
@@ -72,10 +76,16 @@ def _put_clean(storage: MemoryStorage, earliest: str, *files: str, pending: bool
         by_partition.setdefault(partition, []).append(name)
     if pending:
         plan = {
-            "earliestInstantToRetain": {"timestamp": earliest} if earliest else None,
+            "earliestInstantToRetain": {"timestamp": earliest, "action": "commit"}
+            if earliest
+            else None,
+            "policy": "KEEP_LATEST_COMMITS",
             "filesToBeDeletedPerPartition": {},
             "filePathsToBeDeletedPerPartition": {
-                path: [{"filePath": f"file:/t/{path}/{name}"} for name in names]
+                path: [
+                    {"filePath": f"file:/t/{path}/{name}", "isBootstrapBaseFile": False}
+                    for name in names
+                ]
                 for path, names in by_partition.items()
             },
         }
@@ -281,6 +291,7 @@ def test_the_plan_of_an_old_engine_names_files_by_partition() -> None:
     partition, _, name = gone.rpartition("/")
     plan = {
         "earliestInstantToRetain": None,
+        "policy": "KEEP_LATEST_FILE_VERSIONS",
         "filesToBeDeletedPerPartition": {partition: [name]},
         "filePathsToBeDeletedPerPartition": {},
     }
@@ -294,10 +305,11 @@ def test_a_clean_that_cannot_be_read_is_reported() -> None:
     storage = MemoryStorage()
     table = _table(storage)
     first, _, _ = _three_commits(table)
-    body = write_record(_record("X", partitionMetadata=_STRINGS), {"partitionMetadata": ["x"]})
+    schema = _record("X", earliestCommitToRetain=_STRING, partitionMetadata=_STRINGS)
+    body = write_record(schema, {"earliestCommitToRetain": "", "partitionMetadata": ["x"]})
     clean = Instant(_LATER, Action.CLEAN, State.COMPLETED)
     storage.put_if_absent(instant_path(clean), body)
-    with pytest.raises(CorruptFileError, match=f"{_LATER}.clean does not say"):
+    with pytest.raises(CorruptFileError, match=f"{_LATER}.clean says nothing of a clean"):
         table.savepoint(first)
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.table.commit_files import commit_files
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.live_files import check_listed, check_nothing_is_missing, newest_commit_of
+from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
@@ -203,7 +203,7 @@ def test_the_newest_commit_of_a_log_file_is_known_of_old_slices_too(table: Timel
         assert name is not None
         file = LogFile(path.rpartition("/")[0], name, path.rpartition("/")[2], 1)
         commit = newest_commit_of(table.storage, timeline, file)
-        assert commit == commit_files(
+        assert commit == file_changes(
             table.storage, Instant(T[time], Action.COMMIT, State.COMPLETED)
         )
 

@@ -1,0 +1,219 @@
+"""What an instant did to the files of a table: the one reading of its body that all others share.
+
+Listings, Delta and catalogs, services, `verify` and the archive ask the same of an instant, of any
+action and layout of the timeline. It is read once by a process and kept small.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import ChainMap, OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
+from typing import Final
+
+from hoodie_ds.environment import forget_at_fork
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
+from hoodie_ds.timeline.bodies.restore_metadata import restored_files
+from hoodie_ds.timeline.bodies.rollback_metadata import PartitionRollback, done_files, planned_files
+from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.paths import in_partition, instant_path
+
+_TABLES: Final = 8
+_HELD_BYTES: Final = 64 << 20
+_INSTANT_BYTES: Final = 1_000
+_FILE_BYTES: Final = 700
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What one instant did to the files of a table, or of a pending service what it is to do.
+
+    Parameters
+    ----------
+    added : mapping of str to WriteStat
+        Files that a write, compaction or clustering wrote to, by path: each with its partition,
+        file id and size.
+    named : frozenset of str
+        Those, their files of change data, and the other log files of the slices that it wrote to.
+    checksums : mapping of str to str
+        The xxh64 of files by path; empty in commits of other writers.
+    replaced : mapping of str to tuple of str
+        File ids that it put others in place of, or deleted with their partition, by partition path.
+    deleted : frozenset of str
+        Paths of superseded files that a clean deleted.
+    removed : frozenset of str
+        Paths of files that a rollback or restore took back.
+    marked : mapping of str to int
+        Log files in which a rollback or restore hid blocks, and those with its rollback blocks,
+        each with its size in bytes: layout 1 deletes no log files.
+    kept : frozenset of str
+        Paths of files that a savepoint keeps.
+    schema : str
+        The table's schema as Avro JSON, if the instant says it; else empty.
+    is_rewrite : bool
+        Whether it wrote stored rows anew, and so brought none; its schema is no news then.
+    """
+
+    added: Mapping[str, WriteStat] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    deleted: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    marked: Mapping[str, int] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    schema: str = ""
+    is_rewrite: bool = False
+
+    @classmethod
+    def of(cls, instant: Instant, body: bytes, path: str) -> FileChanges:
+        """Return what the body of an instant's file says.
+
+        Parameters
+        ----------
+        instant : Instant
+            In the state whose file it is: completed, or requested for the plan of a clean or
+            rollback. Of other pending instants nothing is known.
+        body : bytes
+            The file's content; other engines leave some files empty.
+        path : str
+            Its path, for errors.
+
+        Raises
+        ------
+        CorruptFileError
+            The bytes are no such body; names `path`.
+        """
+        is_done = instant.state is State.COMPLETED
+        if is_done and instant.action in WRITE_ACTIONS:
+            return cls.of_commit(CommitMetadata.from_bytes(body, path))
+        if not body:
+            return cls()
+        match instant.action:
+            case Action.CLEAN if is_done:
+                return cls(deleted=frozenset(CleanMetadata.from_bytes(body, path).paths))
+            case Action.CLEAN:
+                return cls(deleted=frozenset(CleanerPlan.from_bytes(body, path).paths))
+            case Action.ROLLBACK if is_done:
+                return cls._of_rollbacks(done_files(body, path))
+            case Action.ROLLBACK:
+                return cls._of_rollbacks(*planned_files(body, path).values())
+            case Action.RESTORE if is_done:
+                return cls._of_rollbacks(restored_files(body, path))
+            case Action.SAVEPOINT if is_done:
+                return cls(kept=savepointed_files(body, path))
+        return cls()
+
+    @classmethod
+    def of_commit(cls, commit: CommitMetadata) -> FileChanges:
+        """Return what a write, compaction or clustering did."""
+        named: set[str] = set()
+        for stat in commit.stats:
+            named.update(stat.paths)
+            if stat.log is not None:
+                named |= {in_partition(stat.partition_path, name) for name in stat.log.log_files}
+        return cls(
+            {stat.path: stat for stat in commit.stats},
+            frozenset(named),
+            commit.checksums,
+            commit.replaced,
+            schema=sys.intern(commit.extra.get(SCHEMA_KEY, "")),  # most commits have the same
+            is_rewrite=commit.is_rewrite,
+        )
+
+    @classmethod
+    def _of_rollbacks(cls, *done: PartitionRollback) -> FileChanges:
+        removed = frozenset(path for found in done for path in found.deleted)
+        marked = ChainMap(*(dict(m) for f in done for m in (f.mixed_logs, f.command_logs) if m))
+        return cls(removed=removed, marked=dict(marked))
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """Paths of the partitions in which it wrote, or replaced file groups."""
+        return frozenset(stat.partition_path for stat in self.added.values()) | set(self.replaced)
+
+    @property
+    def replaced_groups(self) -> frozenset[tuple[str, str]]:
+        """Partition path and file id of each file group that it replaced."""
+        listed = self.replaced.items()
+        return frozenset((partition, file_id) for partition, ids in listed for file_id in ids)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        paths = len(self.named) + len(self.deleted) + len(self.removed) + len(self.marked)
+        paths += len(self.kept)
+        return _INSTANT_BYTES + _FILE_BYTES * (paths + sum(map(len, self.replaced.values())))
+
+
+def file_changes(storage: Storage, instant: Instant) -> FileChanges:
+    """Return what an instant did to the files of a table; see `FileChanges.of`.
+
+    Parameters
+    ----------
+    storage : Storage
+        Rooted at the table's base path.
+    instant : Instant
+        Completed, or a pending clean or rollback, whose plan tells what it is to do. A write that
+        was archived since the timeline was loaded is looked for in the archive.
+
+    Raises
+    ------
+    TimelineError
+        It is a write that was taken back since the timeline was loaded.
+    NotFoundError
+        The file of another action is gone.
+    CorruptFileError
+        The file is not what a table holds there.
+    """
+    if instant.counts:
+        return _cache(storage).get(instant)
+    return _read(storage, instant.at(State.REQUESTED))
+
+
+class _Cache:
+    """What the instants of one table did, those that were asked for last."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._found: OrderedDict[Instant, FileChanges] = OrderedDict()
+        self._held_bytes = 0
+        self._lock = Lock()
+
+    def get(self, instant: Instant) -> FileChanges:
+        with self._lock:
+            known = self._found.get(instant)
+            if known is not None:
+                self._found.move_to_end(instant)
+                return known
+        found = _read(self._storage, instant)
+        with self._lock:
+            if instant not in self._found:
+                self._found[instant] = found
+                self._held_bytes += found.nbytes
+            while self._held_bytes > _HELD_BYTES:
+                _, dropped = self._found.popitem(last=False)
+                self._held_bytes -= dropped.nbytes
+        return found
+
+
+@lru_cache(maxsize=_TABLES)
+def _cache(storage: Storage) -> _Cache:
+    return _Cache(storage)
+
+
+forget_at_fork(_cache.cache_clear)
+
+
+def _read(storage: Storage, instant: Instant) -> FileChanges:
+    if instant.counts and instant.action in WRITE_ACTIONS:
+        return FileChanges.of_commit(read_commit(storage, instant))
+    path = instant_path(instant)
+    return FileChanges.of(instant, storage.read(path), path)
