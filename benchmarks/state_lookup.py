@@ -19,8 +19,8 @@ import pyarrow as pa
 from results import emit
 
 from hoodie_ds.index.file_lookup import FileLookup
-from hoodie_ds.index.index import LookupContext
 from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.protocol import LookupContext
 from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.testing import MemoryStorage

@@ -31,7 +31,7 @@ from hoodie_ds.datasource.native_bucket import hive_hash, native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.index.choice import choose_index
-from hoodie_ds.index.index import LookupIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION

@@ -6,8 +6,8 @@ from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.index.file_lookup import FileLookup
-from hoodie_ds.index.index import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.protocol import KeyLookup, LookupContext, LookupIndex
 
 
 class BloomIndex(LookupIndex):

@@ -81,6 +81,18 @@ class BucketIndex:
         return None
 
 
+def known_buckets(
+    properties: TableProperties, options: WriteOptions, storage: Storage, timeline: Timeline
+) -> Buckets | None:
+    """Return the buckets of a table as of a timeline; None if there are none, or none are known."""
+    if properties.index_type not in (None, IndexType.BUCKET):
+        return None
+    stored = load_hashing_config(storage, timeline)
+    if stored is None and (properties.num_buckets or options.num_buckets) is None:
+        return None
+    return Buckets.of(properties, options, stored)
+
+
 def constant_buckets(
     properties: TableProperties, storage: Storage, timeline: Timeline
 ) -> Buckets | None:

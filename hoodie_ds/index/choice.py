@@ -19,7 +19,7 @@ from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.index.bloom_index import BloomIndex
 from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.bucket_index import BucketIndex
-from hoodie_ds.index.index import Index, LookupIndex
+from hoodie_ds.index.protocol import Index, LookupIndex
 from hoodie_ds.index.simple_index import SimpleIndex
 from hoodie_ds.index.state_index import StateIndex
 from hoodie_ds.storage.protocol import Storage

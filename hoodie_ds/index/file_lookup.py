@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask, Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.index.index import LookupContext
 from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.protocol import LookupContext
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 from hoodie_ds.table.checksums import check_once

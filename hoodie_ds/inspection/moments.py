@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.query_instant import query_instant
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.hints import command
+from hoodie_ds.index.bucket_index import known_buckets
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.time_travel import travel
 from hoodie_ds.services.past import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.metadata_table import record_index
 
 
@@ -42,29 +41,13 @@ class Source:
     options: WriteOptions | None = None
 
     def buckets(self, pinned: PinnedTable) -> Buckets | None:
-        """Return the buckets of a table with a bucket index; None if their number is not known.
-
-        Parameters
-        ----------
-        pinned : PinnedTable
-            The table.
-        """
-        properties, options = pinned.table.properties, self.options
-        if options is None or properties.index_type not in (None, IndexType.BUCKET):
+        """Return the buckets of a table with a bucket index; None if their number is not known."""
+        if self.options is None:
             return None
-        stored = load_hashing_config(self.storage, pinned.timeline)
-        if stored is None and (properties.num_buckets or options.num_buckets) is None:
-            return None
-        return Buckets.of(properties, options, stored)
+        return known_buckets(pinned.table.properties, self.options, self.storage, pinned.timeline)
 
     def keys_are_global(self, pinned: PinnedTable) -> bool:
-        """Whether the table's index keeps a record key unique over all partitions.
-
-        Parameters
-        ----------
-        pinned : PinnedTable
-            The table.
-        """
+        """Whether the table's index keeps a record key unique over all partitions."""
         properties, options = pinned.table.properties, self.options
         if not properties.record_key_fields or not properties.partition_fields:
             return False

@@ -15,7 +15,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.index.choice import bloom_params
-from hoodie_ds.index.index import LookupIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan

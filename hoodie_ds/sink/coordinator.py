@@ -25,7 +25,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
-from hoodie_ds.index.index import LookupIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.services.boundary import note_failures
 from hoodie_ds.services.context import ServiceContext

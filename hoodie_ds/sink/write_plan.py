@@ -22,7 +22,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.formats.avro.kept import kept_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.index.index import Index
+from hoodie_ds.index.protocol import Index
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec

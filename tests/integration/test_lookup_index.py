@@ -23,8 +23,8 @@ from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.choice import _LOOKUPS
 from hoodie_ds.index.file_lookup import FileLookup
-from hoodie_ds.index.index import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.protocol import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys, StoredKeys
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.python_bucket import task_mapper
-from hoodie_ds.index.index import LookupIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner

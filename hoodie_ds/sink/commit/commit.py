@@ -31,7 +31,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.index.index import LookupIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit_record import commit_record, joined, replaced_groups
 from hoodie_ds.sink.commit.conflicts import (

@@ -26,7 +26,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.index.index import LookupIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice

@@ -23,7 +23,7 @@ from hoodie_ds.columns.arrow_columns import Numbers, as_numpy, one_chunk
 from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
-from hoodie_ds.index.index import LookupIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import TaskOwnership

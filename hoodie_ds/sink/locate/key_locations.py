@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import DuplicatePolicy, Operation
 from hoodie_ds.errors import RecordKeyError
-from hoodie_ds.index.index import KeyLookup, LookupContext, LookupIndex
+from hoodie_ds.index.protocol import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.record.merge.merger import RecordSet
