@@ -195,7 +195,7 @@ def read(
 ) -> None:
     """Rows of the table."""
     from hoodie_ds.errors import OptionError
-    from hoodie_ds.inspection.conditions import conditions
+    from hoodie_ds.filters.text import from_text
 
     inspect = target.table().inspect
     names = [name.strip() for name in columns.split(",")] if columns else None
@@ -204,7 +204,7 @@ def read(
         if name not in schema_.names:
             there = f"{name} is no column; there are {', '.join(schema_.names)}"
             raise OptionError("--columns", columns, there)
-    tables = inspect.rows(names, conditions(schema_, where), as_of, meta=meta or bool(names))
+    tables = inspect.rows(names, from_text(where, schema_), as_of, meta=meta or bool(names))
     print_tables(tables, as_json, limit)
 
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from hoodie_ds.datasource.packing import packed_for_all_cores
-from hoodie_ds.datasource.pushed import row_filter
 from hoodie_ds.datasource.task import in_worker
+from hoodie_ds.filters.predicate import ALL, Predicate
+from hoodie_ds.filters.rows import matching
+from hoodie_ds.filters.spark import from_spark
 from hoodie_ds.reader.declared import declared_batches
-from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import Query
-from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
+from hoodie_ds.reader.scan_plan import ScanTask
 from hoodie_ds.reader.slice_executor import SliceExecutor
 
 BATCH_ROWS: Final = 10_000
@@ -44,11 +44,11 @@ class HoodieReader(DataSourceReader):
     def __init__(self, query: Query, columns: pa.Schema) -> None:
         self._query = query
         self._columns = columns
-        self._filter: pc.Expression | None = None
+        self._predicate: Predicate = ALL
 
     def partitions(self) -> list[InputPartition]:
         """Return the splits (driver)."""
-        plan = self._plan()
+        plan = self._query.plan(self._predicate)
         may_divide = isinstance(plan.executor, SliceExecutor)
         found = packed_for_all_cores([*plan.tasks], may_divide=may_divide)
         return [PackedSplit(tasks) for tasks in found or [()]]
@@ -56,18 +56,12 @@ class HoodieReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one split (executor)."""
         assert isinstance(partition, PackedSplit)
-        executor = self._plan().executor
+        executor = self._query.plan(self._predicate).executor
         with in_worker():
             for task in partition.tasks:
                 pieces = executor.read(task, self._columns.names)
-                if self._filter is not None:
-                    pieces = (rows.filter(self._filter) for rows in pieces)
-                yield from declared_batches(pieces, self._columns, BATCH_ROWS)
-
-    def _plan(self) -> ScanPlan:
-        if self._filter is None:
-            return self._query.plan()
-        return self._query.plan(understood(self._filter, self._query.schema).predicate)
+                left = (matching(rows, self._predicate) for rows in pieces)
+                yield from declared_batches(left, self._columns, BATCH_ROWS)
 
 
 class FilteringReader(HoodieReader):
@@ -80,5 +74,5 @@ class FilteringReader(HoodieReader):
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
         """Keep what rules rows out, and leave all filters to Spark as well."""
         stored = pa.schema(map(self._query.schema.field, self._columns.names))
-        self._filter = row_filter(filters, stored)
+        self._predicate = from_spark(filters, stored)
         return filters

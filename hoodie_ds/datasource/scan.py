@@ -32,21 +32,15 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_files import natively_readable, spark_path
 from hoodie_ds.datasource.packing import packed
-from hoodie_ds.datasource.pushed import (
-    COMPARED,
-    Condition,
-    checked,
-    pushed_filters,
-    row_filter,
-)
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.task import in_worker
+from hoodie_ds.filters.predicate import SIGNS
+from hoodie_ds.filters.tuples import Condition, checked, from_tuples
 from hoodie_ds.reader.declared import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
 from hoodie_ds.reader.snapshot import SnapshotQuery
@@ -130,8 +124,7 @@ def read(
     if folder is None or not isinstance(query, SnapshotQuery):
         rows = spark.read.format(HoodieDataSource.name()).options(**given).load()
         return _that_hold(rows, conditions)
-    found = row_filter(pushed_filters(conditions), query.schema)
-    plan = query.plan() if found is None else query.plan(understood(found, query.schema).predicate)
+    plan = query.plan(from_tuples(conditions, query.schema))
     rows = _Scan(spark, query.pinned, folder).frame([*plan.tasks], plan.executor)
     return _that_hold(rows, conditions)
 
@@ -144,7 +137,7 @@ def _that_hold(rows: DataFrame, conditions: Sequence[Condition]) -> DataFrame:
             assert isinstance(value, list)
             rows = rows.where(column.isin(value) if operator == "in" else ~column.isin(value))
         else:
-            rows = rows.where(COMPARED[operator](column, value))
+            rows = rows.where(SIGNS[operator](column, value))
     return rows
 
 

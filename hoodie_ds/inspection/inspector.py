@@ -12,6 +12,9 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.environment import SystemClock
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
+from hoodie_ds.filters.arrow import from_arrow
+from hoodie_ds.filters.predicate import Predicate, columns_used
+from hoodie_ds.filters.rows import matching
 from hoodie_ds.index.bucket_index import constant_buckets
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.changes import TableDiff, table_diff
@@ -33,7 +36,6 @@ from hoodie_ds.inspection.verify import (
     verify_table,
 )
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.services.context import Progress
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.paths import HASHING_CONFIGS, INDEX_DEFINITIONS
@@ -149,7 +151,7 @@ class Inspector:
     def rows(
         self,
         columns: Sequence[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: pc.Expression | Predicate | None = None,
         at: Moment | None = None,
         *,
         meta: bool = True,
@@ -160,7 +162,7 @@ class Inspector:
         ----------
         columns : sequence of str, optional
             Columns to return.
-        filter : pyarrow.compute.Expression, optional
+        filter : pyarrow.compute.Expression or Predicate, optional
             Which rows to return.
         at : str, Instant, WriteResult or Savepoint, optional
             A completed write of the active timeline; now by default.
@@ -183,17 +185,15 @@ class Inspector:
                     f"column {name!r} is not in the table; its columns are "
                     f"{', '.join(pinned.schema.names)}"
                 )
-        fetched, pruner = wanted, None
-        if filter is not None:
-            known = understood(filter, pinned.schema)
-            pruner = pinned.pruner(known.predicate)
-            fetched = pinned.schema.names
-            if known.columns is not None:
-                fetched = [n for n in fetched if n in known.columns or n in wanted]
+        predicate = from_arrow(filter, pinned.schema)
+        pruner = pinned.pruner(predicate)
+        fetched, used = pinned.schema.names, columns_used(predicate)
+        if used is not None:
+            fetched = [*wanted, *(name for name in fetched if name in used.difference(wanted))]
         reader = pinned.reader()
         for slice_ in pinned.slices(pruner):
             for rows in reader.read(slice_, fetched, pruner=pruner):
-                found = rows if filter is None else rows.filter(filter).select(wanted)
+                found = matching(rows, predicate).select(wanted)
                 if found.num_rows:
                     yield found
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.change_executor import CHANGES, ChangeExecutor, ChangeTask, past
 from hoodie_ds.reader.commit_range import commits_in_range
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
@@ -49,14 +49,8 @@ class ChangesQuery:
         """The columns ``op``, ``ts_ms``, ``before`` and ``after``."""
         return CHANGES
 
-    def plan(self, predicate: Predicate = ANYTHING) -> ScanPlan:
-        """Return what to read; commits are read when its tasks are iterated over.
-
-        Parameters
-        ----------
-        predicate : Predicate
-            Which changes are wanted; others come too.
-        """
+    def plan(self, predicate: Predicate = ALL) -> ScanPlan:
+        """Return what to read, all changes; commits are read when its tasks are iterated over."""
         return ScanPlan(CHANGES, ChangeExecutor(self.pinned), self._tasks())
 
     def _tasks(self) -> Iterator[ChangeTask]:

@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.slice_executor import told_what_took
@@ -77,21 +77,17 @@ class IncrementalQuery:
         """Columns of the rows."""
         return self.pinned.schema
 
-    def plan(self, predicate: Predicate = ANYTHING) -> ScanPlan:
+    def plan(self, predicate: Predicate = ALL) -> ScanPlan:
         """Return what to read; files are looked up when its tasks are iterated over.
 
-        Parameters
-        ----------
-        predicate : Predicate
-            Which rows are wanted; partitions and buckets that it rules out are left out, and
-            other rows come too.
+        Only partitions and buckets are left out that the predicate rules out.
         """
         pinned, times = self.pinned, frozenset(self.times)
         view = pinned.view
         if not self.full_scan:
             view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
         reader = replace(pinned.reader(view), only_commits=self.times)
-        pruner = None if predicate is ANYTHING else pinned.pruner(predicate)
+        pruner = pinned.pruner(predicate)
         return ScanPlan(
             self.schema,
             _Executor(pinned, reader, self.times, self.end or pinned),

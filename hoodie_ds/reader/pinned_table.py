@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import MergeMode, TableType
+from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.reader.pruning.predicate import Predicate
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.record.merge.merger import Merger
@@ -118,8 +118,10 @@ class PinnedTable:
             files = [file for file in files if pruner.keeps(file)]
         yield from view.slices_among(files)
 
-    def pruner(self, predicate: Predicate) -> Pruner:
-        """Return what rules out files and rows that a predicate does not match."""
+    def pruner(self, predicate: Predicate) -> Pruner | None:
+        """Return what rules out files and rows that a predicate does not match; None if none."""
+        if predicate == ALL:
+            return None
         table = self.table
         return Pruner.of(predicate, table.properties, self.schema, table.storage, self.timeline)
 

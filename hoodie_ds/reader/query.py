@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from hoodie_ds.config.enums import IncrementalFormat, QueryType
 from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.changes import changes
 from hoodie_ds.reader.incremental import incremental
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.reader.time_travel import travel
@@ -27,7 +27,7 @@ class Query(Protocol):
         """Columns of the rows."""
         ...
 
-    def plan(self, predicate: Predicate = ANYTHING) -> ScanPlan:
+    def plan(self, predicate: Predicate = ALL) -> ScanPlan:
         """Return what to read; rows that a predicate rules out need not come, but may."""
         ...
 

@@ -9,14 +9,14 @@ from itertools import chain, islice
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME
 from hoodie_ds.config.texts import texts
-from hoodie_ds.errors import OptionError, SchemaError
-from hoodie_ds.reader.pruning.expression import understood
-from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.filters.arrow import from_arrow
+from hoodie_ds.filters.predicate import Predicate, columns_used
+from hoodie_ds.filters.rows import matching
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 
@@ -36,7 +36,7 @@ class Scanner:
         What to read.
     columns : str or iterable of str, optional
         Columns to return, meta columns among them if wanted; all if None.
-    row_filter : pyarrow.compute.Expression, optional
+    row_filter : pyarrow.compute.Expression or Predicate, optional
         Rows to return; may use columns that are not returned.
 
     Raises
@@ -56,10 +56,9 @@ class Scanner:
         self,
         query: Query,
         columns: str | Iterable[str] | None = None,
-        row_filter: pc.Expression | None = None,
+        row_filter: pc.Expression | Predicate | None = None,
     ) -> None:
         self._query = query
-        self._filter = row_filter
         names = query.schema.names
         self._wanted = names if columns is None else list(texts("columns", columns))
         for name in self._wanted:
@@ -69,13 +68,8 @@ class Scanner:
                 )
             if self._wanted.count(name) > 1:
                 raise SchemaError(f"column {name!r} is asked for more than once; name it once")
-        self._predicate: Predicate = ANYTHING
-        used: frozenset[str] | None = frozenset()
-        if row_filter is not None:
-            _filtered(query.schema.empty_table(), row_filter)  # refused before anything is read
-            known = understood(row_filter, query.schema)
-            self._predicate = known.predicate
-            used = known.columns
+        self._predicate = from_arrow(row_filter, query.schema)
+        used = columns_used(self._predicate)
         # A filter that is not understood may name columns by their places in the table.
         needed = () if used is None else used.difference(self._wanted)
         others = [name for name in names if name in needed]
@@ -113,7 +107,7 @@ class Scanner:
 
     def count_rows(self) -> int:
         """Return the number of rows, reading few columns."""
-        counted = Scanner(self._query, (), self._filter)
+        counted = Scanner(self._query, (), self._predicate)
         return sum(int(rows.num_rows) for rows in counted._streamed())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -125,7 +119,7 @@ class Scanner:
 
     def _rows(self, plan: ScanPlan, task: ScanTask) -> Iterator[pa.Table]:
         for rows in plan.executor.read(task, self._fetched):
-            yield _filtered(rows, self._filter)
+            yield matching(rows, self._predicate)
 
     def _streamed(self) -> Iterator[pa.Table]:
         """The rows, of a few tasks at a time by turns, each one piece ahead."""
@@ -149,23 +143,3 @@ class Scanner:
                 go_on(rows)
                 if found.num_rows:
                     yield found
-
-
-def _filtered(rows: pa.Table, row_filter: object) -> pa.Table:
-    if row_filter is None:
-        return rows
-    if not isinstance(row_filter, pc.Expression):
-        remedy = 'give an expression of Arrow, such as pyarrow.compute.field("id") == "a"'
-        raise OptionError("filter", type(row_filter).__name__, remedy)
-    try:
-        # `Table.filter` takes threads for each piece; the pieces have some already.
-        steps = [
-            acero.Declaration("table_source", acero.TableSourceNodeOptions(rows)),
-            acero.Declaration("filter", acero.FilterNodeOptions(row_filter)),
-        ]
-        return acero.Declaration.from_sequence(steps).to_table(use_threads=False)
-    except pa.ArrowException as error:
-        raise SchemaError(
-            f"the filter {str(row_filter)[:200]} does not fit the table's columns, "
-            f"{', '.join(rows.column_names)}: {error}"
-        ) from error

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.predicate import ANYTHING, Predicate
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.slice_executor import SliceExecutor
 
@@ -33,15 +33,9 @@ class SnapshotQuery:
         """Columns of the rows."""
         return self.pinned.schema
 
-    def plan(self, predicate: Predicate = ANYTHING) -> ScanPlan:
-        """Return what to read; files are listed when its tasks are iterated over.
-
-        Parameters
-        ----------
-        predicate : Predicate
-            Which rows are wanted; others need not, but may come.
-        """
-        pruner = None if predicate is ANYTHING else self.pinned.pruner(predicate)
+    def plan(self, predicate: Predicate = ALL) -> ScanPlan:
+        """Return what to read; files are listed when its tasks are iterated over."""
+        pruner = self.pinned.pruner(predicate)
         slices = self.pinned.slices(pruner)
         if self.read_optimized:
             slices = (replace(found, logs=()) for found in slices if found.base is not None)

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.formats.parquet.statistics import kind_of
+from hoodie_ds.filters.bounds import kind_of
 from tests.golden.golden_tables import golden_names, unzip_table
 from tests.tiers import by_day
 

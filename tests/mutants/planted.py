@@ -93,11 +93,8 @@ _LOGGED = "tests/unit/reader/test_logged_rows.py"
 _UPGRADE = "tests/unit/services/upgrade/test_version_change.py"
 LOGGED_ROWS = [
     Mutant(
-        "what is no number is compared by Arrow before Spark sees it",
-        Text(
-            '    pa.types.is_timestamp,\n)\n"""Types whose values Arrow',
-            '    pa.types.is_timestamp,\n    pa.types.is_floating,\n)\n"""Types whose values Arrow',
-        ),
+        "NaN is greater than no number",
+        Text("op(column, value) | is_nan if", "op(column, value) if"),
         "tests/spark/test_pushed.py::test_rows_that_filters_rule_out_stay_behind",
         "P3: rows that a query with a filter does not find",
     ),
@@ -1147,9 +1144,32 @@ READS = [
     Mutant(
         "a number of a filter is rounded to the column's type",
         Text("return cast if same else None", "return cast"),
-        "tests/unit/reader/pruning/test_expression.py"
-        "::test_what_is_not_understood_rules_nothing_out",
+        "tests/unit/filters/test_arrow.py::test_what_is_not_understood_rules_nothing_out",
         "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "NOT IN a list with a null is true",
+        Text("if typed.null_count and negated:", "if False:"),
+        "tests/unit/filters/test_tuples.py::test_rows_that_conditions_keep",
+        "rows are found that no SQL finds",
+    ),
+    Mutant(
+        "NOT IN of Arrow is not true of null",
+        Text("if negated or values.null_count else found", "if values.null_count else found"),
+        "tests/unit/filters/test_arrow.py::test_a_null_is_in_no_list_of_arrow",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "statistics are believed to know of NaN",
+        Text(" or pa.types.is_floating(field.type):", ":"),
+        "tests/unit/filters/test_arrow.py::test_a_column_may_have_nan_whatever_its_bounds_are",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "expressions of another form rule nothing out",
+        always("satisfiable", True),
+        "tests/unit/filters/test_arrow.py::test_arrow_rules_out_what_cannot_be_taken_apart",
+        "a new pyarrow makes every filtered read a read of the whole table",
     ),
     Mutant(
         "the filter in front of the state forgets deleted keys",

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.errors import CorruptFileError, SchemaError
+from hoodie_ds.filters.bounds import Bounds
 from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
 from hoodie_ds.formats.parquet.old_arrow import refuse_arrays_of_maps
-from hoodie_ds.formats.parquet.statistics import Bounds, column_bounds, repetitive_strings
+from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
 from hoodie_ds.formats.relabel import relabelled
 
 _PIECE_ROWS: Final = 128 * 1024

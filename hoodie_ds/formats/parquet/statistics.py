@@ -2,84 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.columns.java_numbers import widen
+from hoodie_ds.filters.bounds import Bounds, kind_of, sortable
 from hoodie_ds.formats.relabel import repaired
-
-_KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
-    pa.types.is_integer,
-    pa.types.is_floating,
-    lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
-    lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind),
-    pa.types.is_boolean,
-    pa.types.is_date32,
-    lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
-    lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
-    pa.types.is_decimal128,
-)
-
 
 _DICTIONARY_BYTES: Final = 3
 """Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What is known of the values of a column in some rows.
-
-    Parameters
-    ----------
-    low, high : object
-        No value is less, or greater, as `sortable` gives them; None if that is not known. What is
-        no number, among floating-point numbers, is neither.
-    nulls, values : bool
-        Whether there may be nulls, and values.
-    """
-
-    low: object = None
-    high: object = None
-    nulls: bool = True
-    values: bool = True
-
-
-def kind_of(type_: pa.DataType) -> int | None:
-    """Return a number that types share whose values compare alike; None if they do not compare."""
-    return next((number for number, has in enumerate(_KINDS) if has(type_)), None)
-
-
-def sortable(value: pa.Scalar) -> object:
-    """Return a value of a type with a kind as Python compares it the way Arrow does."""
-    if pa.types.is_temporal(value.type):
-        return value.value
-    return value.as_py()
-
-
 def column_bounds(
     metadata: pq.FileMetaData, stored: pa.Schema, row_group: int, field: pa.Field
 ) -> Bounds | None:
-    """Return what a footer says of a column in a row group.
+    """Return what a footer says of a column of the table in a row group of a file.
 
-    Parameters
-    ----------
-    metadata : pyarrow.parquet.FileMetaData
-        The footer.
-    stored : pyarrow.Schema
-        The file's columns.
-    row_group : int
-        Number of the row group.
-    field : pyarrow.Field
-        A column of the table, in the table's type.
-
-    Returns
-    -------
-    Bounds or None
-        None if nothing is known for sure, as where the file has another kind of values.
+    None if nothing is known for sure, as where the file has another kind of values.
     """
     if field.name not in stored.names:
         return Bounds(values=False)

@@ -12,7 +12,7 @@ from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.reader.pruning.predicate import Predicate
+from hoodie_ds.filters.predicate import Predicate, allowed_values
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 
 _MOST_KEYS: Final = 10_000
@@ -29,18 +29,8 @@ _CERTAIN: Final = (
 def record_keys(
     predicate: Predicate, properties: TableProperties, schema: pa.Schema
 ) -> frozenset[str] | None:
-    """Return the record keys of rows that can match; None if there is no such limit.
-
-    Parameters
-    ----------
-    predicate : Predicate
-        The filter.
-    properties : TableProperties
-        The table.
-    schema : pyarrow.Schema
-        Its columns.
-    """
-    given = predicate.values_of(RECORD_KEY) if properties.populate_meta_fields else None
+    """Return the record keys of rows that can match; None if there is no such limit."""
+    given = allowed_values(predicate, RECORD_KEY) if properties.populate_meta_fields else None
     made = _of_fields(predicate, properties, schema)
     if given is None:
         return made
@@ -55,7 +45,7 @@ def _of_fields(
     if not names or any(schema.get_field_index(name) < 0 for name in names):
         return None
     fields = [schema.field(name) for name in names]
-    limits = [predicate.values_of(name) for name in names]
+    limits = [allowed_values(predicate, name) for name in names]
     values = [limit for limit in limits if limit is not None]
     certain = all(any(holds(field.type) for holds in _CERTAIN) for field in fields)
     if len(values) < len(names) or not certain or prod(map(len, values)) > _MOST_KEYS:

@@ -13,7 +13,7 @@ from hoodie_ds.columns.meta_columns import PARTITION_PATH
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.formats.parquet.statistics import Bounds, kind_of, sortable
+from hoodie_ds.filters.bounds import Bounds, kind_of, sortable
 from hoodie_ds.record.keys.java_text import java_text
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 
@@ -23,15 +23,7 @@ _PLAIN: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGenerator
 
 @dataclass(frozen=True, slots=True)
 class PartitionValues:
-    """Reads partition paths of one table.
-
-    Parameters
-    ----------
-    properties : TableProperties
-        The table.
-    schema : pyarrow.Schema
-        Its columns.
-    """
+    """Reads partition paths of a table with some columns."""
 
     properties: TableProperties
     schema: pa.Schema

@@ -16,14 +16,15 @@ import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.filters.bounds import Bounds
+from hoodie_ds.filters.predicate import In, Predicate
+from hoodie_ds.filters.pruning import may_match
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.formats.parquet.statistics import Bounds
 from hoodie_ds.index.bucket_identifier import bucket_prefix
 from hoodie_ds.index.bucket_index import constant_buckets
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.reader.pruning.key_values import record_keys
 from hoodie_ds.reader.pruning.partition_values import PartitionValues
-from hoodie_ds.reader.pruning.predicate import Comparison, Op, Or, Predicate
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.fs_view import PREFIX_LENGTH
@@ -32,13 +33,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """Some record keys.
-
-    Parameters
-    ----------
-    keys : frozenset of str
-        The keys.
-    """
+    """Some record keys."""
 
     keys: frozenset[str]
 
@@ -51,10 +46,8 @@ class KeyFilter:
         """Return the row groups of a base file that may have one of the keys."""
         bloom = reader.bloom_filter()
         keys = self._array if bloom is None else self._array.filter(bloom.may_contain(self._array))
-        column = pa.field(RECORD_KEY, pa.string())
-        wanted = Or(tuple(Comparison(RECORD_KEY, Op.EQUAL, key) for key in keys))
-        known = (partial(_bounds, reader, number, column) for number in numbers)
-        return [n for n, k in zip(numbers, known, strict=True) if wanted.may_match(k)]
+        wanted, column = In((RECORD_KEY,), keys), pa.field(RECORD_KEY, pa.string())
+        return [n for n in numbers if may_match(wanted, {RECORD_KEY: reader.bounds(n, column)}.get)]
 
     @property
     def _array(self) -> pa.Array:
@@ -63,20 +56,10 @@ class KeyFilter:
 
 @dataclass(slots=True)
 class Pruner:
-    """Rules out what a predicate lets be ruled out.
+    """Rules out what cannot match a predicate, in a table with the columns of `schema`.
 
-    Parameters
-    ----------
-    predicate : Predicate
-        The filter.
-    schema : pyarrow.Schema
-        Columns of the table.
-    partitions : PartitionValues
-        What partition paths say.
-    keys : KeyFilter or None
-        The record keys that the filter leaves.
-    buckets : Buckets or None
-        The table's buckets, where they are known and the filter leaves few keys.
+    `keys` are those that the predicate leaves, if it leaves few, and `buckets` the table's
+    buckets, if they are known then.
     """
 
     predicate: Predicate
@@ -96,7 +79,7 @@ class Pruner:
         storage: Storage,
         timeline: Timeline,
     ) -> Pruner:
-        """Find out what a predicate means for a table, as it is read."""
+        """Return what rules files and rows of a table out, as it is read."""
         keys = record_keys(predicate, properties, schema)
         values = PartitionValues(properties, schema)
         if keys is None:
@@ -109,7 +92,7 @@ class Pruner:
         folder = file.folder
         kept = self._kept.get(folder)
         if kept is None:
-            kept = self._kept[folder] = self.predicate.may_match(self.partitions.of(folder).get)
+            kept = self._kept[folder] = may_match(self.predicate, self.partitions.of(folder).get)
         if not kept or self.buckets is None or self.keys is None:
             return kept
         name = file.path.rpartition("/")[2].removeprefix(".")
@@ -128,37 +111,24 @@ class Pruner:
     def row_groups(
         self, reader: BaseFileReader, partition_path: str, numbers: Sequence[int], is_merged: bool
     ) -> list[int]:
-        """Return the row groups of a base file that may have rows which match.
+        """Return those of some row groups of a base file that may have rows which match.
 
-        Parameters
-        ----------
-        reader : BaseFileReader
-            The file.
-        partition_path : str
-            Where it is.
-        numbers : sequence of int
-            The row groups that are to be looked at.
-        is_merged : bool
-            Whether log files lie on top of it.
+        `is_merged` says whether log files lie on top of the file.
         """
         left = list(numbers)
         if not is_merged:
             partition = self.partitions.of(partition_path)
-            known = (partial(self._known, reader, number, partition) for number in left)
-            left = [n for n, k in zip(left, known, strict=True) if self.predicate.may_match(k)]
+            known = partial(self._known, reader, partition)
+            left = [n for n in left if may_match(self.predicate, partial(known, n))]
         if self.keys is not None and left and RECORD_KEY in self.schema.names:
             left = self.keys.row_groups(reader, left)
         return left
 
     def _known(
-        self, reader: BaseFileReader, number: int, partition: Mapping[str, Bounds], column: str
+        self, reader: BaseFileReader, partition: Mapping[str, Bounds], number: int, column: str
     ) -> Bounds | None:
         """What a row group's place says of a column, or else the footer."""
         at = self.schema.get_field_index(column)
         if at < 0:
             return None
         return partition.get(column) or reader.bounds(number, self.schema.field(at))
-
-
-def _bounds(reader: BaseFileReader, number: int, column: pa.Field, _: str) -> Bounds | None:
-    return reader.bounds(number, column)

@@ -14,8 +14,8 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.filters.arrow import from_arrow
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.expression import understood
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.reader.scan_plan import ScanTask
 from hoodie_ds.reader.scanner import Scanner
@@ -132,7 +132,7 @@ def test_row_groups_are_ruled_out_by_their_statistics() -> None:
     pinned = PinnedTable.latest(place.storage)
     query = SnapshotQuery(pinned)
     for expression, rows in ((F("ts") > 1, 0), (F("ts") >= 1, 10)):
-        plan = query.plan(understood(expression, query.schema).predicate)
+        plan = query.plan(from_arrow(expression, query.schema))
         assert sum(t.num_rows for t in plan.executor.read(task, ["fare"])) == rows
 
 
@@ -141,7 +141,7 @@ def test_a_bloom_filter_rules_out_keys_within_the_range() -> None:
     place.table.upsert(many(100))
     query = SnapshotQuery(PinnedTable.latest(place.storage))
     for key, rows in (("k50", 100), ("k5000", 0)):
-        plan = query.plan(understood(F("_hoodie_record_key") == key, query.schema).predicate)
+        plan = query.plan(from_arrow(F("_hoodie_record_key") == key, query.schema))
         read = [t.num_rows for task in plan.tasks for t in plan.executor.read(task, ["id"])]
         assert sum(read) == rows
 
@@ -303,7 +303,7 @@ def test_a_plan_goes_to_other_processes() -> None:
     place.table.upsert(many(9))
     query = SnapshotQuery(PinnedTable.latest(place.storage))
     one = (F("id") == "k1") & (F("city") == "y")
-    plan = query.plan(understood(one, query.schema).predicate)
+    plan = query.plan(from_arrow(one, query.schema))
     (task,) = plan.tasks
     assert isinstance(task, ScanTask)
     assert (task.partition_path, task.is_base_only) == ("y", True)

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import OptionError
-from hoodie_ds.inspection.conditions import conditions
+from hoodie_ds.filters.rows import matching
+from hoodie_ds.filters.text import from_text
 
 ROWS = pa.table(
     {
@@ -37,14 +38,13 @@ ROWS = pa.table(
     ],
 )
 def test_rows_that_conditions_keep(texts: list[str], kept: list[int]) -> None:
-    found = conditions(ROWS.schema, texts)
-    assert (ROWS if found is None else ROWS.filter(found)) == ROWS.take(kept)
+    assert matching(ROWS, from_text(texts, ROWS.schema)) == ROWS.take(kept)
 
 
 @pytest.mark.parametrize("text", ["", "city", "city ~ oslo", "nope = 1", "fare = much"])
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="--where"):
-        conditions(ROWS.schema, [text])
+        from_text([text], ROWS.schema)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 )
 def test_two_conditions_in_one_are_refused_rather_than_compared_as_a_text(text: str) -> None:
     with pytest.raises(OptionError, match="once for each condition"):
-        conditions(ROWS.schema, [text])
+        from_text([text], ROWS.schema)
 
 
 @pytest.mark.parametrize("value", ["rock and roll", "'rock and roll = 1'", "this or that"])
 def test_a_text_may_have_an_and_in_it(value: str) -> None:
     rows = pa.table({"what": [value.strip("'"), "x"]})
-    assert rows.filter(conditions(rows.schema, [f"what = {value}"])).num_rows == 1
+    assert matching(rows, from_text([f"what = {value}"], rows.schema)).num_rows == 1

@@ -1,0 +1,1 @@
+"""Filters of rows: one tree, whatever language a filter is written in."""
