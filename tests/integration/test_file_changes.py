@@ -68,10 +68,18 @@ def test_instants_of_every_action_tell_which_files_are_there(kind: str, version:
     (replaced,) = file_changes(storage, newest).replaced_groups
     assert replaced[0] == "y"
     assert file_changes(storage, newest).partitions == {"y"}
+    before = _listed(storage, table.timeline)
     table.rollback()
-    check()
+    (rollback,) = (i for i in check().rollbacks if i.action is Action.ROLLBACK)
+    gone = before - _listed(storage, table.timeline)
+    assert gone
+    assert file_changes(storage, rollback).removed == gone
+    before -= gone
     table.restore(kept)
-    assert {i.action for i in check().restores} == {Action.RESTORE}
+    (restore,) = check().restores
+    gone = before - _listed(storage, table.timeline)
+    assert gone
+    assert file_changes(storage, restore).removed == gone
     table.insert(trips(("e", "x", 1, 1.0)), {"hoodie.parquet.small.file.limit": "0"})
     assert table.cluster()
     check()
@@ -94,6 +102,21 @@ def test_a_plan_tells_what_a_clean_is_to_delete() -> None:
     deleted = file_changes(storage, clean).deleted
     assert deleted == set(done[0].plan.paths)
     assert file_changes(storage, clean.at(State.REQUESTED)).deleted == deleted
+
+
+def test_a_rollback_tells_in_which_log_files_it_hid_blocks() -> None:
+    storage = MemoryStorage()
+    options = {**TRIPS, TYPE: "MERGE_ON_READ", VERSION: "6"}
+    table = HoodieTable("memory://t", options, storage=storage)
+    for ts in (1, 2):
+        table.upsert(trips(("a", "x", ts, 1.0)))
+    table.rollback()
+    (rollback,) = table.timeline.rollbacks
+    changes = file_changes(storage, rollback)
+    logs = {path for path in storage.files if ".log." in path}
+    assert set(changes.marked) | changes.removed >= logs
+    assert len(logs) > 1
+    assert _by_instants(storage, table.timeline) == _listed(storage, table.timeline)
 
 
 @pytest.mark.parametrize("action", [Action.CLEAN, Action.ROLLBACK, Action.RESTORE])

@@ -3295,7 +3295,8 @@ FILE_CHANGES = [
     Mutant(
         "log files with rollback blocks are not known",
         Text("marked=dict(marked))", "marked={})"),
-        f"{_CHANGED}[MERGE_ON_READ-6]",
+        "tests/integration/test_file_changes.py"
+        "::test_a_rollback_tells_in_which_log_files_it_hid_blocks",
         "followers lack the rollback blocks and read what was taken back",
     ),
     Mutant(
