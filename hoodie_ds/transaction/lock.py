@@ -18,7 +18,7 @@ from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import LockProvider
 from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import AlreadyExistsError, LockTimeoutError, NotFoundError, StorageError
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import FILE_LOCK, HOODIE, LEASES, number_in, numbered_path
 from hoodie_ds.transaction.heartbeat import storage_now_ms
@@ -27,6 +27,8 @@ _log = logging.getLogger("hoodie_ds")
 
 _FIRST_PAUSE_MS: Final = 20
 _LONGEST_PAUSE_MS: Final = 1_000
+_SHOWN: Final = 200
+"""Characters of an owner in a message."""
 
 
 class Lock(Protocol):
@@ -38,6 +40,10 @@ class Lock(Protocol):
 
     def release(self) -> None:
         """Let the lock go, if it is still this writer's."""
+        ...
+
+    def file(self) -> FileStatus | None:
+        """Return the file by which somebody has it; None if there is none."""
         ...
 
 
@@ -72,15 +78,35 @@ def held(
                 raise LockTimeoutError(
                     f"{storage.root}: other writers held the lock for {spent} ms "
                     f"({Concurrency.lock_wait_ms.key} = {concurrency.lock_wait_ms}); nothing was "
-                    "committed, run the batch again. Where no other writer runs, a dead one may "
-                    f"have left the lock behind ({Concurrency.lock_provider.key} = "
-                    f"{concurrency.lock_provider.value})"
+                    f"committed, run the batch again{_holder(lock, storage, concurrency)}"
                 )
             waited += pauses.pause(min(longest, concurrency.lock_wait_ms - spent))
             longest = min(2 * longest, _LONGEST_PAUSE_MS)
         yield
     finally:
         _let_go(lock, storage.root)
+
+
+def _holder(lock: Lock, storage: Storage, concurrency: Concurrency) -> str:
+    """Say whose a lock is, since when, and what ends it if that writer is dead."""
+    with suppress(StorageError):
+        if (file := lock.file()) is not None:
+            age_s = (storage_now_ms(storage) - file.modified_ms) // 1000
+            owner = storage.read(file.path).decode(errors="replace")[:_SHOWN]
+            return (
+                f". The lock is {storage.root}/{file.path}, {age_s} s old, of {owner}; if that "
+                f"writer is dead, {_end(concurrency)}"
+            )
+    return ""
+
+
+def _end(concurrency: Concurrency) -> str:
+    is_file = concurrency.lock_provider is LockProvider.FILE_SYSTEM
+    option = Concurrency.file_lock_expire_minutes if is_file else Concurrency.lease_seconds
+    if not concurrency.lease_ms:
+        return f"delete the file, which never expires ({option.key} = 0)"
+    expiry = f"it expires at {concurrency.lease_ms // 1000} s"
+    return f"delete the file, or wait: {expiry} ({option.key})"
 
 
 def _let_go(lock: Lock, root: str) -> None:
@@ -127,6 +153,10 @@ class InProcessLock:
             self._lock.release()
             self._is_mine = False
 
+    def file(self) -> FileStatus | None:
+        """Return None: it is in memory alone."""
+        return None
+
 
 class FileLock:
     """Hudi's ``FileSystemBasedLockProvider``: who made the file ``.hoodie/lock`` has the lock.
@@ -168,11 +198,13 @@ class FileLock:
             if self._storage.read(FILE_LOCK) == self._body:
                 self._storage.delete(FILE_LOCK)
 
+    def file(self) -> FileStatus | None:
+        """Return the file, if it is there."""
+        return next((s for s in self._storage.list(HOODIE) if s.path == FILE_LOCK), None)
+
     def _age_ms(self) -> int:
-        for status in self._storage.list(HOODIE):
-            if status.path == FILE_LOCK:
-                return storage_now_ms(self._storage) - status.modified_ms
-        return 0
+        file = self.file()
+        return 0 if file is None else storage_now_ms(self._storage) - file.modified_ms
 
 
 class LeaseLock:
@@ -203,7 +235,7 @@ class LeaseLock:
         """Take the next lease, if the last one is over."""
         leases = self._leases()
         newest = max(leases, default=0)
-        if newest and not self._is_over(newest, leases[newest]):
+        if newest and not self._is_over(leases[newest]):
             return False
         self._number = newest + 1
         try:
@@ -222,14 +254,19 @@ class LeaseLock:
             if self._storage.read(path) == self._body:
                 self._storage.replace(path, self._OVER)
 
-    def _leases(self) -> dict[int, int]:
-        """Times at which the leases were written, in milliseconds, by number."""
-        listed = ((number_in(s.path), s.modified_ms) for s in self._storage.list(LEASES))
-        return {number: written for number, written in listed if number is not None}
+    def file(self) -> FileStatus | None:
+        """Return the file of the last lease."""
+        leases = self._leases()
+        return leases[max(leases)] if leases else None
 
-    def _is_over(self, number: int, written_ms: int) -> bool:
+    def _leases(self) -> dict[int, FileStatus]:
+        """Files of the leases, by number."""
+        listed = ((number_in(s.path), s) for s in self._storage.list(LEASES))
+        return {number: status for number, status in listed if number is not None}
+
+    def _is_over(self, lease: FileStatus) -> bool:
         with suppress(NotFoundError):
-            if self._storage.read(numbered_path(LEASES, number)) == self._OVER:
+            if self._storage.read(lease.path) == self._OVER:
                 return True
-            return storage_now_ms(self._storage) - written_ms > self._lease_ms
+            return storage_now_ms(self._storage) - lease.modified_ms > self._lease_ms
         return True

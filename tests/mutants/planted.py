@@ -2956,6 +2956,13 @@ INSPECTION = [
         "pending instants grow with each try",
     ),
     Mutant(
+        "nobody is told whose lock it is",
+        within("lock.held", _holder=returns("")),
+        "tests/unit/transaction/test_lock.py"
+        "::test_who_waits_in_vain_is_told_whose_the_lock_is_and_when_it_ends",
+        "an operator waits for a dead writer, and does not know for how long",
+    ),
+    Mutant(
         "`hoodie-py commits` leaves no column out",
         within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
         "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",

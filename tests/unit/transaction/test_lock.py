@@ -161,3 +161,35 @@ def test_a_lease_that_is_taken_away_by_hand_while_it_is_looked_at_is_over(place:
     storage = place.interrupted(Kind.READ, lambda: place.storage.delete(LEASES))
     assert LeaseLock(storage, LEASE_MS, "waiting").try_take()
     assert not place.lease("c").try_take()
+
+
+@pytest.mark.parametrize(
+    ("provider", "lease_ms", "end"),
+    [
+        (LockProvider.STORAGE, LEASE_MS, "it expires at 60 s (hoodie.write.lock.storage."),
+        (LockProvider.FILE_SYSTEM, LEASE_MS, "it expires at 60 s (hoodie.write.lock.filesystem."),
+        (LockProvider.FILE_SYSTEM, 0, "which never expires (hoodie.write.lock.filesystem.expire"),
+    ],
+)
+def test_who_waits_in_vain_is_told_whose_the_lock_is_and_when_it_ends(
+    place: Place, provider: LockProvider, lease_ms: int, end: str
+) -> None:
+    """Two writers ended while they held the lock: the second one's is named."""
+    is_lease = provider is LockProvider.STORAGE
+    pass_on(place.lease("one") if is_lease else place.file("one"))
+    assert (place.lease("two") if is_lease else place.file("two")).try_take()
+    place.clock.advance(7_000)
+    concurrency = Concurrency(
+        is_shared=True, lock_provider=provider, lease_ms=lease_ms, lock_wait_ms=0
+    )
+    with (
+        pytest.raises(LockTimeoutError) as caught,
+        held(place.storage, concurrency, "b", place.clock, Never()),
+    ):
+        raise AssertionError("two have the lock")
+    path = f"{LEASES}/000000000002" if is_lease else FILE_LOCK
+    told = str(caught.value)
+    assert f". The lock is {place.storage.root}/{path}, 7 s old, of " in told
+    assert "two" in told
+    assert "if that writer is dead, delete the file, " in told
+    assert end in told
