@@ -27,6 +27,11 @@ DOORS = {
     "botocore": ("sync/", "storage/"),
     "duckdb": ("inspection/comparison.py",),
 }
+PUTS = {"put_if_absent", "put_decisively", "replace", "open_output"}
+PUT_INSTANTS = {
+    "transaction/completion.py",  # completed files, after the followers of the table
+    "transaction/open_instant.py",  # those of the states before
+}
 NO_NAMES = {"utils", "helpers", "common", "base", "constants", "types", "models"}
 HIDDEN_INPUT = {
     "time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "uuid.uuid4", "os.getenv",
@@ -98,6 +103,57 @@ def test_each_foreign_library_has_one_door(trees: dict[str, ast.Module]) -> None
     used = {(name, library) for name, tree in trees.items() for library in imported(tree)}
     behind = {(name, lib) for name, lib in used if lib in DOORS and not name.startswith(DOORS[lib])}
     assert behind == set()
+
+
+def test_files_of_instants_have_one_door(trees: dict[str, ast.Module]) -> None:
+    """What puts a completed file elsewhere makes an instant visible behind the followers' back."""
+    found = {
+        (name, line)
+        for name, tree in trees.items()
+        if name not in PUT_INSTANTS
+        for line in puts_of_instants(tree)
+    }
+    assert found == set()
+
+
+def puts_of_instants(tree: ast.Module) -> Iterator[int]:
+    """Lines that put a file whose path is that of an instant, as the function around them says."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        paths = {"instant_path"}
+        for node in ast.walk(function):
+            if isinstance(node, (ast.Assign, ast.NamedExpr, ast.For)):
+                value = node.iter if isinstance(node, ast.For) else node.value
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                if names_in(value) & paths:
+                    paths |= names_in(target)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and PUTS & {*list(names_in(node.func)), last(node.func)}:
+                given = [*node.args, *(word.value for word in node.keywords)]
+                if any(names_in(one) & paths for one in given):
+                    yield node.lineno
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def last(function: ast.AST) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else ""
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "storage.put_if_absent(instant_path(completed), body)",
+        "path = instant_path(completed)\n    put_decisively(storage, path, body)",
+        "for path in map(instant_path, steps):\n        self.storage.replace(path, body)",
+        "with storage.open_output(path=instant_path(instant)) as file:\n        file.write(body)",
+    ],
+)
+def test_a_second_door_is_found(second: str) -> None:
+    assert list(puts_of_instants(ast.parse(f"def finish():\n    {second}")))
 
 
 def test_no_module_is_called_after_nothing() -> None:

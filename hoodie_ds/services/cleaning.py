@@ -16,12 +16,11 @@ from itertools import chain
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.environment import Clock
-from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.errors import NotFoundError
 from hoodie_ds.services.clean_planner import commits_since_last, may_find_something, plan_clean
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.delta_log import sync_delta, wants_delta
 from hoodie_ds.services.results import Cleaning, ServiceResult, Work, tell
-from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, read_plan
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -29,6 +28,7 @@ from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.completion import complete
+from hoodie_ds.transaction.open_instant import put_step
 
 
 def clean(
@@ -234,7 +234,7 @@ def _execute(
         storage.delete(instant_path(instant.at(State.INFLIGHT)))
         storage.delete(path)
         return None
-    _put_again(storage, instant.at(State.INFLIGHT), b"")
+    put_step(storage, instant, State.INFLIGHT)
     paths: Sequence[str] = plan.paths
     is_long = most is not None and len(paths) > most
     is_known = known is not None and known.files == plan.files and not is_long
@@ -259,9 +259,3 @@ def _sizes(table: Table, plan: CleanerPlan) -> dict[str, int]:
 def _deleted(paths: Sequence[str], sizes: Mapping[str, int]) -> Work:
     there = [sizes[path] for path in paths if path in sizes]
     return Work(files_deleted=len(there), bytes_deleted=sum(there))
-
-
-def _put_again(storage: Storage, instant: Instant, body: bytes) -> None:
-    """Put a state that another process, or an earlier try, may have reached already."""
-    with suppress(AlreadyExistsError):
-        storage.put_if_absent(instant_path(instant), body)

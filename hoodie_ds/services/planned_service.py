@@ -47,6 +47,7 @@ from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, sum_up
+from hoodie_ds.transaction.open_instant import put_step
 
 PlanT = TypeVar("PlanT")
 T = TypeVar("T")
@@ -318,8 +319,7 @@ class PlannedService(ABC, Generic[PlanT]):
 
     def begin(self, instant: Instant) -> None:
         """Say on the timeline that a plan is being carried out."""
-        with suppress(AlreadyExistsError):
-            self.storage.put_if_absent(instant_path(instant.at(State.INFLIGHT)), b"")
+        put_step(self.storage, instant, State.INFLIGHT)
 
     def _execute(self, instant: Instant, plan: PlanT) -> None:
         timeline = self.table.load_timeline()

@@ -100,14 +100,16 @@ class Instant:
         return Instant(self.time, self.action, state, layout=self.layout)
 
     def completed(self, completion_time: str) -> Instant:
-        """Return the same instant as it is completed.
+        """Return the same instant as it is completed, by the action that it then has.
 
         Parameters
         ----------
         completion_time : str
             When; empty in layouts whose names do not have it.
         """
-        return replace(self.at(State.COMPLETED), completion_time=completion_time)
+        action = COMPLETES_AS.get(self.action, self.action)
+        done = replace(self.at(State.COMPLETED), action=action)
+        return replace(done, completion_time=completion_time)
 
     def __str__(self) -> str:
         return f"{self.time} {self.action.value} {self.state.value}"

@@ -1,4 +1,4 @@
-"""The completed file of an instant: when it is put, and under which name.
+"""The completed file of an instant: its name, and the one function that puts it.
 
 In layout 2 the name holds the completion time, by which readers tell what a later base file has
 taken in (Hudi's ``CompletionTimeQueryView``). It is later than every time that is known as it is
@@ -12,8 +12,10 @@ from contextlib import suppress
 
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.names import names_in
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.followers import own_followers
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
@@ -68,8 +70,57 @@ def find_completed(storage: Storage, instant: Instant) -> Instant | None:
     return None
 
 
+def put_completed(table: Table, completed: Instant, body: bytes) -> bool:
+    """Make an instant visible, whatever it did and whoever ends it.
+
+    The table's own followers are told first. A process that dies in between leaves both to whoever
+    ends the instant next, so they may be told again.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    completed : Instant
+        The instant as it is completed.
+    body : bytes
+        What its completed file is to say.
+
+    Returns
+    -------
+    bool
+        Whether the file is there with this content; False if another process has ended the instant
+        otherwise.
+
+    Raises
+    ------
+    StorageError
+        The instant is not visible, and will not be by this call.
+    CommitOutcomeUnknownError
+        Whether it is visible could not be found out.
+    """
+    for follower in own_followers(table):
+        follower.before(table, completed, body)
+    try:
+        return put_decisively(table.storage, instant_path(completed), body)
+    except AlreadyExistsError:  # and gone again: others ended the instant, and took it back
+        return False
+
+
+def carry_over(storage: Storage, path: str, body: bytes) -> None:
+    """Put a file of an instant that has ended where another layout has it; may be done again.
+
+    Nothing becomes visible by that, but by the properties that name the layout, so no follower is
+    told.
+    """
+    try:
+        storage.put_if_absent(path, body)
+    except AlreadyExistsError:
+        if storage.read(path) != body:  # of an attempt that ended before the table went on
+            storage.replace(path, body)
+
+
 def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
-    """Put the completed file of an instant that several processes may be ending at once.
+    """Complete an instant that several processes may be ending at once.
 
     Parameters
     ----------
@@ -84,8 +135,7 @@ def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
     """
     completed = _agreed(table, instant, clock)
     if completed is not None:
-        with suppress(AlreadyExistsError):
-            table.storage.put_if_absent(instant_path(completed), body)
+        put_completed(table, completed, body)
     if table.layout != V1.version:
         table.storage.delete(completion_path(instant.time))
 
@@ -93,7 +143,7 @@ def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
 def _agreed(table: Table, instant: Instant, clock: Clock) -> Instant | None:
     """Return an instant with the completion time that all choose; None if it has completed."""
     if table.layout == V1.version:
-        return instant.at(State.COMPLETED)
+        return instant.completed("")
     storage, path = table.storage, completion_path(instant.time)
     chosen = completion_time(table, table.load_timeline(), clock)
     try:

@@ -20,9 +20,9 @@ from hoodie_ds.errors import (
     StorageError,
     TimelineError,
 )
-from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
+from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.loading import load_timeline, save_timeline
@@ -30,7 +30,7 @@ from hoodie_ds.timeline.paths import instant_path, manifest_path, marker_folder
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import heartbeat
-from hoodie_ds.transaction.completion import completion_time
+from hoodie_ds.transaction.completion import completion_time, put_completed
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
 from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
 from hoodie_ds.transaction.guarding import carried_with
@@ -126,7 +126,7 @@ class Exclusion:
         decision = self._append(Outcome.COMPLETE, instant, carried)
         if decision is None:
             return None
-        finish(self.pending.storage, decision.completed, manifest)
+        finish(self.pending.table, decision.completed, manifest)
         return decision.completed
 
     def _append(
@@ -230,13 +230,13 @@ def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
             pending.storage.delete(path)
 
 
-def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
+def finish(table: Table, instant: Instant, manifest: bytes) -> None:
     """Complete an instant that was decided to be completed, and clean up.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table.
     instant : Instant
         The instant, completed.
     manifest : bytes
@@ -249,13 +249,19 @@ def finish(storage: Storage, instant: Instant, manifest: bytes) -> None:
     TimelineError
         Another writer completed the instant with other files.
     """
+    storage = table.storage
     try:
-        _put_completed(storage, instant, manifest)
+        is_own = put_completed(table, instant, manifest)
     except StorageError as error:
         raise CommitOutcomeUnknownError(
             f"{storage.root}: it is decided that instant {instant.time} is committed, but that "
             f"could not be written down ({error}); the next batch of any writer does so"
         ) from error
+    if not is_own:
+        raise TimelineError(
+            f"{storage.root}/{instant_path(instant)} exists and is not this batch's: a second "
+            "writer completed the instant"
+        )
     try:
         # Listed anew: a late task looks for the completed file once its own is there.
         left = [s.path for s in storage.list(marker_folder(instant.time), recursive=True)]
@@ -305,12 +311,3 @@ def _lost_files(time: str, manifest: bytes, listed: Iterable[str]) -> dict[str, 
     named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
     found = announced(time, listed)
     return {path: marker for path, marker in found.items() if path not in named}
-
-
-def _put_completed(storage: Storage, completed: Instant, body: bytes) -> None:
-    path = instant_path(completed)
-    if not put_decisively(storage, path, body):
-        raise TimelineError(
-            f"{storage.root}/{path} exists and is not this batch's: a second writer completed "
-            "the instant"
-        )

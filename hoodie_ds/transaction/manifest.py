@@ -8,21 +8,20 @@ instant pending without being the writer that goes on with it completes it as it
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
-from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import (
-    instant_path,
     manifest_number,
     manifest_path,
     work_folder,
 )
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.completion import put_completed
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.ownership import owner_of, takes_several_batches
 
@@ -66,15 +65,15 @@ def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | N
     return number, body
 
 
-def complete_from_manifest(storage: Storage, completed: Instant) -> bool:
+def complete_from_manifest(table: Table, completed: Instant) -> bool:
     """Complete an instant whose manifest is there and whole; it is the completed file's bytes.
 
     The temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
 
     Parameters
     ----------
-    storage : Storage
-        Rooted at the table's base path.
+    table : Table
+        The table.
     completed : Instant
         The instant as it is to be completed.
 
@@ -83,12 +82,10 @@ def complete_from_manifest(storage: Storage, completed: Instant) -> bool:
     bool
         False if there is no such manifest.
     """
-    found = newest_manifest(storage, completed)
+    found = newest_manifest(table.storage, completed)
     if found is None:
         return False
-    # Taken already: by another recovery, or by a first try whose answer was lost.
-    with suppress(AlreadyExistsError):
-        storage.put_if_absent(instant_path(completed), found[1])
+    put_completed(table, completed, found[1])  # or another recovery has
     return True
 
 

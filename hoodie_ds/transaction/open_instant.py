@@ -70,15 +70,21 @@ def _take(pending: PendingAction, time: str) -> bool:
     # A claim is let go once its instant is on the timeline, so look there after it.
     if not claim(storage, time, pending.owner) or _is_anothers(pending, requested):
         return False
-    with suppress(AlreadyExistsError):
-        storage.put_if_absent(instant_path(requested), pending.plan)
+    put_step(storage, inflight, State.REQUESTED, pending.plan)
     entries = {OWNER_KEY: pending.owner}
     metadata = CommitMetadata(operation_type=pending.operation_type, extra=entries)
     body = metadata.to_bytes(inflight.layout, inflight=True)
+    is_first = put_step(storage, inflight, State.INFLIGHT, body)
+    return is_first or owner_of(storage, inflight) == pending.owner
+
+
+def put_step(storage: Storage, instant: Instant, state: State, body: bytes = b"") -> bool:
+    """Put the requested or inflight file of an instant; returns False if it is there already."""
+    assert state is not State.COMPLETED, f"{instant}: `put_completed` does that"
     try:
-        storage.put_if_absent(instant_path(inflight), body)
+        storage.put_if_absent(instant_path(instant.at(state)), body)
     except AlreadyExistsError:
-        return owner_of(storage, inflight) == pending.owner
+        return False
     return True
 
 

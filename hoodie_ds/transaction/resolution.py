@@ -7,13 +7,12 @@ still to be applied, and every writer can.
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
 from hoodie_ds.environment import Clock
-from hoodie_ds.errors import AlreadyExistsError, TimelineError
+from hoodie_ds.errors import TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
@@ -24,7 +23,7 @@ from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import heartbeat
-from hoodie_ds.transaction.completion import completion_time, find_completed
+from hoodie_ds.transaction.completion import completion_time, find_completed, put_completed
 from hoodie_ds.transaction.decision_log import (
     Decision,
     Outcome,
@@ -35,6 +34,7 @@ from hoodie_ds.transaction.decision_log import (
 from hoodie_ds.transaction.guarding import carried_with
 from hoodie_ds.transaction.lost_instants import refuse_lost
 from hoodie_ds.transaction.manifest import Judge, complete_from_manifest, never, newest_manifest
+from hoodie_ds.transaction.open_instant import put_step
 from hoodie_ds.transaction.rollback import finish_rollback, roll_back, take_back
 
 _log = logging.getLogger("hoodie_ds")
@@ -163,14 +163,14 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     """Do what was decided; any process may, several at a time too."""
     time = newest.instant.time
     if newest.instant.action is Action.SAVEPOINT:
-        _apply_savepoint(table.storage, newest)
+        _apply_savepoint(table, newest)
         return
     if newest.outcome is Outcome.SCHEDULE:
         put_requested(table.storage, newest)
     elif newest.outcome is Outcome.COMPLETE:
         # Else its writer completed it, and threw the manifest away, since the timeline was loaded;
         # or the completed file is lost, and who would undo the instant refuses.
-        if complete_from_manifest(table.storage, newest.completed):
+        if complete_from_manifest(table, newest.completed):
             _log.info("%s: %s by a recovery", table.storage.root, newest.completed)
     elif newest.outcome is Outcome.TAKE_BACK:
         take_back(table, newest.instant, newest.plan, clock)
@@ -179,16 +179,15 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     heartbeat.stop(table.storage, time)
 
 
-def _apply_savepoint(storage: Storage, newest: Decision) -> None:
+def _apply_savepoint(table: Table, newest: Decision) -> None:
     """Put a savepoint, which has no plan, or take it away; its inflight file is empty, as Hudi's.
 
     One that is put late, after it was deleted, keeps files for longer, and can be deleted again.
     """
-    inflight = newest.instant
+    storage, inflight = table.storage, newest.instant
     if newest.outcome is Outcome.SCHEDULE:
-        for step, body in ((inflight, b""), (newest.completed, newest.plan)):
-            with suppress(AlreadyExistsError):
-                storage.put_if_absent(instant_path(step), body)
+        put_step(storage, inflight, State.INFLIGHT)
+        put_completed(table, newest.completed, newest.plan)
         return
     while (made := find_completed(storage, inflight)) is not None:
         storage.delete(instant_path(made))
@@ -197,9 +196,7 @@ def _apply_savepoint(storage: Storage, newest: Decision) -> None:
 
 def put_requested(storage: Storage, scheduled: Decision) -> None:
     """Put the plan that a decision schedules on the timeline, unless others have."""
-    with suppress(AlreadyExistsError):
-        path = instant_path(scheduled.instant.at(State.REQUESTED))
-        storage.put_if_absent(path, scheduled.plan)
+    put_step(storage, scheduled.instant, State.REQUESTED, scheduled.plan)
 
 
 def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:

@@ -32,6 +32,7 @@ from hoodie_ds.transaction.failed_write import (
     is_named_after,
     is_ours,
 )
+from hoodie_ds.transaction.open_instant import put_step
 from hoodie_ds.transaction.rollback import leave_timeline, take_away
 from hoodie_ds.transaction.temporary_files import delete_temporary
 
@@ -79,8 +80,7 @@ def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
     """
     storage, started_ms = table.storage, clock.now_ms()
     request = request_of(storage, restore)
-    with suppress(AlreadyExistsError):
-        storage.put_if_absent(instant_path(restore.at(State.INFLIGHT)), b"")
+    put_step(storage, restore, State.INFLIGHT)
     storage.delete(PINNED_TIMELINES)
     done = {
         table.instant(time, Action(action), State.COMPLETED): _take_off(table, restore, time)

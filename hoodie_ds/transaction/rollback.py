@@ -45,6 +45,7 @@ from hoodie_ds.transaction.failed_write import (
     marked_files,
     was_committed,
 )
+from hoodie_ds.transaction.open_instant import put_step
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.temporary_files import delete_temporary
 
@@ -228,12 +229,11 @@ def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target
     time = next_time(clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time)
     while True:
         rollback = table.instant(time, Action.ROLLBACK, State.REQUESTED)
-        with suppress(AlreadyExistsError):
-            # A claim is let go once its instant is on the timeline, so look there after it.
-            taken = claim(table.storage, time, f"rollback of {target}")
-            if taken and not table.load_timeline().has_other(rollback):
-                table.storage.put_if_absent(instant_path(rollback), plan)
-                return rollback
+        # A claim is let go once its instant is on the timeline, so look there after it.
+        taken = claim(table.storage, time, f"rollback of {target}")
+        is_free = taken and not table.load_timeline().has_other(rollback)
+        if is_free and put_step(table.storage, rollback, State.REQUESTED, plan):
+            return rollback
         time = following(time)
 
 
@@ -246,7 +246,7 @@ def _execute(
 ) -> None:
     storage, started_ms = table.storage, clock.now_ms()
     ours = instant.action is Action.COMPACTION or is_ours(table, instant)
-    _put_again(table, rollback.at(State.INFLIGHT), b"")
+    put_step(storage, rollback, State.INFLIGHT)
     if instant.state is State.COMPLETED:
         storage.delete(instant_path(instant))  # readers see it no more, then its files go
         storage.delete(PINNED_TIMELINES)
@@ -321,14 +321,6 @@ def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
     delete_temporary(storage, instant.time)
     if instant.state is State.COMPLETED:
         storage.delete(instant_path(instant))  # its writer may have put it again meanwhile
-
-
-def _put_again(table: Table, instant: Instant, body: bytes) -> None:
-    """Put a state that an earlier try of this rollback may have reached already."""
-    try:
-        table.storage.put_if_absent(instant_path(instant), body)
-    except AlreadyExistsError:
-        return
 
 
 def _append_commands(

@@ -13,7 +13,7 @@ the order of turns alone. Where a variant has a lock instead, its lease ends whe
 | load the timeline | `commit._try_to_commit`: `_check_done`, `check_not_undone`, `check_groups` |
 | manifest | `_put_manifest` |
 | take turn n, list again | `append_decision` |
-| complete | `_put_completed`, `complete_from_manifest` |
+| follow, complete | `put_completed`: of the writer, `complete_from_manifest`, a rollback |
 | finish | the rest of `exclusive_commit.finish`: the temporary folder goes |
 | roll back: look, request, delete, complete, off the timeline, folder | `rollback.roll_back` |
 | sweep: list, load, delete | `recover_lazily`, `load_timeline`, `sweep` |
@@ -70,6 +70,8 @@ class Instant(NamedTuple):
     """The time of the instant that a rollback of this time is to undo."""
     undone: bool = False
     """Whether the rollback of this time is complete."""
+    followed: bool = False
+    """Whether the table's follower has taken it in."""
 
     @property
     def is_pending(self) -> bool:
@@ -143,6 +145,14 @@ class Rules:
     lists_turns_again: bool = True
     """Whether a writer looks, once it has put its turn, whether it is the newest."""
     sweeps: Literal["markers", "folders"] = "markers"
+    follower: Literal["none", "undecided", "before", "before, of writers", "after"] = "none"
+    """Whether the table has a follower, and when it takes an instant in: with its manifest, before
+    it is visible, before that where its writer completes it, or afterwards."""
+
+    def completing(self, *, writer: bool) -> str:
+        """The first step on the way to complete an instant, by its writer or another process."""
+        follows = self.follower == "before" or (self.follower == "before, of writers" and writer)
+        return "carry out: follow" if follows else "carry out: complete"
 
 
 @dataclass(frozen=True)
@@ -212,6 +222,8 @@ class Turns:
                 return f"rows of commit {time} are gone"
             if instant.undoes:
                 return f"time {time} is that of a commit and of a rollback"
+            if self.rules.follower != "none" and not instant.followed:
+                return f"the follower does not know commit {time}"
             mine = self.writers[record.writer]
             for earlier in state.order[:place]:
                 before = state.instants[earlier].completed
@@ -225,6 +237,10 @@ class Turns:
         for instant in state.instants:
             if instant.undone and state.instants[instant.undoes].completed is not None:
                 return f"commit {instant.undoes} was rolled back"
+            if instant.undone and self.rules.follower != "none" and not instant.followed:
+                return f"the follower does not know the rollback of {instant.undoes}"
+            if instant.undone and state.instants[instant.undoes].followed:
+                return f"the follower has taken {instant.undoes} in, which was rolled back"
             if instant.undoes and instant.owner != NOBODY:
                 return "one time is that of a write and of a rollback"
         if any(process.step == "stuck" for process in state.processes):
@@ -274,9 +290,8 @@ class Turns:
         has_manifest = instant.manifest is not None
         if self.rules.dead_manifest == "no turn" and has_manifest:
             deed = Decision("complete", time)
-            after = process._replace(
-                step="carry out: complete", deed=deed, record=instant.manifest, recovered=True
-            )
+            step = self.rules.completing(writer=False)
+            after = process._replace(step=step, deed=deed, record=instant.manifest, recovered=True)
             yield f"begin: {time} has a manifest", _with(state, who, after)
             return
         completes = has_manifest and self.rules.dead_manifest != "rolled back"
@@ -375,7 +390,8 @@ class Turns:
         time = process.deed.time
         manifest = state.instants[time].manifest
         if manifest is not None:
-            after = process._replace(step="carry out: complete", record=manifest)
+            step = self.rules.completing(writer=False)
+            after = process._replace(step=step, record=manifest)
             yield "carry out: read the manifest", _with(state, who, after)
         elif self.rules.missing_manifest == "roll back":
             deed = Decision("roll back", time)
@@ -386,6 +402,17 @@ class Turns:
         else:
             yield "carry out: no manifest", _with(state, who, Process("stuck"))
 
+    def _follow(self, state: State, who: int, process: Process) -> Iterator[tuple[str, State]]:
+        """The follower takes the instant in, without a look at whether it has already."""
+        assert process.deed is not None
+        time = process.deed.time
+        after = _put(state, time, state.instants[time]._replace(followed=True))
+        if self.rules.follower == "after":
+            yield f"follow {time}", self._carried_out(after, who, process)
+        else:
+            step = process._replace(step="carry out: complete")
+            yield f"follow {time}", _with(after, who, step)
+
     def _complete(self, state: State, who: int, process: Process) -> Iterator[tuple[str, State]]:
         assert process.deed is not None
         time = process.deed.time
@@ -394,7 +421,11 @@ class Turns:
         if instant.completed is None:
             after = _put(state, time, instant._replace(completed=process.record))
             after = after._replace(order=(*state.order, time))
-        yield f"complete {time}", self._carried_out(after, who, process)
+        if self.rules.follower == "after":
+            step = process._replace(step="carry out: follow")
+            yield f"complete {time}", _with(after, who, step)
+        else:
+            yield f"complete {time}", self._carried_out(after, who, process)
 
     def _carried_out(self, state: State, who: int, process: Process) -> State:
         """What a process does next, having carried out a decision."""
@@ -498,7 +529,9 @@ class Turns:
         if process.record is None:  # its timeline was loaded before the newest turn
             files = frozenset(File(who, task) for task in range(self.writers[who].tasks))
             process = process._replace(record=Record(who, files, process.seen))
-        after = _put(state, time, state.instants[time]._replace(manifest=process.record))
+        instant = state.instants[time]
+        followed = instant.followed or self.rules.follower == "undecided"
+        after = _put(state, time, instant._replace(manifest=process.record, followed=followed))
         yield "manifest", _with(after, who, process._replace(step="take the turn"))
 
     def _take(self, state: State, who: int, process: Process) -> Iterator[tuple[str, State]]:
@@ -539,7 +572,9 @@ class Turns:
         """A process that is about to do what it has decided."""
         goal = process.goal
         assert goal is not None
-        step = "carry out: complete" if goal.kind == "complete" else "roll back: look"
+        step = "roll back: look"
+        if goal.kind == "complete":
+            step = self.rules.completing(writer=True)
         if goal.kind == "roll back" and not self.rules.rollback_loads:
             step = "roll back: list"
         return process._replace(step=step, deed=goal, own=True)
@@ -597,8 +632,18 @@ class Turns:
         time = process.deed.time
         instant = state.instants[time]
         after = _put(state, time, instant._replace(files=instant.files - process.found))
-        step = process._replace(step="roll back: complete", found=frozenset())
+        follows = self.rules.follower != "none"
+        following = "roll back: follow" if follows else "roll back: complete"
+        step = process._replace(step=following, found=frozenset())
         yield f"roll back: delete the files of {time}", _with(after, who, step)
+
+    def _follow_rollback(
+        self, state: State, who: int, process: Process
+    ) -> Iterator[tuple[str, State]]:
+        rollback = state.instants[process.rollback]._replace(followed=True)
+        after = _put(state, process.rollback, rollback)
+        step = process._replace(step="roll back: complete")
+        yield f"roll back: follow {process.rollback}", _with(after, who, step)
 
     def _undone(self, state: State, who: int, process: Process) -> Iterator[tuple[str, State]]:
         rollback = state.instants[process.rollback]._replace(undone=True)
@@ -671,6 +716,7 @@ _STEPS: Final = {
     "look after loading": Turns._look_after_loading,
     "carry out: is it complete?": Turns._is_complete,
     "carry out: read the manifest": Turns._read_manifest,
+    "carry out: follow": Turns._follow,
     "carry out: complete": Turns._complete,
     "load": Turns._load,
     "manifest": Turns._manifest,
@@ -681,6 +727,7 @@ _STEPS: Final = {
     "roll back: list": Turns._list_dead,
     "roll back: request": Turns._request,
     "roll back: delete": Turns._delete,
+    "roll back: follow": Turns._follow_rollback,
     "roll back: complete": Turns._undone,
     "roll back: off the timeline": Turns._off,
     "roll back: folder": Turns._folder,

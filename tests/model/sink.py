@@ -13,7 +13,7 @@ a batch or nothing, once, and all of it from when Spark has logged it.
 | commit | `_try_to_commit`: `_check_done`, `check_not_undone`, of `check_groups` the replay guard |
 | manifest | `_put_manifest` |
 | drop | `delete_own_lost` |
-| complete | `_put_completed` |
+| complete | `put_completed` |
 | finish | the rest of `exclusive_commit.finish`; then Spark logs the batch |
 | abort | `Coordinator.abort` |
 

@@ -158,6 +158,15 @@ UNSAFE: Final = {
     "what the log carries counts for ever": Unsafe(
         Guards(carried_at=False), 4, "was taken back counts"
     ),
+    "a follower takes in what writers complete, not what others do": Unsafe(
+        _turns(ONE, SAME_GROUP, crashes=1, follower="before, of writers"), 18, "does not know"
+    ),
+    "a follower takes an instant in once it is visible": Unsafe(
+        _turns(ONE, SAME_GROUP, follower="after"), 11, "does not know"
+    ),
+    "a follower takes an instant in before it is decided": Unsafe(
+        _turns(ONE, ONLY_RECOVERS, follower="undecided"), 19, "has taken 1 in"
+    ),
     "sweep of folders that were listed, with what is in them by then": Unsafe(
         _turns(ONE, ONLY_SWEEPS, sweeps="folders"), 14, "rows of commit 1 are gone"
     ),
@@ -186,6 +195,11 @@ SMALL: Final[dict[str, Model[Any]]] = {
     ),
     "decisions, early time": Turns((ONE, RECOVERS, LATER), early=True),
     "decisions, sweep": Turns((ONE, ONLY_SWEEPS)),
+    "decisions, a follower": Turns((ONE, SAME_GROUP), Rules(follower="before")),
+    "decisions, a follower, one recovers": Turns((ONE, RECOVERS), Rules(follower="before")),
+    "decisions, a follower, a dead writer's manifest": Turns(
+        (ONE, SAME_GROUP), Rules(follower="before", dead_manifest="the next turn")
+    ),
     "a lock that ends with its holder's death, and no turns": Turns(
         (ONE, SAME_GROUP), Rules(turns=False, lock="until death"), crashes=0
     ),
@@ -205,6 +219,7 @@ LARGE: Final[dict[str, Model[Any]]] = {
         BOTH, Rules(dead_manifest="the next turn"), crashes=2, lost=1
     ),
     "decisions, a sweep beside two writers": Turns((*BOTH, ONLY_SWEEPS)),
+    "decisions, a follower": Turns(BOTH, Rules(follower="before"), crashes=2, lost=1),
 }
 
 VAST: Final[dict[str, Model[Any]]] = {

@@ -12,7 +12,7 @@ file group, the slice of the newest commit.
 | lock the group | none: Hudi's way without optimistic concurrency |
 | read, write | `KeyedWriter`: base file in, base file out |
 | decide | `check_groups`, `check_new_keys` |
-| complete | `_put_completed` |
+| complete | `put_completed` |
 """
 
 from __future__ import annotations

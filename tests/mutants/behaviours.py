@@ -10,8 +10,12 @@ import pyarrow as pa
 
 from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
+from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction import completion
 from tests.mutants.patches import Changed, returns
 
 
@@ -34,6 +38,19 @@ def passing_over(put: Any, *given: Any) -> Any:
         raise
     except StorageError:
         return True
+
+
+def untold(table: Table, completed: Instant, body: bytes) -> bool:
+    """Make an instant visible, and tell no follower."""
+    return put_decisively(table.storage, instant_path(completed), body)
+
+
+def telling_later(_: Any, table: Table, completed: Instant, body: bytes) -> bool:
+    """Make an instant visible, and then tell the followers."""
+    done = untold(table, completed, body)
+    for follower in vars(completion)["own_followers"](table):
+        follower.before(table, completed, body)
+    return done
 
 
 def telling_the_cause(put: Any, *given: Any) -> Any:

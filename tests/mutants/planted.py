@@ -31,7 +31,9 @@ from tests.mutants.behaviours import (
     once_more,
     overwriting,
     passing_over,
+    telling_later,
     telling_the_cause,
+    untold,
 )
 from tests.mutants.patches import (
     Around,
@@ -750,6 +752,40 @@ TIMES_AND_NAMES = [
     ),
 ]
 
+_FOLLOWERS = "tests/faults/test_followers.py"
+FOLLOWERS = [
+    Mutant(
+        "a recovery completes an instant, and no follower is told",
+        within("complete_from_manifest", put_completed=untold),
+        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[upsert, mor-6-effects0]",
+        "a metadata table lacks the files of a commit, which its readers then leave out",
+    ),
+    Mutant(
+        "a rollback is completed, and no follower is told",
+        within("completion.complete", put_completed=untold),
+        f"{_FOLLOWERS}::test_a_service_is_known_wherever_its_process_ends[rollback, cow-6]",
+        "a metadata table names files that were rolled back",
+    ),
+    Mutant(
+        "a savepoint is made, and no follower is told",
+        within("_apply_savepoint", put_completed=untold),
+        f"{_FOLLOWERS}::test_a_service_is_known_wherever_its_process_ends[savepoint, cow-9]",
+        "a metadata table is behind the timeline",
+    ),
+    Mutant(
+        "a follower is told once an instant is visible",
+        instead("put_completed", telling_later),
+        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[upsert, mor-6-effects0]",
+        "a metadata table lacks the files of a commit, which its readers then leave out",
+    ),
+    Mutant(
+        "a compaction completes under another name than its followers are told",
+        within("Instant.completed", COMPLETES_AS={}),
+        f"{_FOLLOWERS}::test_a_service_is_known_wherever_its_process_ends[compaction-9]",
+        "a follower waits for an instant that never comes",
+    ),
+]
+
 COMMITS = [
     Mutant(
         "the completed file is put over what is there",
@@ -1072,8 +1108,8 @@ RECOVERIES = [
     Mutant(
         "the rolled back instant leaves the timeline before its files are gone",
         Text(
-            '    _put_again(table, rollback.at(State.INFLIGHT), b"")\n',
-            '    _put_again(table, rollback.at(State.INFLIGHT), b"")\n'
+            "    put_step(storage, rollback, State.INFLIGHT)\n",
+            "    put_step(storage, rollback, State.INFLIGHT)\n"
             "    storage.delete(instant_path(instant.at(State.INFLIGHT)))\n"
             "    storage.delete(instant_path(instant.at(State.REQUESTED)))\n"
             "    delete_temporary(storage, instant.time)\n",
@@ -2045,7 +2081,7 @@ UNDOING = [
         "the next batch does not see that a commit is decided to go",
         within("roll_back_by_hand", claim=nothing),
         "tests/faults/test_services.py"
-        "::test_the_process_may_end_at_some_operations[rollback, cow-9]",
+        "::test_the_process_may_end_at_some_operations[rollback, cow-6]",
         "a batch is refused by a rollback that was killed before it began",
     ),
     Mutant(
@@ -3345,6 +3381,7 @@ MUTANTS = [
     *SPARK,
     *TIMES_AND_NAMES,
     *NAMES_AND_DELETIONS,
+    *FOLLOWERS,
     *COMMITS,
     *REPLAYS,
     *RECOVERIES,

@@ -12,7 +12,6 @@ so nothing is lost with the process that did it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -37,6 +36,7 @@ from hoodie_ds.timeline.paths import (
     instant_path,
 )
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.open_instant import put_step
 
 _PLANS_KEPT = 8
 
@@ -174,9 +174,8 @@ def _do(
         if storage.read(claim) != own:
             return
         # An earlier try of this task has died, maybe over this operation.
-    with suppress(AlreadyExistsError):
-        inflight = executor.table.instant(executor.time, Action.COMPACTION, State.INFLIGHT)
-        storage.put_if_absent(instant_path(inflight), b"")
+    compaction = executor.table.instant(executor.time, Action.COMPACTION, State.INFLIGHT)
+    put_step(storage, compaction, State.INFLIGHT)
     try:
         executor.execute(one)
     except (CorruptFileError, NotFoundError, TimelineError):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, SchemaError
+from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.formats.avro.container import is_container, read_record
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import FileStatus, Storage
@@ -31,6 +31,7 @@ from hoodie_ds.timeline.instant_time import epoch_ms, following, format_time, pa
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.transaction.completion import carry_over
 
 _BETWEEN_CHECKS: Final = 8
 _OF_COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
@@ -183,11 +184,7 @@ def put_converted(
         body = converted_body(storage.read(file.status.path), file.instant, to, file.status.path)
         if number % _BETWEEN_CHECKS == 0:
             check()
-        try:
-            storage.put_if_absent(path, body)
-        except AlreadyExistsError:
-            if storage.read(path) != body:  # of an attempt that ended before the table went on
-                storage.replace(path, body)
+        carry_over(storage, path, body)
         ended = file.instant.completion_time
         if to == V1.version and ended and isinstance(storage, LocalStorage):
             storage.set_modified(path, epoch_ms(ended, table.properties.timeline_in_utc))

@@ -274,7 +274,7 @@ def test_a_writer_that_puts_late_takes_back_itself_what_was_undone() -> None:
     newest = load_timeline(place.storage, 1).commits[-1]
     body = place.storage.read(instant_path(newest))
     place.table.rollback()
-    finish(place.storage, newest.at(State.COMPLETED), body)
+    finish(open_table(place.storage), newest.at(State.COMPLETED), body)
     assert load_timeline(place.storage, 1).commit_at(newest.time) is None
 
 
@@ -282,7 +282,11 @@ def test_a_writer_that_puts_late_leaves_what_others_completed() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE)
     (commit,) = load_timeline(place.storage, 1).commits
-    finish(place.storage, commit.at(State.COMPLETED), place.storage.read(instant_path(commit)))
+    finish(
+        open_table(place.storage),
+        commit.at(State.COMPLETED),
+        place.storage.read(instant_path(commit)),
+    )
     assert load_timeline(place.storage, 1).commits == (commit,)
 
 

@@ -111,7 +111,7 @@ def test_what_comes_after_its_instant_was_completed_goes_too(storage: Storage) -
     pending = begin(table, DONE)
     put_file(table, OLD_BASE, marker=DONE)
     put_file(table, _LOST, marker=DONE)
-    finish(storage, pending.at(State.COMPLETED), commit_body(OLD_BASE))
+    finish(table, pending.at(State.COMPLETED), commit_body(OLD_BASE))
     assert data_files(storage) == [OLD_BASE]
     put_file(table, _LOST)
     commit(table, _LATER)
@@ -159,7 +159,7 @@ def test_where_all_ends_well_nothing_is_noted(storage: Storage) -> None:
     table = new_table(storage)
     pending = begin(table, DONE)
     put_file(table, OLD_BASE, marker=DONE)
-    finish(storage, pending.at(State.COMPLETED), commit_body(OLD_BASE))
+    finish(table, pending.at(State.COMPLETED), commit_body(OLD_BASE))
     recover(table, FixedClock())
     assert not storage.list(LATE)
 
