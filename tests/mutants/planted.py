@@ -330,7 +330,7 @@ TYPES = [
     ),
     Mutant(
         "the statistics of floats are widened bit by bit",
-        within("_widened", widen=lambda floats: floats.cast(pa.float64())),
+        within("statistics._widened", widen=lambda floats: floats.cast(pa.float64())),
         "tests/unit/formats/parquet/test_base_file_reader.py"
         "::test_bounds_of_floats_are_those_of_the_doubles_they_are_read_as",
         "P1: rows that match a filter are not found",
