@@ -276,11 +276,24 @@ def _opened(storage: Storage) -> Table | None:
         # What was listed may be of a table that another writer has created since the first look.
         properties = _read_properties(storage)
         if properties is None:
-            raise CorruptFileError(
-                f"{storage.root}/{HOODIE} has files but no hoodie.properties: the creation of a "
-                "table was interrupted, or the file was lost; restore it, or remove the folder"
-            )
+            raise _without_properties(storage)
     return None if properties is None else Table(storage, properties)
+
+
+def _without_properties(storage: Storage) -> CorruptFileError:
+    """Return the error of a table whose properties are gone, as its backup is."""
+    if not any(load_timeline(storage, layout).completed for layout in LAYOUTS):
+        return CorruptFileError(
+            f"{storage.root}/{HOODIE} has files but no hoodie.properties and no completed instant: "
+            "the creation of a table was interrupted, or they were lost; restore them from a copy, "
+            f"or remove {storage.root}/{HOODIE} if nothing was ever written to the table"
+        )
+    return CorruptFileError(
+        f"{storage.root}/{HOODIE} has no hoodie.properties any more, nor a backup of it; "
+        "remove nothing, and restore it from a copy, or put there that of a new table which is "
+        "made elsewhere with the same options, as `hoodie-py create` does; Hudi's own command is "
+        "`repair overwrite-hoodie-props`"
+    )
 
 
 def _has_table_files(storage: Storage) -> bool:

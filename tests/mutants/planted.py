@@ -2999,6 +2999,13 @@ INSPECTION = [
         "an operator waits for a dead writer, and does not know for how long",
     ),
     Mutant(
+        "a table that lost its properties passes for one that was never made",
+        within("_without_properties", load_timeline=returns(SimpleNamespace(completed=()))),
+        f"{_HINTS}::test_properties_that_were_lost_are_made_anew_and_nothing_is_removed"
+        "[COPY_ON_WRITE-9]",
+        "an operator removes a table of which one file was lost",
+    ),
+    Mutant(
         "`hoodie-py commits` leaves no column out",
         within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
         "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",

@@ -154,3 +154,25 @@ def test_an_instant_without_a_byte_is_shown_as_verify_has_it(version: str, tmp_p
     told = {f"look at: {one['where']}: {one['message']}; {one['remedy']}" for one in damages(path)}
     assert len(told) == 2  # nothing else is looked at, where deleted files are not known
     assert told < {line for line in done("show", path).lines if line.startswith("look at")}
+
+
+def test_properties_that_were_lost_are_made_anew_and_nothing_is_removed(
+    table: HoodieTable, tmp_path: Path
+) -> None:
+    rows, lost = found(table), tmp_path / "t/.hoodie/hoodie.properties"
+    given = table.properties.raw
+    lost.unlink()
+    told = run("show", tmp_path / "t").err
+    assert "remove nothing, and restore it from a copy" in told
+    options = {**TRIPS, TYPE: given["hoodie.table.type"], VERSION: given["hoodie.table.version"]}
+    HoodieTable(tmp_path / "other", options).upsert(trips(("x", "rome", 1, 1.0)))
+    shutil.copy(tmp_path / "other/.hoodie/hoodie.properties", lost)
+    assert found(table) == rows
+    assert damages(tmp_path / "t") == []
+
+
+def test_a_creation_that_was_interrupted_may_be_removed(tmp_path: Path) -> None:
+    (tmp_path / ".hoodie/.aux").mkdir(parents=True)
+    (tmp_path / ".hoodie/.aux/x").touch()
+    told = run("show", tmp_path).err
+    assert f"or remove {tmp_path}/.hoodie if nothing was ever written" in told
