@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from hoodie_ds.api.arrow_input import Rows, arrow_rows
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
+from hoodie_ds.config.given_options import strings
 from hoodie_ds.config.known_options import check_keys, overridden
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.config.texts import texts
 from hoodie_ds.config.write_options import WriteOptions, check_options
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import HoodieError, LockTimeoutError, OptionError, WriteConflictError
@@ -253,7 +253,7 @@ class HoodieTable:
         OptionError
             No partition is given, or something that is no text.
         """
-        paths = texts("partitions", partitions)
+        paths = strings("partitions", partitions)
         if not paths:
             raise OptionError("partitions", None, "name the partitions to delete")
         empty = self.schema.empty_table()

@@ -25,23 +25,10 @@ def scheme_of(base_path: str) -> str:
 
 
 def check_base_path(text: str) -> str:
-    """Return a base path without trailing slashes.
+    """Return a local path or URL without trailing slashes, or raise `OptionError`.
 
-    Parameters
-    ----------
-    text : str
-        A local path, ``file:`` URL or URL of a remote file system.
-
-    Returns
-    -------
-    str
-        The same place.
-
-    Raises
-    ------
-    OptionError
-        It is empty, holds control characters or credentials, or chains several file systems. The
-        message does not repeat what may be secret.
+    Refused are control characters, credentials and chained file systems; the message does not
+    repeat what may be secret.
     """
     scheme = scheme_of(text)
     shown = text if scheme == "file" and "::" not in text else f"{scheme}://***"

@@ -49,10 +49,8 @@ class BucketRules:
     def num_buckets(self, partition_path: str) -> int | None:
         """Return the number of buckets of a partition; None if no rule matches.
 
-        Raises
-        ------
-        RecordKeyError
-            The path has a line end, which Java's expressions treat in a way of their own.
+        A line end in the path, which Java's expressions treat in a way of their own, is a
+        `RecordKeyError`.
         """
         if _LINE_ENDS.search(partition_path):
             raise RecordKeyError(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoodie_ds.config.option import Option
-from hoodie_ds.config.restricted import INSTEAD
+from hoodie_ds.config.restricted import Restriction
 from hoodie_ds.errors import OptionError
 
 if TYPE_CHECKING:
@@ -84,16 +84,13 @@ class GivenOptions:
             if lower.startswith(prefix.lower()):
                 yield key[len(prefix) :], text
 
-    def refuse_restricted(self, restricted: Mapping[str, tuple[str, ...]]) -> None:
+    def refuse_restricted(self, restricted: Mapping[str, Restriction]) -> None:
         """Note each value that asks for what this release does not do yet."""
-        for key, accepted in restricted.items():
+        for key, restriction in restricted.items():
             text = self.text(key)
-            if text is None or text.strip().lower() in accepted:
-                continue
-            use = " or ".join(map(repr, accepted))
-            remedy = INSTEAD.get(key) or (f"use {use}" if accepted else "leave it out")
-            written = self.entries[key.lower()][0]
-            self.refuse(OptionError(written, text, f"not supported yet; {remedy}"))
+            if text is not None and text.strip().lower() not in restriction.accepted:
+                written = self.entries[key.lower()][0]
+                self.refuse(OptionError(written, text, f"not supported yet; {restriction.remedy}"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,3 +114,19 @@ class OptionGroup:
             elif isinstance(part, type) and issubclass(part, OptionGroup):
                 values[one.name] = part.of(given)
         return cls(**values)
+
+
+def strings(name: str, given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the strings given for `name`; a single string counts as one, never as its letters.
+
+    Anything else among them is an `OptionError`.
+    """
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise OptionError(name, given, "give a list of texts")
+    found = tuple(given)
+    for text in found:
+        if not isinstance(text, str):
+            raise OptionError(name, text, f"give texts; this is of type {type(text).__name__}")
+    return found

@@ -246,14 +246,9 @@ IGNORED_PREFIXES_LOWER: Final = tuple(prefix.lower() for prefix in IGNORED_PREFI
 
 
 def reason_to_warn(lower: str, text: str) -> str | None:
-    """Return why an option has no effect here, None if it has one or asks for none.
+    """Return why an option, its key in lower case, has no effect here; None if it asks for none.
 
-    Parameters
-    ----------
-    lower : str
-        Its key in lower case.
-    text : str
-        What it was set to. What is switched off would not do anything elsewhere either.
+    What is switched off would not do anything elsewhere either.
     """
     if text.strip().lower() in ("", "false"):
         return None

@@ -155,10 +155,7 @@ def warn_of_ignored(given: GivenOptions) -> None:
 def check_keys(raw: Mapping[str, object]) -> None:
     """Raise one `OptionError` for all keys that are not known, also those without the prefix.
 
-    Parameters
-    ----------
-    raw : mapping of str to object
-        Options that only this library reads, so that no key can be Spark's own.
+    For options that only this library reads, so that no key can be Spark's own.
     """
     unknown = [
         OptionError(key[:200], shown(key, value), remedy)
@@ -170,15 +167,7 @@ def check_keys(raw: Mapping[str, object]) -> None:
 
 
 def overridden(own: Mapping[str, str], call: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a table with those of a call, which win under whichever name.
-
-    Parameters
-    ----------
-    own : mapping of str to str
-        The table's.
-    call : mapping of str to str
-        The call's.
-    """
+    """Return the options of a table with those of a call, which win under whichever name."""
     said = set(map(_one_name, call))
     return {**{key: own[key] for key in own if _one_name(key) not in said}, **call}
 

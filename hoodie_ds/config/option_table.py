@@ -55,18 +55,7 @@ def _default(option: Option[Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Bring the option tables of a Markdown file up to date.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Of the command line; those of the process by default.
-
-    Raises
-    ------
-    SystemExit
-        The command line names no file that can be read and written, or asks for help.
-    """
+    """Bring the option tables of a Markdown file up to date, as the command line says."""
     parser = argparse.ArgumentParser(
         "python -m hoodie_ds.config.option_table",
         description="Bring the option tables of a Markdown file up to date.",

@@ -29,25 +29,11 @@ class ReadOptions(QueryOptions, StorageOptions):
 
     @classmethod
     def parse(cls, raw: Mapping[str, object], is_stream: bool | None = False) -> ReadOptions:
-        """Return the options that raw keys and texts mean.
+        """Return the options that raw keys and strings mean; keys in any letter case.
 
-        Parameters
-        ----------
-        raw : mapping of str to str
-            As Spark or the user gave them; keys in any letter case. Options for writes pass.
-        is_stream : bool or None
-            Whether a stream is to be read, and not a table. None where nobody knows yet: then
-            changes without a beginning, or an incremental query without one, are a stream's.
-
-        Returns
-        -------
-        ReadOptions
-
-        Raises
-        ------
-        OptionError
-            A key is unknown, given twice or missing, or a value is malformed or asks for something
-            that is not supported yet; one error tells all that is wrong.
+        `is_stream` says whether a stream is to be read, and not a table. Where it is None, changes
+        or an incremental query without a beginning are a stream's. Options for writes pass. One
+        `OptionError` reports all that is wrong.
         """
         given = collect(raw)
         given.refuse_restricted(READ_RESTRICTED)

@@ -33,15 +33,7 @@ _SHORT: Final = 4
 
 
 def shown(key: str, value: object) -> object:
-    """Return an option's value as a message may have it.
-
-    Parameters
-    ----------
-    key : str
-        The option as the user wrote it, right or wrong.
-    value : object
-        Its value.
-    """
+    """Return the value of an option, known or mistyped, as a message may have it."""
     is_of_storage = key.lower().startswith(_OF_STORAGE)
     is_hidden = not is_place(key, str(value)) if is_of_storage else _is_secret(key)
     return HIDDEN if is_hidden or _may_hold_one(str(value)) else value

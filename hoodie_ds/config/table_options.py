@@ -258,3 +258,11 @@ def _key_generator_options(given: GivenOptions) -> dict[str, str]:
             if found.setdefault(key, text) != text:
                 given.refuse(OptionError(prefix + suffix, text, f"contradicts {key}; give one"))
     return found
+
+
+def hook_name(hook: str | Callable[..., object]) -> str:
+    """Return ``package.module:callable`` of a merge hook, as far as it has such a name."""
+    if isinstance(hook, str):
+        return hook
+    named = hook if hasattr(hook, "__qualname__") else type(hook)
+    return f"{named.__module__}:{named.__qualname__}"

@@ -44,23 +44,10 @@ class WriteOptions(OperationOptions, TableOptions, IndexOptions, FileOptions, St
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> WriteOptions:
-        """Return the options that raw keys and texts mean.
+        """Return the options that raw keys and strings mean; keys in any letter case.
 
-        Parameters
-        ----------
-        raw : mapping of str to str
-            As Spark or the user gave them; keys in any letter case. Options for reads pass.
-
-        Returns
-        -------
-        WriteOptions
-
-        Raises
-        ------
-        OptionError
-            A key is unknown, given twice or missing, a value is malformed or asks for something
-            that is not supported yet, or two options contradict one another; one error tells all
-            that is wrong.
+        Options for reads pass. One `OptionError` reports all that is wrong: keys that are unknown,
+        given twice or missing, values that are malformed or not supported, and contradictions.
         """
         given = collect(raw)
         given.refuse_restricted(WRITE_RESTRICTED)
@@ -76,10 +63,7 @@ class WriteOptions(OperationOptions, TableOptions, IndexOptions, FileOptions, St
 def check_options(raw: Mapping[str, object]) -> None:
     """Raise one `OptionError` for all that is wrong with options, for a write or for a read.
 
-    Parameters
-    ----------
-    raw : mapping of str to str
-        As the user gave them; only this library reads them, so every key has to be known.
+    Only this library reads them, so every key has to be known.
     """
     checks = (WriteOptions.parse, ReadOptions.parse, check_keys)
     found = (problem for check in checks for problem in _problems(check, raw))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME
-from hoodie_ds.config.texts import texts
+from hoodie_ds.config.given_options import strings
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.filters.arrow import from_arrow
 from hoodie_ds.filters.predicate import Predicate, columns_used
@@ -60,7 +60,7 @@ class Scanner:
     ) -> None:
         self._query = query
         names = query.schema.names
-        self._wanted = names if columns is None else list(texts("columns", columns))
+        self._wanted = names if columns is None else list(strings("columns", columns))
         for name in self._wanted:
             if name not in names:
                 raise SchemaError(

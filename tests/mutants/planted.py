@@ -2197,7 +2197,7 @@ TEXTS = [
     ),
     Mutant(
         "a single text is taken for its letters",
-        instead("texts", lambda texts, name, given: texts(name, list(given))),
+        instead("strings", lambda strings, name, given: strings(name, list(given))),
         f"{LISTS}::test_the_letters_of_a_text_were_taken_for_partitions",
         "P1: every partition is deleted where one was meant",
     ),

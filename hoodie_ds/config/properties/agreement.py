@@ -23,12 +23,7 @@ from hoodie_ds.errors import OptionError
 def check_agreement(options: WriteOptions, table: TableProperties) -> None:
     """Raise one `OptionError` for all options that contradict the table.
 
-    Parameters
-    ----------
-    options : WriteOptions
-        What the user said; what is ``None`` agrees with everything.
-    table : TableProperties
-        What the table says; where it is ``None`` nothing is contradicted.
+    An option that is None agrees with everything, and a property that is None with every option.
     """
     table.check_merge_hook(options.merge_hook)
     if table.supplemental_logging is not None and options.batches_per_commit > 1:

@@ -27,24 +27,10 @@ _MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
 
 def parse_properties(text: bytes | str, path: str) -> dict[str, str]:
-    """Return the entries of a properties text.
+    """Return the entries of a properties file, in its order; of a key that occurs twice, the last.
 
-    Parameters
-    ----------
-    text : bytes or str
-        Bytes are Latin-1, as Java reads them.
-    path : str
-        Where it is from, for messages.
-
-    Returns
-    -------
-    dict of str to str
-        In the order of the text; of a key that occurs twice, the last value.
-
-    Raises
-    ------
-    CorruptFileError
-        An escape is malformed or stands for no character.
+    Bytes are Latin-1, as Java reads them. A malformed escape is a `CorruptFileError` that names
+    `path`.
     """
     content = text.decode("latin-1") if isinstance(text, bytes) else text
     entries: dict[str, str] = {}
@@ -58,24 +44,9 @@ def parse_properties(text: bytes | str, path: str) -> dict[str, str]:
 
 
 def format_properties(entries: Mapping[str, str], comments: Sequence[str] = ()) -> bytes:
-    """Return the text of entries, sorted by key, after comment lines.
+    """Return entries, sorted by key, after comment lines: ASCII, lines end with a line feed.
 
-    Parameters
-    ----------
-    entries : mapping of str to str
-        Keys and values.
-    comments : sequence of str
-        One line each.
-
-    Returns
-    -------
-    bytes
-        ASCII; lines end with a line feed.
-
-    Raises
-    ------
-    OptionError
-        A key or value holds half a surrogate pair, which is no character.
+    Half a surrogate pair, which is no character, is an `OptionError`.
     """
     lines = ["#" + _SPECIAL.sub(_escape_control, comment) for comment in comments]
     for key, value in sorted(entries.items()):
@@ -86,13 +57,7 @@ def format_properties(entries: Mapping[str, str], comments: Sequence[str] = ()) 
 
 
 def java_date(now_ms: int) -> str:
-    """Return a time as Java's ``Date.toString`` shows it in UTC.
-
-    Parameters
-    ----------
-    now_ms : int
-        Milliseconds since the Unix epoch.
-    """
+    """Return milliseconds since the Unix epoch as Java's ``Date.toString`` shows them in UTC."""
     at = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
     day, month = _DAYS[at.weekday()], _MONTHS[at.month * 3 - 3 : at.month * 3]
     return f"{day} {month} {at.day:02d} {at:%H:%M:%S} UTC {at.year}"

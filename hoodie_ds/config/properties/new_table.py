@@ -35,8 +35,8 @@ from hoodie_ds.config.table_options import (
     PAYLOAD_MODES,
     ChangeOptions,
     TableOptions,
+    hook_name,
 )
-from hoodie_ds.config.texts import hook_name
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 
@@ -55,21 +55,8 @@ _STRATEGIES: Final = {
 def new_table_entries(options: WriteOptions) -> dict[str, str]:
     """Return the entries that a user's options ask for, without the checksum.
 
-    Parameters
-    ----------
-    options : WriteOptions
-        What the user said.
-
-    Returns
-    -------
-    dict of str to str
-        Keys and values of the file.
-
-    Raises
-    ------
-    OptionError
-        The name is missing, or the fields do not fit the key generator or merge mode; one error
-        tells all that is wrong.
+    One `OptionError` reports all that is wrong: a missing name, fields that do not fit the key
+    generator or merge mode.
     """
     problems: list[OptionError] = []
     name = options.table_name

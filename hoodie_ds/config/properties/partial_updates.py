@@ -69,19 +69,7 @@ def read_partial_update(
 ) -> PartialUpdate | None:
     """Return the partial updates of a table, None if its rows are not filled.
 
-    Parameters
-    ----------
-    reader : PropertyReader
-        The table's properties.
-    mode : MergeMode
-        The table's merge mode.
-    ordering : tuple of str
-        The table's ordering fields.
-
-    Raises
-    ------
-    UnsupportedTableError
-        The mode is unknown here.
+    A mode that is unknown here is an `UnsupportedTableError`.
     """
     payload = (
         reader.raw.get(keys.PAYLOAD_CLASS) or reader.raw.get(keys.LEGACY_PAYLOAD, "")
@@ -98,10 +86,7 @@ def read_partial_update(
 def partial_update_entries(options: WriteOptions) -> dict[str, str] | None:
     """Return the entries of a new table's merge; None if no mode of partial updates is asked for.
 
-    Raises
-    ------
-    OptionError
-        Another option contradicts the mode.
+    An option that contradicts the mode is an `OptionError`.
     """
     mode = options.partial_update_mode
     if mode is not PartialUpdateMode.FILL_UNAVAILABLE and options.unavailable_value is not None:

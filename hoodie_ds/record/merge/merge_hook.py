@@ -19,7 +19,7 @@ import pyarrow as pa
 from hoodie_ds.columns.arrow_columns import Mask, as_numpy, one_chunk
 from hoodie_ds.columns.meta_columns import META_COLUMNS, RECORD_KEY
 from hoodie_ds.config.properties.keys import MERGE_HOOK
-from hoodie_ds.config.texts import hook_name
+from hoodie_ds.config.table_options import hook_name
 from hoodie_ds.errors import HoodieError, MergeHookError, OptionError
 from hoodie_ds.record.field_path import resolve
 
