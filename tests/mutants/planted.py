@@ -3006,6 +3006,13 @@ INSPECTION = [
         "an operator removes a table of which one file was lost",
     ),
     Mutant(
+        "a change of version does not say what it compacts",
+        within("change_version", logged_groups=returns(())),
+        "tests/unit/cli/test_change.py"
+        "::test_a_version_change_says_what_it_compacts_and_what_cannot_be_taken_back_after_it",
+        "files are rewritten that their owner thought would stay",
+    ),
+    Mutant(
         "`hoodie-py commits` leaves no column out",
         within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
         "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",

@@ -5,8 +5,8 @@ Hudi's ``UpgradeDowngrade`` undoes failed writes and compacts before its handler
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
@@ -18,6 +18,7 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names
@@ -71,7 +72,7 @@ def prepare(context: ServiceContext, table: Table) -> Table:
         clusterer.carry_out(instant, plan)
     timeline = table.load_timeline()
     # Without log files no rule is asked for by which rows merge: it may be one of the JVM's.
-    if timeline.pending_compactions or _has_logs(table, timeline):
+    if timeline.pending_compactions or any(logged_groups(table, timeline)):
         while Compactor(context).compact(False, False):
             pass
     return table
@@ -105,7 +106,7 @@ def check_ready(table: Table, timeline: Timeline, to: int) -> None:
             "(clean, compact, cluster, rollback, delete_savepoint; what this release does not know "
             "with the engine that began it), then change the table's version"
         )
-    if _has_logs(table, timeline):
+    if any(logged_groups(table, timeline)):
         raise TimelineError(
             f"{root}: log files are left that no compaction has taken in; stop the writers "
             "and set no compaction strategy that leaves file groups out, then run it again"
@@ -168,13 +169,14 @@ def _check_old_logs(table: Table, timeline: Timeline, to: int) -> None:
         )
 
 
-def _has_logs(table: Table, timeline: Timeline) -> bool:
-    """Whether a newest slice has log files, but for those of writes that were rolled back alone.
+def logged_groups(table: Table, timeline: Timeline) -> Iterator[FileGroupId]:
+    """Yield the file groups with log files, but for those of writes that were rolled back alone.
 
     These no compaction takes in. They say nothing in either layout: their blocks stay hidden.
     """
     if table.properties.table_type is not TableType.MERGE_ON_READ:
-        return False
+        return
     view = FileSystemView(table.storage, timeline, verify=False)
-    logs = chain.from_iterable(found.logs for found in view.slices_among(view.data_files()))
-    return any(not is_uncommitted(view, log) for log in logs)
+    for found in view.slices_among(view.data_files()):
+        if not all(is_uncommitted(view, log) for log in found.logs):
+            yield found.group

@@ -19,8 +19,14 @@ from typing import Final
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.results import counted
 from hoodie_ds.services.upgrade.archive import put_archive
-from hoodie_ds.services.upgrade.preparation import check_ready, check_savepoints, prepare
+from hoodie_ds.services.upgrade.preparation import (
+    check_ready,
+    check_savepoints,
+    logged_groups,
+    prepare,
+)
 from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew, translated
 from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
 from hoodie_ds.table.metadata_table import METADATA_KEYS
@@ -57,12 +63,15 @@ class VersionChange:
         Properties that are set, by key; None for one that goes.
     files : int
         How many files of the timeline are elsewhere.
+    compacted : int
+        How many file groups would be compacted before.
     """
 
     before: int
     after: int
     changed: Mapping[str, str | None]
     files: int = 0
+    compacted: int = 0
 
     def __bool__(self) -> bool:
         return self.before != self.after
@@ -70,10 +79,14 @@ class VersionChange:
     def __str__(self) -> str:
         if not self:
             return f"version {self.after}, nothing to do"
-        return (
+        compacted = f"{counted(self.compacted, 'file group')} compacted"
+        past = "commits of before can be neither rolled back nor restored"
+        also = [compacted] * bool(self.compacted) + [past] * bool(self.files)
+        return "; ".join([
             f"version {self.before} to {self.after}, {len(self.changed)} properties and "
-            f"{self.files} files of the timeline"
-        )
+            f"{self.files} files of the timeline",
+            *also,
+        ])  # fmt: skip
 
 
 def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> VersionChange:
@@ -102,8 +115,10 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
     table = context.open_table(to_be_dropped=True)
     if not dry:
         table = _put_back(context, table, to)
+    logged = 0
     if _begun(table) is None and not is_left_empty(table.storage, table.layout):
         timeline = table.load_timeline()  # refuses before anything is compacted
+        logged = sum(1 for _ in logged_groups(table, timeline)) if dry else 0
         check_columns_have_names(table, timeline, to_write=True)
         check_savepoints(table, timeline, to)
     if is_ordered_anew(table.properties, to):
@@ -117,7 +132,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
             ", ".join(table.properties.ordering_fields),
         )
     if dry:
-        return _planned(table, to)
+        return replace(_planned(table, to), compacted=logged)
     begun = _begun(table)
     if begun not in (None, to):
         raise TimelineError(

@@ -154,6 +154,22 @@ def test_versions_change(table: HoodieTable, path: Path) -> None:
     assert len(found(table)) == 2
 
 
+def test_a_version_change_says_what_it_compacts_and_what_cannot_be_taken_back_after_it(
+    table: HoodieTable, path: Path
+) -> None:
+    past = "commits of before can be neither rolled back nor restored"
+    told = done("upgrade", path, "--to", "9", "--dry-run").lines[0]
+    assert told.startswith("version 6 to 9, ")
+    assert told.endswith(f"; 1 file group compacted; {past}")
+    before = table.timeline.commits[-1].time
+    assert done("upgrade", path, "--to", "8", "--yes").lines[-1].endswith(f"timeline; {past}")
+    for ended in (run("rollback", path), run("restore", path, before)):
+        assert ended.code == 1
+        assert "was written before the table's version was changed" in ended.err
+    told = done("upgrade", path, "--to", "9", "--dry-run").lines[0]  # which moves no file
+    assert told.endswith("and 0 files of the timeline")
+
+
 def test_services_with_nothing_to_do_say_so(table: HoodieTable, path: Path) -> None:
     for name in ("clean", "archive", "cleanup"):
         assert "nothing to do" in done(name, path, "--yes").out
