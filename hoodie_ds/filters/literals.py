@@ -16,7 +16,7 @@ def as_type(value: object, kind: pa.DataType) -> pa.Scalar | None:
     Arrow would cut 2.5 to 2, and a moment to its day; and an integer is less exact as a double.
     """
     try:
-        given = value if isinstance(value, pa.Scalar) else pa.scalar(_widened(value, kind))
+        given = value if isinstance(value, pa.Scalar) else pa.scalar(_as_stored_kind(value, kind))
         if not given.is_valid:
             return pa.scalar(None, kind)
         if kind_of(kind) is None or kind_of(given.type) != kind_of(kind):
@@ -34,7 +34,7 @@ def as_array(values: Iterable[object], kind: pa.DataType) -> pa.Array | None:
     return None if None in typed else pa.array(typed, kind)
 
 
-def _widened(value: object, kind: pa.DataType) -> object:
+def _as_stored_kind(value: object, kind: pa.DataType) -> object:
     """An integer of Python as the number that it is in a column of other numbers."""
     if type(value) is not int:
         return value

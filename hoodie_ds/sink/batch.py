@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
@@ -82,7 +83,7 @@ class Batch:
         writer, number = self.options.checkpoint_identifier, self.options.batch_identifier
         return None if writer is None or number is None else BatchId(writer, number)
 
-    @property
+    @cached_property
     def pending(self) -> PendingAction:
         """What opening, deciding and undoing the batch's instant need."""
         operation_type = self.plan.operation.value.upper()

@@ -93,7 +93,7 @@ class WritePlan:
         given = self.table.storage, self.timeline, options.verify_checksums
         return WriteView(*given, remedy=options.concurrency.remedy)
 
-    @property
+    @cached_property
     def action(self) -> Action:
         """The action of the write's instant."""
         return write_action(self.table.properties, replaces=self.operation.replaces)
@@ -163,7 +163,7 @@ class WritePlan:
         wanted = self.operation.merges or self.options.combine_before_insert
         return wanted and not self.rows_are_merged
 
-    @property
+    @cached_property
     def log_block_format(self) -> LogBlockFormat:
         """How rows are encoded in log files.
 
@@ -176,7 +176,7 @@ class WritePlan:
         by_text = any(pa.types.is_string(kind) for kind in kinds)
         return LogBlockFormat.AVRO if by_text else LogBlockFormat.PARQUET
 
-    @property
+    @cached_property
     def ordering_fields(self) -> tuple[str, ...]:
         """Fields that the merger compares; none where the commit order decides."""
         properties = self.table.properties

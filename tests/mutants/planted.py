@@ -1939,7 +1939,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "base files take symbols that an enum does not have",
-        skipped("check_symbols"),
+        skipped("_check_symbols"),
         "tests/integration/test_kept_schema.py::test_what_the_schema_has_no_value_for_is_refused",
         "P13: Hudi cannot write the row into a log again",
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from hoodie_ds.config.enums import (
@@ -131,7 +132,7 @@ class TableProperties:
         UnsupportedTableError
             It names a key generator, index or mode of partial updates that is unknown here.
         """
-        return _read(parse_properties(text, path), path)
+        return _parsed(text, path)
 
     @classmethod
     def create(cls, options: WriteOptions) -> TableProperties:
@@ -294,6 +295,11 @@ class TableProperties:
 def _named(versions: Collection[int]) -> str:
     *others, last = map(str, versions)
     return f"{', '.join(others)} and {last}"
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: bytes | str, path: str) -> TableProperties:
+    return _read(parse_properties(text, path), path)
 
 
 def _read(raw: Mapping[str, str], path: str) -> TableProperties:

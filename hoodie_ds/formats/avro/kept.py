@@ -8,6 +8,7 @@ columns is therefore kept as JSON, and only what differs is made from Arrow.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ _Json: TypeAlias = str | list[Any] | dict[str, Any]
 _NAMED: Final = ("record", "error", "enum", "fixed")
 
 
+@lru_cache(maxsize=64)
 def kept_avro(schema: pa.Schema, table_name: str, held: str | None) -> str:
     """Return the Avro JSON of a schema, with all that the table has said of its columns.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -113,6 +114,7 @@ def normalise_schema(schema: pa.Schema, table: pa.Schema | None = None) -> pa.Sc
     return pa.schema(_normal_fields(list(schema), "", list(table or ())))
 
 
+@lru_cache(maxsize=64)
 def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
     """Return the Avro JSON that Hudi stores for a schema.
 
@@ -142,6 +144,7 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
     return json.dumps(record, separators=(",", ":"))
 
 
+@lru_cache(maxsize=64)
 def avro_to_arrow(avro: str, name: str = "table schema") -> pa.Schema:
     """Return the Arrow schema of an Avro record.
 

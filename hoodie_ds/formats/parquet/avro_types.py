@@ -6,28 +6,53 @@ may be null where it must not be, or that has bytes of any length where it is to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.encode import encode_avro
-from hoodie_ds.formats.avro.tree import AvroType, Kind
+from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
 from hoodie_ds.formats.conform import rebuild_list, rebuild_map
 
 
-def stored_field(field: pa.Field, node: AvroType | None, *, required: bool) -> pa.Field:
-    """Return a column as Parquet is to have it.
+@lru_cache(maxsize=64)
+def stored_schemas(
+    schema: pa.Schema, avro: str
+) -> tuple[pa.Schema, pa.Schema, Mapping[str, AvroType]]:
+    """Return columns as Parquet stores them, and by name those with an enum somewhere.
 
-    Parameters
-    ----------
-    field : pyarrow.Field
-        The column, as `normalise_schema` types it.
-    node : AvroType or None
-        Its Avro type; None if the schema does not say.
-    required : bool
-        Whether to mark what cannot be null, at whatever depth, which `as_required` gives.
+    In the second schema what cannot be null is marked so, at whatever depth; `as_stored` returns
+    such columns.
     """
+    record = parse_avro(avro, "table schema")
+    nodes = dict(zip(record.names, record.children, strict=True))
+    loose, strict = (
+        pa.schema([_stored_field(f, nodes.get(f.name), required=required) for f in schema])
+        for required in (False, True)
+    )
+    enums = {name: nodes[name] for name in schema.names if name in nodes and _has_enum(nodes[name])}
+    return loose, strict, enums
+
+
+def as_stored(table: pa.Table, schema: pa.Schema, enums: Mapping[str, AvroType]) -> pa.Table:
+    """Return rows with the columns of the second schema of `stored_schemas`.
+
+    Raises
+    ------
+    SchemaError
+        A value is null that must not be, or is none of an enum's; names the column.
+    """
+    for name, node in enums.items():
+        _check_symbols(table.column(name), node, name)
+    columns = [_as_required(*pair) for pair in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _stored_field(field: pa.Field, node: AvroType | None, *, required: bool) -> pa.Field:
     if node is None:
         return field
     nullable = True
@@ -45,32 +70,19 @@ def _stored_type(kind: pa.DataType, node: AvroType, required: bool) -> pa.DataTy
     if types.is_struct(kind):
         below = dict(zip(node.names, node.children, strict=True))
         fields = [kind.field(i) for i in range(kind.num_fields)]
-        return pa.struct([stored_field(f, below.get(f.name), required=required) for f in fields])
+        return pa.struct([_stored_field(f, below.get(f.name), required=required) for f in fields])
     if types.is_list(kind):
-        return pa.list_(stored_field(kind.value_field, node.children[0], required=required))
+        return pa.list_(_stored_field(kind.value_field, node.children[0], required=required))
     if types.is_map(kind):
-        item = stored_field(kind.item_field, node.children[0], required=required)
+        item = _stored_field(kind.item_field, node.children[0], required=required)
         return pa.map_(kind.key_type, item)
     if types.is_binary(kind) and node.kind is Kind.FIXED:
         return pa.binary(node.size)
     return kind
 
 
-def as_required(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Return a column marked as what it is: without nulls wherever they must not be.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Of the type that `stored_field` gives without ``required``.
-    field : pyarrow.Field
-        What it gives with it.
-
-    Raises
-    ------
-    SchemaError
-        A value is null that must not be; names the column.
-    """
+def _as_required(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return a column marked as what it is: without nulls wherever they must not be."""
     if not field.nullable and column.null_count:
         raise _missing(field.name)
     if column.type == field.type:
@@ -79,24 +91,14 @@ def as_required(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, field.type)
 
 
-def check_symbols(column: pa.ChunkedArray, node: AvroType, path: str) -> None:
+def _check_symbols(column: pa.ChunkedArray, node: AvroType, path: str) -> None:
     """Refuse an enum's value that the table's schema does not list.
 
-    Parquet has no enums here, so that nobody would notice before Hudi writes the row into a log.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        The column, which may be dictionary-encoded.
-    node : AvroType
-        Its Avro type.
-    path : str
-        Its name, for the error.
+    Parquet has no enums here, so Hudi would find it when it writes the row into a log.
     """
-    if _has_enum(node):
-        for chunk in column.chunks:
-            plain = chunk.cast(pa.string()) if pa.types.is_dictionary(chunk.type) else chunk
-            encode_avro(plain, node, path)
+    for chunk in column.chunks:
+        plain = chunk.cast(pa.string()) if pa.types.is_dictionary(chunk.type) else chunk
+        encode_avro(plain, node, path)
 
 
 def _has_enum(node: AvroType) -> bool:

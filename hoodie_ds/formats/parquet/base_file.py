@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.conform import conform, conform_column
-from hoodie_ds.formats.parquet.avro_types import as_required, check_symbols, stored_field
+from hoodie_ds.formats.parquet.avro_types import as_stored, stored_schemas
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.parquet.key_range import KeyRange
 from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
@@ -100,17 +99,8 @@ class BaseFileWriter:
         if bloom and _RECORD_KEY not in schema.names:
             raise SchemaError(f"a bloom filter is of column {_RECORD_KEY!r}, which the file lacks")
         self._repetitive = frozenset({*_REPETITIVE, *dictionaries} & set(schema.names))
-        record = parse_avro(avro_schema, "table schema")
-        avro = self._avro = dict(zip(record.names, record.children, strict=True))
-        loose, self._schema = (
-            pa.schema(
-                [
-                    stored_field(self._encoded(field), avro.get(field.name), required=required)
-                    for field in schema
-                ]
-            )
-            for required in (False, True)
-        )
+        encoded = pa.schema([self._encoded(field) for field in schema])
+        loose, self._schema, self._enums = stored_schemas(encoded, avro_schema)
         self._plain = pa.schema([field for field in loose if field.name not in self._repetitive])
         self._row_group_bytes = max(1, row_group_bytes)
         self._footers = {
@@ -194,11 +184,9 @@ class BaseFileWriter:
             else plain.column(field.name)
             for field in self._schema
         ]
-        for name, column in zip(self._schema.names, columns, strict=True):
-            if name in self._avro:
-                check_symbols(column, self._avro[name], name)
-        columns = [as_required(*pair) for pair in zip(columns, self._schema, strict=True)]
-        return pa.Table.from_arrays(columns, schema=self._schema)
+        return as_stored(
+            pa.Table.from_arrays(columns, self._schema.names), self._schema, self._enums
+        )
 
     def flush(self) -> None:
         """Write what is held back as a row group, to free its memory."""
