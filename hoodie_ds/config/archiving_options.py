@@ -33,8 +33,8 @@ class ArchivingOptions(OptionGroup):
     min_commits: Option[int] = Option(
         "hoodie.keep.min.commits",
         POSITIVE_INT,
-        "How many commits archiving leaves on the active timeline; of cleans and of rollbacks as "
-        "many. In table versions 8 and 9 cleans go with the commits after them.",
+        "How many commits archiving leaves on the active timeline, and how many cleans and "
+        "rollbacks. In table versions 8 and 9 cleans are archived with the commits after them.",
         40,
         aliases=("archive.min_commits",),
     )
@@ -61,7 +61,7 @@ class ArchivingOptions(OptionGroup):
     beyond_savepoint: Option[bool] = Option(
         "hoodie.archive.beyond.savepoint",
         BOOLEAN,
-        "Whether commits after the oldest savepoint are archived too; those of savepoints stay.",
+        "Whether commits after the oldest savepoint are archived too; savepointed commits stay.",
         False,
     )
 

@@ -66,14 +66,14 @@ class CatalogOptions(OptionGroup):
     mode: Option[SyncMode] = Option(
         f"{_HIVE}mode",
         choice(SyncMode),
-        "The catalog: a Hive metastore that is asked by Thrift, or AWS Glue.",
+        "The catalog: a Hive metastore, by Thrift, or AWS Glue.",
         SyncMode.HMS,
         aliases=("hive_sync.mode",),
     )
     uris: Option[tuple[str, ...]] = Option(
         f"{_HIVE}metastore.uris",
         Kind("one address thrift://host:port or more, with commas between them", _uris),
-        "Where the Hive metastore listens; of several the first that answers is asked.",
+        "Where the Hive metastore listens; of several the first that answers is used.",
         ("thrift://localhost:9083",),
         aliases=("hive_sync.metastore.uris",),
     )
@@ -99,8 +99,9 @@ class CatalogOptions(OptionGroup):
     extractor: Option[PartitionExtractor | None] = Option(
         f"{_HIVE}partition_extractor_class",
         Kind("one of " + ", ".join(one.value for one in PartitionExtractor), _extractor),
-        "How a partition path becomes the values of the partition columns; with or without its "
-        "package. By default it follows from the number of fields and the style of the paths.",
+        "Hudi's class that turns a partition path into the values of the partition columns, with "
+        "or without its package. By default it follows from the number of fields and the style of "
+        "the paths.",
         aliases=("hive_sync.partition_extractor_class",),
     )
     base_path: Option[str | None] = Option(
@@ -136,7 +137,7 @@ class CatalogOptions(OptionGroup):
         f"{_HIVE}support_timestamp",
         BOOLEAN,
         "Whether timestamps are timestamps in the catalog's columns, rather than bigint. Spark "
-        "goes by the properties of the table and sees them as they are.",
+        "reads the properties of the table and sees timestamps either way.",
         False,
         aliases=("hive_sync.support_timestamp",),
     )
@@ -150,7 +151,7 @@ class CatalogOptions(OptionGroup):
     serde_properties: Option[tuple[tuple[str, str], ...]] = Option(
         f"{_HIVE}serde_properties",
         _PAIRS,
-        "Further properties of its serde.",
+        "Further properties of the table's serde in the catalog.",
         (),
         aliases=("hive_sync.serde_properties",),
     )
@@ -163,13 +164,13 @@ class CatalogOptions(OptionGroup):
     schema_length: Option[int] = Option(
         f"{_HIVE}schema_string_length_thresh",
         POSITIVE_INT,
-        "Characters of Spark's schema in one property of the table.",
+        "Most characters of Spark's schema in one property of the table.",
         4000,
     )
     managed: Option[bool] = Option(
         f"{_HIVE}create_managed_table",
         BOOLEAN,
-        "Whether the catalog owns the files, so that to drop the table there deletes them.",
+        "Whether the catalog owns the files, so that dropping the table there deletes them.",
         False,
     )
     creates_database: Option[bool] = Option(
@@ -181,26 +182,26 @@ class CatalogOptions(OptionGroup):
     comments: Option[bool] = Option(
         f"{_HIVE}sync_comment",
         BOOLEAN,
-        "Whether columns have the texts that the table's schema documents them with.",
+        "Whether columns have the comments that the table's schema has for them.",
         False,
     )
     omit_meta_fields: Option[bool] = Option(
         f"{_HIVE}omit_metadata_fields",
         BOOLEAN,
-        "Whether the columns _hoodie_* are left out.",
+        "Whether the catalog leaves out the columns _hoodie_*.",
         False,
     )
     partitions_at_once: Option[int] = Option(
         f"{_HIVE}batch_num",
         POSITIVE_INT,
-        "How many partitions one request to a Hive metastore is about.",
+        "Most partitions in one request to a Hive metastore.",
         1000,
     )
     incremental: Option[bool] = Option(
         "hoodie.meta.sync.incremental",
         BOOLEAN,
-        "Whether a sync looks at the partitions of the commits since the last one alone; "
-        "otherwise at all.",
+        "Whether a sync considers only the partitions of the commits since the last sync, rather "
+        "than all.",
         True,
     )
     conditional: Option[bool] = Option(
@@ -212,7 +213,7 @@ class CatalogOptions(OptionGroup):
     spark_version: Option[str | None] = Option(
         "hoodie.meta_sync.spark.version",
         TEXT,
-        "The version of Spark that the table is said to be created by; none by default.",
+        "The version of Spark that the catalog names as the creator of the table; none by default.",
     )
     glue_catalog: Option[str | None] = Option(
         f"{_META}glue.catalogId",

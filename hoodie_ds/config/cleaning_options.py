@@ -40,7 +40,7 @@ class CleaningOptions(OptionGroup):
     commits: Option[int] = Option(
         "hoodie.clean.commits.retained",
         POSITIVE_INT,
-        "How many commits a reader or writer may be behind before a clean takes its files away; "
+        "Commits of history that a clean retains: so far behind a reader still finds its files; "
         "for KEEP_LATEST_COMMITS.",
         30,
         aliases=("hoodie.cleaner.commits.retained", "clean.retain_commits"),
@@ -48,14 +48,14 @@ class CleaningOptions(OptionGroup):
     hours: Option[int] = Option(
         "hoodie.clean.hours.retained",
         whole("a whole number of hours, 0 or more", most=10**7 - 1),
-        "The same in hours; for KEEP_LATEST_BY_HOURS.",
+        "Hours of history that a clean retains; for KEEP_LATEST_BY_HOURS.",
         24,
         aliases=("hoodie.cleaner.hours.retained", "clean.retain_hours"),
     )
     versions: Option[int] = Option(
         "hoodie.clean.fileversions.retained",
         POSITIVE_INT,
-        "How many versions of each file group stay, the newest one counted; for "
+        "Versions of each file group that a clean retains, the newest included; for "
         "KEEP_LATEST_FILE_VERSIONS.",
         3,
         aliases=("hoodie.cleaner.fileversions.retained", "clean.retain_file_versions"),

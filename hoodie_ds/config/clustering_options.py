@@ -57,22 +57,22 @@ class ClusteringOptions(OptionGroup):
     max_group_bytes: Option[int] = Option(
         f"hoodie.{_PLAN}max.bytes.per.group",
         BYTES,
-        "Most bytes of base files that are rewritten together; sorted rows of a group are all in "
-        "memory.",
+        "Most bytes of base files in one group of a clustering; the rows of a group that is "
+        "sorted are all in memory.",
         2048 * _MB,
     )
     max_groups: Option[int] = Option(
         f"hoodie.{_PLAN}max.num.groups",
         POSITIVE_INT,
-        "Most such groups of one clustering.",
+        "Most groups of one clustering.",
         30,
         aliases=(f"{_PLAN}max.num.groups",),
     )
     single_group: Option[bool | None] = Option(
         f"hoodie.{_PLAN}single.group.clustering.enabled",
         BOOLEAN,
-        "Whether a file group is rewritten that no other one comes with. By default only one "
-        "with log files or to be sorted is, where Hudi would rewrite the same file each time.",
+        "Whether a group of a single file group is rewritten. By default only if it has log files "
+        "or is to be sorted, whereas Hudi rewrites the same file each time.",
     )
     sort_columns: Option[tuple[str, ...]] = Option(
         f"hoodie.{_PLAN}sort.columns",
@@ -92,7 +92,7 @@ class ClusteringOptions(OptionGroup):
     plan_strategy: ClassVar[Option[PlanStrategy]] = Option(
         f"hoodie.{_PLAN}class",
         choice(PlanStrategy),
-        "Hudi's class that plans. The two older ones stand for RECENT_DAYS and "
+        "Hudi's class that plans a clustering. The two older ones stand for RECENT_DAYS and "
         "SELECTED_PARTITIONS.",
         PlanStrategy.SPARK,
         aliases=(f"{_PLAN}class",),
@@ -100,7 +100,8 @@ class ClusteringOptions(OptionGroup):
     partition_filter: Option[PartitionFilter] = Option(
         "hoodie.clustering.plan.partition.filter.mode",
         choice(PartitionFilter),
-        "Which partitions are looked at: all, the last ones by name, or those between two names.",
+        "Which partitions a clustering considers: all, the last ones by name, or those between "
+        "two names.",
         PartitionFilter.NONE,
         aliases=("clustering.plan.partition.filter.mode",),
     )
@@ -110,13 +111,13 @@ class ClusteringOptions(OptionGroup):
             "a regular expression without back references and look-around",
             lambda text: text if text.isprintable() and is_linear(text) else None,
         ),
-        "Regular expression of the partition paths that are looked at.",
+        "Regular expression of the partition paths that a clustering considers.",
         aliases=(f"{_PLAN}partition.regex.pattern",),
     )
     partitions_selected: Option[tuple[str, ...] | None] = Option(
         f"hoodie.{_PLAN}partition.selected",
         PARTITION_PATHS,
-        "Partition paths that are looked at, in place of the regular expression.",
+        "Partition paths that a clustering considers, instead of a regular expression.",
         aliases=(f"{_PLAN}partition.selected",),
     )
     begin_partition: Option[str | None] = Option(
@@ -134,22 +135,22 @@ class ClusteringOptions(OptionGroup):
     lookback_partitions: Option[int] = Option(
         f"hoodie.{_PLAN}daybased.lookback.partitions",
         POSITIVE_INT,
-        "How many of the last partitions RECENT_DAYS looks at.",
+        "How many of the last partitions RECENT_DAYS considers.",
         2,
         aliases=(f"{_PLAN}daybased.lookback.partitions",),
     )
     skipped_partitions: Option[int] = Option(
         f"hoodie.{_PLAN}daybased.skipfromlatest.partitions",
         whole("a whole number, 0 or more"),
-        "How many partitions RECENT_DAYS leaves out, the last ones.",
+        "How many of the last partitions RECENT_DAYS leaves out.",
         0,
         aliases=(f"{_PLAN}daybased.skipfromlatest.partitions",),
     )
     updates_strategy: ClassVar[Option[UpdatesStrategy]] = Option(
         "hoodie.clustering.updates.strategy",
         choice(UpdatesStrategy),
-        "What becomes of a write to file groups that a pending clustering is to rewrite: it "
-        "fails, or goes on and the clustering is rolled back.",
+        "What a write does to file groups of a pending clustering: it fails, or it continues and "
+        "the clustering is rolled back.",
         UpdatesStrategy.REJECT,
     )
     rollback_on_conflict: ClassVar[Option[bool]] = Option(

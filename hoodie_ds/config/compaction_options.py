@@ -51,13 +51,13 @@ class CompactionOptions(OptionGroup):
     log_bytes: Option[int] = Option(
         "hoodie.compaction.logfile.size.threshold",
         whole("a whole number of bytes, 0 for none", most=10**18 - 1),
-        "Bytes of log files from which the strategy by their size takes a file group.",
+        "Bytes of log files from which LogFileSizeBasedCompactionStrategy takes a file group.",
         0,
     )
     log_files: Option[int] = Option(
         "hoodie.compaction.logfile.num.threshold",
         whole("a whole number, 0 for none", most=10**18 - 1),
-        "Number of log files from which the strategy by their number takes a file group.",
+        "Number of log files from which LogFileNumBasedCompactionStrategy takes a file group.",
         0,
     )
     max_seconds_per_batch: Option[int] = Option(

@@ -25,21 +25,22 @@ class Concurrency(OptionGroup):
     mode: ClassVar[Option[ConcurrencyMode]] = Option(
         "hoodie.write.concurrency.mode",
         choice(ConcurrencyMode),
-        "Whether others may write to the table at the same time; all of them have to say so.",
+        "Whether other writers may write to the table at the same time; each of them has to set "
+        "it.",
         ConcurrencyMode.SINGLE_WRITER,
     )
     failed_writes: ClassVar[Option[FailedWritesPolicy | None]] = Option(
         "hoodie.clean.failed.writes.policy",
         choice(FailedWritesPolicy),
-        "When unfinished writes are undone: EAGER, by the next batch; LAZY, once their writer's "
+        "When failed writes are rolled back: EAGER, by the next batch; LAZY, once their writer's "
         "heartbeat has stopped. The concurrency mode decides.",
         aliases=("hoodie.cleaner.policy.failed.writes",),
     )
     lock_provider: Option[LockProvider] = Option(
         "hoodie.write.lock.provider",
         choice(LockProvider),
-        "What keeps several writers from completing commits at the same time; beside another "
-        "engine the FileSystemBasedLockProvider alone, the others are not taken by it.",
+        "What keeps several writers from completing commits at the same time; with another engine "
+        "only the FileSystemBasedLockProvider, since it does not take the other two.",
         LockProvider.STORAGE,
     )
     lock_wait_ms: Option[int] = Option(
@@ -63,19 +64,19 @@ class Concurrency(OptionGroup):
     heartbeat_interval_ms: Option[int] = Option(
         "hoodie.client.heartbeat.interval_in_ms",
         POSITIVE_INT,
-        "Time between two heartbeats of a write beside other writers.",
+        "Time between two heartbeats of a write, where there are several writers.",
         60_000,
     )
     heartbeat_misses: ClassVar[Option[int]] = Option(
         "hoodie.client.heartbeat.tolerable.misses",
         POSITIVE_INT,
-        "Intervals without a heartbeat after which a write counts as dead and is undone.",
+        "Intervals without a heartbeat after which a write counts as failed and is rolled back.",
         10,
     )
     conflict_retries: Option[int] = Option(
         "hoodie.write.num.retries.on.conflict.failures",
         whole("a whole number, 0 for never"),
-        "How often HoodieTable and foreach_batch write a batch again, from its beginning, that "
+        "How often HoodieTable and foreach_batch retry a batch, from its beginning, that "
         "conflicts with another writer's; for OPTIMISTIC_CONCURRENCY_CONTROL. In Spark's own "
         "writes and streams a batch runs again when the write is repeated or the query restarted.",
         0,

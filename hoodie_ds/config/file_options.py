@@ -46,7 +46,8 @@ class FileOptions(OptionGroup):
     timeline_layout: Option[int | None] = Option(
         "hoodie.timeline.layout.version",
         Kind("1 or 2", {"1": 1, "2": 2}.get),
-        "Follows from the table version, and must agree with it: 1 of 6, 2 of 8 and 9.",
+        "Layout of the timeline, which follows from the table version and must agree with it: 1 "
+        "of 6, 2 of 8 and 9.",
     )
     metadata_enable: Option[bool | None] = Option(
         "hoodie.metadata.enable",
@@ -57,8 +58,8 @@ class FileOptions(OptionGroup):
     log_block_format: Option[LogBlockFormat | None] = Option(
         "hoodie.logfile.data.block.format",
         choice(LogBlockFormat),
-        "How rows are encoded in log files; parquet, but avro where rows are ordered by text, as "
-        "Hudi 1.2 on the JVM compares text in parquet blocks wrongly.",
+        "How rows are encoded in log files; parquet by default, but avro where rows are ordered "
+        "by strings, which Hudi 1.2 on the JVM compares wrongly in parquet blocks.",
     )
     parquet_codec: Option[ParquetCodec] = Option(
         "hoodie.parquet.compression.codec",
@@ -77,7 +78,7 @@ class FileOptions(OptionGroup):
     parquet_max_file_bytes: Option[int] = Option(
         "hoodie.parquet.max.file.size",
         BYTES,
-        "Size at which inserts begin the next base file, unless buckets say where they go.",
+        "Size at which inserts begin the next base file; unused with buckets.",
         120 * _MB,
         aliases=("write.parquet.max.file.size",),
         flink_kind=MEGABYTES,
@@ -91,19 +92,20 @@ class FileOptions(OptionGroup):
     record_bytes_estimate: Option[int] = Option(
         "hoodie.copyonwrite.record.size.estimate",
         POSITIVE_INT,
-        "Bytes of a stored record, until a commit is large enough to tell.",
+        "Bytes of a stored record, until a commit is large enough for an average.",
         1024,
     )
     record_size_threshold: Option[float] = Option(
         "hoodie.record.size.estimation.threshold",
         Kind("a number, 0 or more", _factor),
-        "A commit tells the size of a record if it wrote more than so many small file limits.",
+        "How many small file limits a commit must have written for its average record size to "
+        "count.",
         1.0,
     )
     small_file_candidates: Option[int] = Option(
         "hoodie.merge.small.file.group.candidates.limit",
         POSITIVE_INT,
-        "Small files of a merge-on-read partition that a task fills in one batch.",
+        "How many small files of a merge-on-read partition a task fills in one batch.",
         1,
     )
     logfile_max_bytes: Option[int] = Option(
@@ -125,13 +127,13 @@ class FileOptions(OptionGroup):
     batch_bytes: Option[int] = Option(
         "write.batch.size",
         MEGABYTES,
-        "Buffered rows of one file group that are flushed together.",
+        "Buffered rows of one file group at which they are flushed.",
         256 * _MB,
     )
     task_max_bytes: Option[int] = Option(
         "write.task.max.size",
         MEGABYTES,
-        "Buffered rows of one task; past it the largest buffer is flushed.",
+        "Buffered rows of one task at which its largest buffer is flushed.",
         1024 * _MB,
     )
     set_null_for_missing_columns: Option[bool] = Option(
@@ -156,15 +158,15 @@ class StorageOptions(OptionGroup):
         "hoodie.py.read.verify.checksums",
         BOOLEAN,
         "Compare every data file that is read, also by a write that merges it, with the checksum "
-        "in its commit; a read also looks whether a file that a commit names is missing, as a "
-        "write always does. Base files are then read whole, also for a few columns.",
+        "in its commit; a read also checks for missing files that commits name, as a write always "
+        "does. Base files are then read whole, even for a few columns.",
         True,
     )
     storage_retry_ms: Option[int] = Option(
         "hoodie.py.storage.retry.deadline.ms",
         POSITIVE_INT,
-        "How long an operation of a remote storage is tried again that fails for now: no answer, "
-        "throttling, a server's error.",
+        "How long an operation of a remote storage is retried after a transient error: no answer, "
+        "throttling, a server error.",
         60_000,
     )
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -124,9 +124,9 @@ def strings(name: str, given: str | Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, Iterable):
-        raise OptionError(name, given, "give a list of texts")
+        raise OptionError(name, given, "give a list of strings")
     found = tuple(given)
     for text in found:
         if not isinstance(text, str):
-            raise OptionError(name, text, f"give texts; this is of type {type(text).__name__}")
+            raise OptionError(name, text, f"give strings; this is of type {type(text).__name__}")
     return found

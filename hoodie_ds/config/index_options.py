@@ -61,8 +61,8 @@ class IndexOptions(OptionGroup):
             "regex,number;regex,number, each regular expression without look-around",
             BucketRules.parse,
         ),
-        "Buckets of the partitions in whose path an expression is found, the first one counting; "
-        "changed by a rewrite only.",
+        "Buckets of the partitions whose path matches an expression; the first match counts. "
+        "Changed by a rewrite only.",
     )
     bucket_hash_fields: Option[tuple[str, ...] | None] = Option(
         "hoodie.bucket.index.hash.field",
@@ -73,25 +73,25 @@ class IndexOptions(OptionGroup):
     bloom_num_entries: Option[int] = Option(
         "hoodie.index.bloom.num_entries",
         POSITIVE_INT,
-        "Record keys that one bloom filter is made for.",
+        "Record keys that a bloom filter is sized for.",
         60_000,
     )
     bloom_false_positives: Option[float] = Option(
         "hoodie.index.bloom.fpp",
         Kind("a number between 0 and 1", _share),
-        "Share of other keys that a bloom filter does not deny.",
+        "False positive rate of a bloom filter.",
         1e-9,
     )
     bloom_filter_type: Option[BloomFilterType] = Option(
         "hoodie.bloom.index.filter.type",
         choice(BloomFilterType),
-        "Whether bloom filters grow with their keys.",
+        "Whether bloom filters grow with the number of their keys (DYNAMIC_V0) or not (SIMPLE).",
         BloomFilterType.DYNAMIC_V0,
     )
     bloom_max_entries: Option[int] = Option(
         "hoodie.bloom.index.filter.dynamic.max.entries",
         POSITIVE_INT,
-        "Record keys from which on a dynamic bloom filter grows no more.",
+        "Record keys up to which a dynamic bloom filter grows.",
         100_000,
     )
     bloom_moves_records: Option[bool] = Option(
@@ -104,7 +104,8 @@ class IndexOptions(OptionGroup):
     simple_moves_records: Option[bool] = Option(
         "hoodie.simple.index.update.partition.path",
         BOOLEAN,
-        "The same with GLOBAL_SIMPLE.",
+        "Whether, with GLOBAL_SIMPLE, a record moves to the partition that its new row says; "
+        "otherwise it is updated where it is.",
         True,
     )
     state_is_global: Option[bool] = Option(
@@ -117,6 +118,6 @@ class IndexOptions(OptionGroup):
     state_max_bytes: Option[int] = Option(
         "hoodie.py.index.state.max.size",
         BYTES,
-        "Record keys that the FLINK_STATE index keeps in each worker process.",
+        "Memory for the record keys that the FLINK_STATE index keeps in each worker process.",
         512 << 20,
     )

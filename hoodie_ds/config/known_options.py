@@ -117,7 +117,7 @@ _log = logging.getLogger("hoodie_ds")
 def collect(raw: Mapping[str, object]) -> GivenOptions:
     """Return the options that are set; a key that is unknown or given twice is a problem.
 
-    Numbers and booleans count as their text; ``None`` counts as not given.
+    Numbers and booleans count as strings; ``None`` counts as not given.
     """
     entries: dict[str, tuple[str, str]] = {}
     given = GivenOptions(entries)
@@ -127,7 +127,7 @@ def collect(raw: Mapping[str, object]) -> GivenOptions:
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if not isinstance(value, (str, int, float)):
-            given.refuse(OptionError(key, type(value).__name__, "give the value as text"))
+            given.refuse(OptionError(key, type(value).__name__, "give the value as a string"))
             continue
         lower = key.lower()
         remedy = _remedy_of_key(lower, str(value))

@@ -58,8 +58,9 @@ class OperationOptions(OptionGroup):
     partitions_to_delete: Option[tuple[str, ...] | None] = Option(
         "hoodie.datasource.write.partitions.to.delete",
         PARTITION_PATHS,
-        "Partition paths that delete_partition removes; * stands for any text. Without it, those "
-        "of the rows, which is the way for a path that holds a comma, a star or an outer blank.",
+        "Partition paths that delete_partition removes; * stands for any string. Without this "
+        "option, those of the rows, which also works for a path with a comma, a star or an outer "
+        "blank.",
     )
     exact_partitions: bool = False
     """Whether ``*`` in `partitions_to_delete` stands for itself rather than for any string."""
@@ -72,7 +73,8 @@ class OperationOptions(OptionGroup):
     drop_duplicates: ClassVar[Option[bool | None]] = Option(
         "hoodie.datasource.write.insert.drop.duplicates",
         BOOLEAN,
-        "Leave out inserted rows whose key is stored; the same as the policy drop.",
+        "Leave out inserted rows whose key is stored, as hoodie.datasource.insert.dup.policy=drop "
+        "does.",
     )
     duplicate_policy: Option[DuplicatePolicy] = Option(
         "hoodie.datasource.insert.dup.policy",
@@ -128,16 +130,17 @@ class OperationOptions(OptionGroup):
     accept_different: Option[bool] = Option(
         "hoodie.py.replay.accept.different",
         BOOLEAN,
-        "Take a batch that comes again with other rows than were committed, or of whose rows "
-        "nothing is known any more, for done, rather than fail; for sources that do not give the "
+        "Take a batch for committed that is repeated with other rows than before, or whose "
+        "earlier rows are no longer known, instead of failing; for sources that do not return the "
         "same rows twice.",
         False,
     )
     accept_missed: Option[bool] = Option(
         "hoodie.py.stream.accept.missed.batches",
         BOOLEAN,
-        "Let a stream go on in a table that has never seen it, though its batches do not begin "
-        "with number 0, rather than fail: the rows of the earlier batches are not in the table.",
+        "Let a stream continue in a table that has none of its batches, although it does not "
+        "begin with batch 0, instead of failing: the rows of the earlier batches are not in the "
+        "table.",
         False,
     )
     metadata_prefix: ClassVar[Option[str | None]] = Option(

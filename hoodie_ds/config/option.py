@@ -188,7 +188,7 @@ MEGABYTES: Final = Kind(
     "a size in megabytes, or with a unit such as 128MB, from 1 byte to 1024 TB",
     lambda text: _size(text, bare_shift=20),
 )
-TEXT: Final = Kind("a non-empty text without control characters", _plain)
+TEXT: Final = Kind("a non-empty string without control characters", _plain)
 NAMES: Final = Kind("a comma-separated list of different field names, or nothing", _names)
 ONE_OR_MORE_NAMES: Final = Kind(
     "a comma-separated list of one or more different field names",

@@ -39,15 +39,15 @@ class QueryOptions(OptionGroup):
                 QueryType.SNAPSHOT if text.lower() == _OLD_NAME else _QUERY_TYPES.parse(text)
             ),
         ),
-        "What a read returns: the latest rows; those in base files, without what log files have "
-        "changed since; or rows that commits of a range wrote.",
+        "What a read returns: the latest rows; those of base files, without later changes in log "
+        "files; or the rows that a range of commits wrote.",
         QueryType.SNAPSHOT,
         aliases=("hoodie.datasource.view.type",),
     )
     as_of: Option[str | None] = Option(
         "as.of.instant",
         Kind(ALLOWED, query_instant),
-        "Time travel: the table as it was once the commits that were begun up to this moment were "
+        "Time travel: the table as it was when the commits that began up to this moment were "
         "complete.",
         # Spark's own names, which it hands on to a data source.
         aliases=("timestampAsOf", "versionAsOf"),
@@ -77,23 +77,22 @@ class IncrementalOptions(OptionGroup):
     begin: Option[str] = Option(
         "hoodie.datasource.read.begin.instanttime",
         Kind(f"{ALLOWED}, or 000 for the first commit on", query_begin),
-        "Where an incremental query begins; what was committed at that moment is left out. Of "
-        "table version 6, and where changes are asked for (cdc), the times at which commits were "
-        "begun count, which ts_ms has; else those of completion.",
+        "Where an incremental query begins, exclusive. In table version 6, and in queries of "
+        "changes (cdc), the times at which commits began count, as in ts_ms; otherwise those of "
+        "completion.",
         needed="say where the incremental query begins",
     )
     end: Option[str | None] = Option(
         "hoodie.datasource.read.end.instanttime",
         Kind(ALLOWED, query_instant),
-        "Where an incremental query ends, with what was committed at that moment; the newest "
-        "commit by default.",
+        "Where an incremental query ends, inclusive; the newest commit by default.",
     )
     full_scan: Option[bool | None] = Option(
         "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
         BOOLEAN,
-        "Whether an incremental query of commits whose files were cleaned returns those of their "
-        "rows that are in the table still, and does not fail; true by default from table version "
-        "8 on, and false before.",
+        "Whether an incremental query over commits whose files were cleaned returns their rows "
+        "that are still in the table, instead of failing; by default true from table version 8 "
+        "on, and false before.",
     )
     path_glob: Option[str | None] = Option(
         "hoodie.datasource.read.incr.path.glob",
@@ -104,16 +103,15 @@ class IncrementalOptions(OptionGroup):
     end_schema: Option[bool] = Option(
         "hoodie.datasource.read.schema.use.end.instanttime",
         BOOLEAN,
-        "Whether an incremental query has the columns of the table at the end of its range, and "
-        "not those of now.",
+        "Whether an incremental query has the columns of the table at the end of its range, "
+        "rather than the current ones.",
         False,
     )
     hollow_commits: Option[HollowCommits] = Option(
         "hoodie.read.timeline.holes.resolution.policy",
         choice(HollowCommits),
-        "What becomes of an incremental query of a table of version 6, or of changes, where a "
-        "commit was begun before others that are complete and is not complete itself: it fails, "
-        "or ends before that commit.",
+        "What an incremental query of table version 6, or of changes, does at a pending commit "
+        "that is older than completed ones: it fails, or ends before that commit.",
         HollowCommits.FAIL,
     )
     by_completion: bool = True
@@ -129,19 +127,19 @@ class StreamOptions(OptionGroup):
         "hoodie.datasource.streaming.startOffset",
         Kind(f"earliest, latest, or {ALLOWED}", stream_start),
         "Where a new query of readStream begins: with the first commit, after the newest one, or "
-        "after what was committed at a moment, which counts as in an incremental query.",
+        "after a moment, as in an incremental query.",
         EARLIEST,
     )
     max_commits: Option[int | None] = Option(
         "read.commits.limit",
         POSITIVE_INT,
-        "Commits that a micro-batch of readStream takes at most; all that are there by default.",
+        "Most commits in a micro-batch of readStream; all that are there by default.",
     )
     max_files: Option[int | None] = Option(
         "maxFilesPerTrigger",
         POSITIVE_INT,
-        "Files that the commits of a micro-batch of readStream have written at most; one commit is "
-        "taken in any case.",
+        "Most files that the commits of a micro-batch of readStream have written; one commit is "
+        "always taken.",
     )
     format: IncrementalFormat = IncrementalFormat.LATEST_STATE
     """Rows, or changes of rows."""

@@ -46,13 +46,13 @@ class ServiceSwitches(OptionGroup):
     enabled: ClassVar[Option[bool]] = Option(
         "hoodie.table.services.enabled",
         BOOLEAN,
-        "Whether writes bring any table service along; services by hand need no option.",
+        "Whether writes run any table service; services by hand need no option.",
         True,
     )
     async_compaction: ClassVar[Option[bool]] = Option(
         "hoodie.datasource.compaction.async.enable",
         BOOLEAN,
-        "Whether a stream into a merge-on-read table compacts it: its tasks share the work out.",
+        "Whether a stream into a merge-on-read table compacts it: its tasks share the work.",
         True,
         aliases=("compaction.async.enabled",),
     )
@@ -64,7 +64,7 @@ class ServiceSwitches(OptionGroup):
     streams_do_not_compact: ClassVar[Option[bool]] = Option(
         "hoodie.datasource.write.streaming.disable.compaction",
         BOOLEAN,
-        "Whether a stream neither plans compactions nor compacts, since another job does.",
+        "Whether a stream neither plans compactions nor compacts, because another job does.",
         False,
     )
     inline_compaction: ClassVar[Option[bool]] = Option(

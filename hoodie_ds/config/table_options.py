@@ -82,15 +82,15 @@ class ChangeOptions(OptionGroup):
     enabled: Option[bool | None] = Option(
         "hoodie.table.cdc.enabled",
         BOOLEAN,
-        "Whether the table keeps change data: files with what a commit changed, beside the base "
-        "files that it writes anew, for queries of changes. It is fixed at creation.",
+        "Whether the table keeps change data: files with what a commit changed, next to the base "
+        "files that it rewrites, for queries of changes; fixed at creation.",
         aliases=("cdc.enabled",),
     )
     logging: Option[SupplementalLogging | None] = Option(
         "hoodie.table.cdc.supplemental.logging.mode",
         choice(SupplementalLogging),
-        "What is kept of a change: its operation and key, the row before it too, or the rows "
-        "before and after it, as without this option. It is fixed at creation.",
+        "What is kept of a change: its operation and key, also the row before it, or the rows "
+        "before and after it (the default); fixed at creation.",
         aliases=("cdc.supplemental.logging.mode",),
     )
 
@@ -139,7 +139,7 @@ class TableOptions(OptionGroup):
             "one of " + ", ".join(kind.java_class for kind in KeyGeneratorType),
             KeyGeneratorType.from_java_class,
         ),
-        "The same by Java class name; only Hudi's own classes have a counterpart here.",
+        "The key generator by its Java class; only Hudi's own classes have a counterpart here.",
         aliases=("hoodie.table.keygenerator.class",),
     )
     key_generator_options: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class TableOptions(OptionGroup):
     consistent_logical_timestamp: Option[bool | None] = Option(
         "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
         BOOLEAN,
-        "Timestamps in keys as text rather than as the stored number.",
+        "Timestamps in keys as formatted strings rather than as the stored number.",
     )
     complex_keygen_new_encoding: Option[bool | None] = Option(
         "hoodie.write.complex.keygen.new.encoding",
@@ -200,27 +200,27 @@ class TableOptions(OptionGroup):
     partial_update_mode: Option[PartialUpdateMode | None] = Option(
         "hoodie.table.partial.update.mode",
         choice(PartialUpdateMode),
-        "What a row keeps of the one it takes the place of: the values where it has null "
-        "(IGNORE_DEFAULTS) or the marker (FILL_UNAVAILABLE); fixed at creation.",
+        "What a row keeps of the row it replaces: the values where it has null (IGNORE_DEFAULTS) "
+        "or the marker (FILL_UNAVAILABLE); fixed at creation.",
     )
     unavailable_value: Option[str | None] = Option(
         "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value",
         TEXT,
-        "The marker of FILL_UNAVAILABLE, in columns of text and bytes; Debezium's "
+        "The marker of FILL_UNAVAILABLE, in columns of strings and bytes; Debezium's "
         "__debezium_unavailable_value for a new table.",
         aliases=("hoodie.write.partial.update.unavailable.value",),
     )
     delete_field: Option[str | None] = Option(
         "hoodie.payload.delete.field",
         TEXT,
-        "A column that marks deletes: a row with a certain text there deletes its key. It is "
-        "fixed at creation.",
+        "A column that marks deletes: a row with hoodie.payload.delete.marker there deletes its "
+        "key; fixed at creation.",
         aliases=("hoodie.record.merge.property.hoodie.payload.delete.field",),
     )
     delete_marker: Option[str | None] = Option(
         "hoodie.payload.delete.marker",
         TEXT,
-        "The text that marks deletes in the column of hoodie.payload.delete.field.",
+        "The value that marks deletes in the column hoodie.payload.delete.field.",
         aliases=("hoodie.record.merge.property.hoodie.payload.delete.marker",),
     )
     changes: ChangeOptions = field(default_factory=ChangeOptions)
