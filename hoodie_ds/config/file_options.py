@@ -139,7 +139,8 @@ class FileOptions(OptionGroup):
     set_null_for_missing_columns: Option[bool] = Option(
         "hoodie.write.set.null.for.missing.columns",
         BOOLEAN,
-        "Fill nullable columns that a batch lacks with null instead of refusing it.",
+        "Fill columns that a batch lacks with null. Otherwise rows keep what is stored in columns "
+        "that earlier batches added, and a batch that lacks others is refused.",
         False,
     )
     allow_non_atomic_storage: Option[bool] = Option(

@@ -46,6 +46,7 @@ from hoodie_ds.sink.replay.superseded import is_superseded
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.write_checks import (
     check_ordering,
+    columns_to_keep,
     resolve_operation,
     stored_schema,
     warn_of_copies,
@@ -269,7 +270,8 @@ class Coordinator:
         if properties.record_key_fields:
             index = choose_index(properties, self.options, table, timeline)
         stored = table_schema(table, timeline, to_write=True) if table else None
-        columns = stored_schema(schema, stored, properties, operation, self.options)
+        kept = columns_to_keep(schema, stored, table, timeline, operation, self.options)
+        columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
         if Service.DELTA in self.options.services.of_writes:
@@ -283,6 +285,7 @@ class Coordinator:
             index=index,
             schema=columns,
             declared=declared_avro(table, timeline) if table else None,
+            kept=kept,
         )
 
     def _check_place(self) -> None:

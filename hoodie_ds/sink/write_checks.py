@@ -27,6 +27,9 @@ from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.metadata_table import record_index
+from hoodie_ds.table.table import Table
+from hoodie_ds.table.table_schema import added_columns
+from hoodie_ds.timeline.timeline import Timeline
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -75,7 +78,7 @@ def warn_of_copies(plan: WritePlan) -> None:
 def warn_of_new_columns(
     root: str, stored: pa.Schema | None, columns: pa.Schema, options: WriteOptions
 ) -> None:
-    """Warn of columns that a batch adds to a table: later batches without them may be refused.
+    """Warn of columns that a batch adds to a table, from which nothing takes them again.
 
     Parameters
     ----------
@@ -88,11 +91,13 @@ def warn_of_new_columns(
     """
     added = ", ".join(n for n in columns.names if stored is not None and n not in stored.names)
     if added:
-        filled = f"{FileOptions.set_null_for_missing_columns.key}=true"
-        later = f"are refused, unless {filled} gives them nulls"
+        nulls = f"{FileOptions.set_null_for_missing_columns.key}=true gives them nulls"
+        then = f"keep what is stored under their keys; {nulls}"
         if options.set_null_for_missing_columns:
-            later = "get nulls"
-        _warn_once(f"{root}: a batch adds to the table: {added}; batches without it {later}")
+            then = "get nulls"
+        elif options.merge_hook is not None:
+            then = f"are refused, unless {nulls}"
+        _warn_once(f"{root}: a batch adds to the table: {added}; rows of batches without it {then}")
 
 
 @lru_cache(maxsize=256)
@@ -101,12 +106,34 @@ def _warn_once(text: str) -> None:
     _log.warning("%s", text)
 
 
+def columns_to_keep(
+    batch: pa.Schema,
+    stored: pa.Schema | None,
+    table: Table | None,
+    timeline: Timeline,
+    operation: Operation,
+    options: WriteOptions,
+) -> tuple[str, ...]:
+    """Name the columns that a batch may lack, as an earlier batch has added them to the table.
+
+    Whoever wrote before that batch goes on without them. The rows say nothing of these columns:
+    what is stored of them under the same key stays. A merge hook could not tell.
+    """
+    deletes = operation in (Operation.DELETE, Operation.DELETE_PARTITION)
+    decided = options.set_null_for_missing_columns or options.merge_hook is not None
+    if table is None or stored is None or deletes or decided:
+        return ()
+    lacking = set(stored.names) - {*batch.names, IS_DELETED}
+    return tuple(sorted(lacking & added_columns(table, timeline))) if lacking else ()
+
+
 def stored_schema(
     batch: pa.Schema,
     stored: pa.Schema | None,
     properties: TableProperties,
     operation: Operation,
     options: WriteOptions,
+    kept: Sequence[str] = (),
 ) -> pa.Schema:
     """Return the table's user columns once a batch is in.
 
@@ -118,6 +145,8 @@ def stored_schema(
         The table's user columns; None for a table without commits.
     properties, operation, options
         The table and the write.
+    kept : sequence of str
+        See `columns_to_keep`.
 
     Returns
     -------
@@ -153,6 +182,7 @@ def stored_schema(
     check_exact(stored, arriving, properties.ordering_fields, "ordering")
     if operation is Operation.DELETE:
         return stored
+    arriving = pa.schema([*arriving, *(stored.field(name) for name in kept)])
     return evolve(stored, arriving, options.set_null_for_missing_columns)
 
 

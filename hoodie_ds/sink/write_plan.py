@@ -59,6 +59,8 @@ class WritePlan:
         The table's user columns once the rows are in.
     declared : str or None
         Avro JSON of what they are before; see `kept_avro`.
+    kept : tuple of str
+        Columns that the rows lack, and of which stored rows keep their values.
     rows_are_merged : bool
         Whether there is one row for each key, merged with what is stored of it.
     rescales : bool
@@ -72,6 +74,7 @@ class WritePlan:
     index: Index | None
     schema: pa.Schema
     declared: str | None = None
+    kept: tuple[str, ...] = ()
     rows_are_merged: bool = False
     rescales: bool = False
 

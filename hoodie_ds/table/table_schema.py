@@ -118,6 +118,26 @@ def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
     return rewrite
 
 
+def added_columns(table: Table, timeline: Timeline) -> frozenset[str]:
+    """Return the columns that batches added to those that a table had at first.
+
+    Each write of ours carries them on, so that they are known when the commit is archived.
+    """
+    for instant in timeline.commits_backwards():
+        commit = read_commit(table.storage, instant)
+        if commit.is_ours and not commit.is_rewrite:
+            return commit.added_columns
+    return frozenset()
+
+
+def added_with(table: Table, timeline: Timeline, columns: pa.Schema) -> list[str]:
+    """Return the same of the columns that a table has once a commit says them."""
+    stored = declared_schema(table, timeline)
+    first = columns if stored is None else stored
+    known = added_columns(table, timeline)
+    return [name for name in columns.names if name in known or name not in first.names]
+
+
 @lru_cache(maxsize=64)
 def _user_columns(avro: str, path: str) -> pa.Schema:
     try:

@@ -2049,14 +2049,48 @@ LOCKS_AND_TURNS = [
 ]
 """Of several writers: locks, heartbeats, decisions."""
 
+_ADDED = "tests/integration/test_added_columns.py"
 _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
     Mutant(
         "nobody is told of a column that a batch adds",
         within("Coordinator._plan", warn_of_new_columns=nothing),
-        "tests/unit/api/test_hoodie_table.py::test_a_column_that_a_batch_adds_is_named_once[false]",
-        "the next batches are refused, and nobody knows why",
+        "tests/unit/api/test_hoodie_table.py::test_a_column_that_a_batch_adds_is_named_once[kept]",
+        "a misspelt column is there for ever, and nobody knows since when",
+    ),
+    Mutant(
+        "a row without an added column takes its stored value away",
+        within("KeyedWriter._with_kept", with_kept_values=lambda rows, _: rows),
+        f"{_ADDED}::test_rows_keep_what_is_stored[MERGE_ON_READ-buckets-9]",
+        "P12: the values are lost with a batch that says nothing of them",
+    ),
+    Mutant(
+        "a record that moves leaves an added column behind",
+        within("GlobalLocations.located", with_kept_values=lambda rows, _: rows),
+        f"{_ADDED}::test_marks_of_deletes_do_not_stay[COPY_ON_WRITE-whole]",
+        "P12: the values are lost with the partition",
+    ),
+    Mutant(
+        "a row takes over the mark of deletes that is stored",
+        Text("- {*batch.names, IS_DELETED}", "- {*batch.names}"),
+        f"{_ADDED}::test_marks_of_deletes_do_not_stay[COPY_ON_WRITE-whole]",
+        "P1: a record that moves is there twice",
+    ),
+    Mutant(
+        "a commit forgets which columns batches before it added",
+        within("added_with", added_columns=returns(frozenset())),
+        f"{_ADDED}::test_it_is_known_for_as_long_as_the_column_is_there[COPY_ON_WRITE-6]",
+        "P23: a stream fails for ever when its source is as it was before",
+    ),
+    Mutant(
+        "a commit of another engine hides which columns batches added",
+        Text(
+            "if commit.is_ours and not commit.is_rewrite:\n            return",
+            "if True:\n            return",
+        ),
+        f"{_ADDED}::test_it_is_known_behind_commits_of_other_engines",
+        "P23: a stream fails for ever when its source is as it was before",
     ),
     Mutant(
         "a copy of a key in another partition passes for the same row",

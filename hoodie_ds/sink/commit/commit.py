@@ -49,7 +49,7 @@ from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay.superseded import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.table.table_schema import avro_schema
+from hoodie_ds.table.table_schema import added_with, avro_schema
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
 from hoodie_ds.timeline.loading import load_timeline, read_commit
@@ -255,6 +255,7 @@ def _checked_record(
     schema = avro_schema(batch.table, timeline, columns)
     before = batch.timeline.joined
     timeline = timeline.with_joined(before)
+    added = added_with(batch.table, timeline, columns)
     guard, of_all = ReplayGuard.load(storage, timeline), None
     if next((i.time for i in timeline.commits_backwards()), "") > instant.time:
         guard, of_all = ReplayGuard.load_until(storage, timeline, instant.time), guard
@@ -262,7 +263,7 @@ def _checked_record(
         guard = recall(storage, timeline, guard, messages[0].batch_id)
     writes = (i.time for i in timeline.pending if i.action in WRITE_ACTIONS)
     others = [time for time in writes if time != instant.time]
-    given = statuses, guard, of_all, others, replaced, schema
+    given = statuses, guard, of_all, others, replaced, schema, added
     record, left_out = commit_record(batch.plan, messages, *given)
     # Before anybody can complete the commit without them.
     put_aside(storage, timeline, instant.time, left_out)

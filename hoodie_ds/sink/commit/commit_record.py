@@ -20,6 +20,7 @@ from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.live_files import near_groups
 from hoodie_ds.timeline.bodies.commit_metadata import (
+    ADDED_KEY,
     AT_ITS_TIME,
     CHECKSUMS_KEY,
     PENDING_KEY,
@@ -41,6 +42,7 @@ def commit_record(
     pending: Sequence[str],
     replaced: Mapping[str, tuple[str, ...]],
     schema: str,
+    added: Sequence[str],
 ) -> tuple[CommitMetadata, list[ReplayGuard]]:
     """Return what a batch did, and what is to be put aside of writers that the commit leaves out.
 
@@ -62,6 +64,8 @@ def commit_record(
         File ids that make way, by partition path.
     schema : str
         Avro JSON of the table's user columns from now on.
+    added : sequence of str
+        Those of them that batches have added.
     """
     batch_id = messages[0].batch_id
     identity = {}
@@ -79,6 +83,8 @@ def commit_record(
         ROWS_KEY: str(sum(message.num_rows for message in messages)),
         PENDING_KEY: " ".join(pending),
     }
+    if added:
+        extra[ADDED_KEY] = json.dumps(added)
     if of_all is not None:
         extra |= {AT_ITS_TIME[key]: text for key, text in guard.entries().items()}
         guard = guard.merged(of_all)

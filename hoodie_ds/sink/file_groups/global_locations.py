@@ -25,6 +25,7 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.sink.file_groups.kept_values import kept_values, with_kept_values
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.locate.key_locations import KeyLocations
@@ -101,7 +102,7 @@ class GlobalLocations:
         places = [_Place(combined, np.arange(combined.num_rows), found.first)]
         places += [_Place(combined.take(which), which, stored) for which, stored in copies]
         settled = _pairs(found.keys, self._homes_of(found.slices))
-        placed = []
+        placed, kept = [], []
         for place, merged in zip(places, self._merged(places), strict=True):
             at = as_numpy(pc.index_in(one_chunk(merged.column(RECORD_KEY)), value_set=place.keys))
             paths = self._partitions(merged)
@@ -110,18 +111,30 @@ class GlobalLocations:
             inserted = (place.stored[at] < 0) | (moves & ~np.isin(pairs, settled))
             settled = np.append(settled, pairs[inserted])
             yield from self._tombstones(records.rows, place, at[moves])
+            kept.append(self._kept(place, at[moves]))
             rows_at, codes = self._staying(records, place, at[moves])
             new, new_codes = merged.filter(pa.array(inserted)), len(self._homes) + paths[inserted]
             if self._plan.merger.needs_complete_rows:
-                whole = self._marked(new.select([*self._plan.schema.names, RECORD_KEY]))
-                yield from self._targeted(split(whole, new_codes))
+                whole = new.select([*self._plan.schema.names, RECORD_KEY])
+                marked = self._marked(with_kept_values(whole, kept[-1]))
+                yield from self._targeted(split(marked, new_codes))
             else:
                 rows_at = np.append(rows_at, new.column(POSITION).to_numpy())
                 codes = np.append(codes, new_codes)
             order = np.argsort(rows_at, kind="stable")
             placed.append((rows_at[order], codes[order]))
-        pieces = self._incoming.parted(placed, self._plan.budget.chunk_bytes)
+        values = pa.concat_tables(kept)
+        pieces = (
+            (code, rows if code < len(self._homes) else with_kept_values(rows, values))
+            for code, rows in self._incoming.parted(placed, self._plan.budget.chunk_bytes)
+        )
         yield from self._targeted((code, self._marked(rows)) for code, rows in pieces)
+
+    def _kept(self, place: _Place, moved: Numbers) -> pa.Table:
+        """What records that move take along of columns that the batch lacks."""
+        left = np.unique(place.stored[moved]) if self._plan.kept else ()
+        slices = [self._stored.slices[number] for number in left]
+        return kept_values(self._plan, slices, place.keys.take(pa.array(moved)))
 
     def _merged(self, places: Sequence[_Place]) -> list[pa.Table]:
         """What becomes of records that are new, or that say another partition than the stored."""

@@ -7,13 +7,15 @@ from functools import partial
 
 import pyarrow as pa
 
-from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers, one_chunk
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.write_profile import SmallFile, WriteProfile
 from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.insert_writer import InsertWriter
+from hoodie_ds.sink.file_groups.kept_values import kept_values, with_kept_values
 from hoodie_ds.sink.file_groups.packing import reserve
 from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.locate.routers import LookupRouter, Target, router_of
@@ -81,7 +83,8 @@ class KeyedWriter:
         self._flusher.collect()
         self._make_room(size)
         left = size
-        for target, part in routed:
+        for target, rows in routed:
+            part = self._with_kept(rows, target)
             left -= part.nbytes
             if left < 0:
                 self._make_room(part.nbytes)
@@ -116,6 +119,12 @@ class KeyedWriter:
         self._flusher.discard()
         for writer in self._writers.values():
             writer.discard(cause)
+
+    def _with_kept(self, rows: pa.Table, target: Target) -> pa.Table:
+        if target.latest is None or not self._plan.kept:
+            return rows
+        keys = one_chunk(rows.column(RECORD_KEY))
+        return with_kept_values(rows, kept_values(self._plan, [target.latest], keys))
 
     def _make_room(self, incoming: int) -> None:
         """Flush the largest buffers until so many bytes more are no more than the task may hold."""

@@ -45,6 +45,9 @@ DECISION_KEY: Final = "_hoodie_ds_turn"
 PENDING_KEY: Final = "_hoodie_ds_pending"
 """Key in the extra metadata of our commits: times of the instants that were pending beside it."""
 
+ADDED_KEY: Final = "_hoodie_ds_added_columns"
+"""Key in the extra metadata of our commits: JSON list of columns that batches added to a table."""
+
 DIGEST_KEY: Final = "_hoodie_ds_digest"
 """Key of the extra metadata of what we write: xxh64 of all that the body says.
 
@@ -265,6 +268,14 @@ class CommitMetadata:
             return {str(k): str(v) for k, v in json.loads(self.extra[CHECKSUMS_KEY]).items()}
         except (KeyError, ValueError, AttributeError, RecursionError):
             return {}
+
+    @cached_property
+    def added_columns(self) -> frozenset[str]:
+        """The columns that batches up to this one added to those that the table had at first."""
+        try:
+            return frozenset(map(str, json.loads(self.extra[ADDED_KEY])))
+        except (KeyError, ValueError, TypeError, RecursionError):
+            return frozenset()
 
     def to_bytes(self, layout: int, *, inflight: bool = False) -> bytes:
         """Write the body, with a digest by which damage to it is seen.

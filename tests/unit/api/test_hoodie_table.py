@@ -15,8 +15,10 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.inspection.arguments import Moment
 from hoodie_ds.storage.connect import open_storage
+from tests.merge_hooks import HOOK
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, tree, trips
 
+NULLS = "hoodie.write.set.null.for.missing.columns"
 ROWS = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
 
 
@@ -61,21 +63,27 @@ def test_what_the_table_says_of_itself(tmp_path: Path) -> None:
     assert table.schema.names[5:] == ROWS.column_names
 
 
-@pytest.mark.parametrize("fills", ["true", "false"])
+@pytest.mark.parametrize(
+    ("more", "then"),
+    [
+        ({}, f"keep what is stored under their keys; {NULLS}=true gives them nulls"),
+        ({NULLS: "true"}, "get nulls"),
+        ({HOOK: "tests.merge_hooks:add"}, f"are refused, unless {NULLS}=true gives them nulls"),
+    ],
+    ids=["kept", "nulls", "hook"],
+)
 def test_a_column_that_a_batch_adds_is_named_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, fills: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, more: dict[str, str], then: str
 ) -> None:
-    key = "hoodie.write.set.null.for.missing.columns"
-    table = HoodieTable(str(tmp_path), {**TRIPS, key: fills})
+    table = HoodieTable(str(tmp_path), {**TRIPS, **more})
     table.upsert(ROWS)
     assert not caplog.messages
     wider = ROWS.append_column("oops", pa.array(["x", "y"]))
     for _ in range(2):
         table.upsert(wider)
     (line,) = caplog.messages
-    assert "adds to the table: oops; batches without it" in line
-    assert (key in line) is (fills == "false")
-    with nullcontext() if fills == "true" else pytest.raises(SchemaError, match=key):
+    assert line.endswith(f"adds to the table: oops; rows of batches without it {then}")
+    with pytest.raises(SchemaError, match=NULLS) if HOOK in more else nullcontext():
         table.upsert(ROWS)
 
 
@@ -124,8 +132,7 @@ def test_an_existing_table_needs_no_options(tmp_path: Path) -> None:
 def test_options_of_one_write_are_added_to_those_of_the_table(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), TRIPS)
     table.upsert(ROWS)
-    key = "hoodie.write.set.null.for.missing.columns"
-    table.upsert(ROWS.drop_columns(["fare"]).slice(0, 1), {key: "true"})
+    table.upsert(ROWS.drop_columns(["fare"]).slice(0, 1), {NULLS: "true"})
     assert table.read(columns=["id", "fare"]).sort_by("id").to_pylist() == [
         {"id": "a", "fare": None},
         {"id": "b", "fare": 1.0},

@@ -125,10 +125,18 @@ def test_in_a_table_without_keys_every_column_counts(tmp_path: Path) -> None:
     stream = Stream(tmp_path, TABLES["no keys"])
     stream.write(0, ROWS)
     stream.refuses(0, trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.5)))
-    # Another query adds a column: the batch comes without it, as it was.
-    stream.write(0, ROWS.append_column("tip", pa.array([0.5, None, 1.0])), query="other")
-    stream.options["hoodie.write.set.null.for.missing.columns"] = "true"
+
+
+def test_a_batch_comes_again_without_columns_that_others_added(stream: Stream) -> None:
+    stream.write(0, ROWS)
+    stream.write(0, OTHER.append_column("tip", pa.array([0.5, None, 1.0])), query="other")
     stream.passes_over(0, ROWS)
+    stream.refuses(0, OTHER)
+    stream.write(1, OTHER.append_column("note", pa.array(["x", "y", "z"])))
+    stream.passes_over(0, ROWS)
+    stream.refuses(1, OTHER)
+    stream.write(2, ROWS)
+    stream.passes_over(2, ROWS)
 
 
 @pytest.mark.parametrize("fares", [(7.0, 8.0, 9.0), (1.0, 1.0, None)])
