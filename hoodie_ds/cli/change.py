@@ -36,19 +36,19 @@ def changing(function: FunctionT) -> Callable[..., None]:
 
     @wraps(function)
     def command(target: Target, dry_run: bool, yes: bool, **rest: object) -> None:
-        carry_out(target.table(), function(**rest), dry_run, yes)
+        carry_out(target, function(**rest), dry_run, yes)
 
     click.option("--yes", "-y", is_flag=True, help="Do it without a question.")(command)
     click.option("--dry-run", is_flag=True, help="Only say what would be done.")(command)
     return on_table(command)
 
 
-def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
+def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
     """Say what a step would do, ask, do it, and say what was done.
 
     Parameters
     ----------
-    table : HoodieTable
+    target : Target
         The table.
     step : callable
         What to do.
@@ -57,8 +57,10 @@ def carry_out(table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> None:
     yes : bool
         Whether not to ask.
     """
+    table = target.table()
     would = step(table, True, None)
-    click.echo(would if dry_run else str(would).removeprefix("dry "))
+    told = target.reached(str(would))
+    click.echo(told if dry_run else told.removeprefix("dry "))
     if not would:
         return
     for line in _parts(would):

@@ -16,6 +16,7 @@ from hoodie_ds.inspection.damaged_instants import empty_instants
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending import pending_rows
+from hoodie_ds.services.compaction.planner import holding_back
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names, declared_schema
 from hoodie_ds.timeline.timeline import Timeline
@@ -169,6 +170,8 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
     is_mor = table.properties.table_type is TableType.MERGE_ON_READ
     if is_mor and (total.log_ratio or 0) > _LOG_RATIO:
         merges = f"{table.command('compact')} merges them"
+        for write in holding_back(table, timeline):
+            merges = f"they can be compacted once {write.action.value} {write.time} has ended"
         yield f"its log files are larger than its base files: {merges}"
     if total.older_bytes > _OLDER_RATIO * (total.base_bytes + total.log_bytes) > 0:
         deletes = f"{table.command('clean')} deletes them"

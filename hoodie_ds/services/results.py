@@ -152,6 +152,8 @@ class ServiceResult(Sequence[T_co]):
         Whether nothing was changed.
     duration_ms : int
         Milliseconds that it took.
+    reason : str
+        Why nothing was done, where there may be something to do.
     """
 
     service: Service
@@ -159,6 +161,7 @@ class ServiceResult(Sequence[T_co]):
     work: Work = Work()
     dry: bool = False
     duration_ms: int = 0
+    reason: str = ""
 
     @overload
     def __getitem__(self, index: int) -> T_co: ...
@@ -183,7 +186,7 @@ class ServiceResult(Sequence[T_co]):
     def __str__(self) -> str:
         what = f"{'dry ' if self.dry else ''}{self.service.value}"
         if not self.done:
-            return f"{what}, nothing to do"
+            return f"{what}, nothing to do{self.reason and ' now, '}{self.reason}"
         times = list(self.times) + ["new"] * (len(self.done) - len(self.times))
         if len(times) > _NAMED:
             times = [f"of {counted(len(times), 'instant')}, {times[0]} to {times[-1]}"]

@@ -2411,7 +2411,7 @@ COMPACTIONS = [
     ),
     Mutant(
         "a compaction is planned beside an open write",
-        within("CompactionPlanner.plan", UNDONE_ACTIONS=()),
+        within("planner.holding_back", UNDONE_ACTIONS=()),
         f"{_COMPACTION_PLANNER}::test_nothing_is_planned_while_a_write_is_pending",
         "P3: its log files are of a slice that is compacted without them",
     ),
@@ -3045,6 +3045,12 @@ INSPECTION = [
         "tests/unit/cli/test_change.py"
         "::test_a_version_change_says_what_it_compacts_and_what_cannot_be_taken_back_after_it",
         "files are rewritten that their owner thought would stay",
+    ),
+    Mutant(
+        "a compaction that is held back has nothing to do",
+        within("Compactor._reason", holding_back=returns(())),
+        "tests/unit/cli/test_change.py::test_a_compaction_that_a_pending_write_holds_back_says_so",
+        "log files grow, and nobody knows why nothing merges them",
     ),
     Mutant(
         "`hoodie-py commits` leaves no column out",

@@ -6,6 +6,7 @@ It is complete only with all that was committed to its file slices before the pl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableEr
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.compaction.planned_slices import PlannedSlices
-from hoodie_ds.services.compaction.planner import CompactionPlanner
+from hoodie_ds.services.compaction.planner import CompactionPlanner, holding_back
 from hoodie_ds.services.compaction.result import checked_results
 from hoodie_ds.services.planned_service import PlannedService, Rewritten
 from hoodie_ds.services.results import Compaction, ServiceResult
@@ -74,7 +75,18 @@ class Compactor(PlannedService[CompactionPlan]):
         HoodieError
             See `run` and `schedule`.
         """
-        return self.told(Compaction, partial(self._plan, only_if_due), dry)
+        done = self.told(Compaction, partial(self._plan, only_if_due), dry)
+        if done or only_if_due:
+            return done
+        return replace(done, reason=self._reason())
+
+    def _reason(self) -> str:
+        """Why nothing is planned, whatever there is to compact; empty if nothing is in the way."""
+        for write in holding_back(self.table, self.table.load_timeline()):
+            undo = self.table.command("rollback", write.time)
+            pending = f"{write.action.value} {write.time} is pending"
+            return f"as {pending}: if its writer is dead, {undo} undoes it"
+        return ""
 
     def preview(self, only_if_due: bool = False) -> CompactionPlan | None:
         """Return the plan that `schedule` would make; changes nothing.

@@ -27,7 +27,7 @@ from hoodie_ds.table.planned_services import compacting, planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.whole_view import WholeView
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
-from hoodie_ds.timeline.instant import Action, State
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
@@ -108,8 +108,7 @@ class CompactionPlanner:
             A file is missing: a plan for what is left could not be carried out once it is back.
         """
         storage = self.table.storage
-        writes = [instant for instant in timeline.pending if instant.action in UNDONE_ACTIONS]
-        if not all(planned_groups(storage, instant) for instant in writes):
+        if holding_back(self.table, timeline):
             return None
         view = WholeView(storage, timeline, self.options.verify_checksums)
         planned = self._planned(timeline)
@@ -203,6 +202,12 @@ def _last_compaction(timeline: Timeline) -> str:
     completed = (i for i in timeline.commits_backwards() if i.action is Action.COMMIT)
     last = next(completed, None)
     return "" if last is None else padded(last.time)
+
+
+def holding_back(table: Table, timeline: Timeline) -> list[Instant]:
+    """Return the pending writes beside which no compaction is planned: any slice may be theirs."""
+    writes = (instant for instant in timeline.pending if instant.action in UNDONE_ACTIONS)
+    return [instant for instant in writes if not planned_groups(table.storage, instant)]
 
 
 def _seconds_between(earlier: str, later: str) -> float:

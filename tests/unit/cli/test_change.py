@@ -100,6 +100,28 @@ def test_a_rollback_beside_a_dead_write_asks_which_and_show_says_how(
     assert times(table) == good[:-1]
 
 
+def test_a_compaction_that_a_pending_write_holds_back_says_so(
+    table: HoodieTable, path: Path
+) -> None:
+    table.upsert(trips(("a", "oslo", 3, 1.0), ("b", "rome", 3, 2.0)))
+    dead = "20200101000000000"
+    (path / f".hoodie/{dead}.deltacommit.requested").touch()
+    for words in ([], ["--dry-run"], ["--yes"]):
+        (told,) = done("compact", path, *words, "--conf", "hoodie.clean.automatic=false").lines
+        why = f"compaction, nothing to do now, as deltacommit {dead} is pending: "
+        assert told.removeprefix("dry ").startswith(why)
+        (hint,) = re.findall("`hoodie-py (.*)`", told)
+        given = ["--conf", "hoodie.clean.automatic=false"]
+        assert shlex.split(hint) == ["rollback", *given, str(path), dead]
+    shown = done("show", path).out
+    assert f"they can be compacted once deltacommit {dead} has ended" in shown
+    assert "hoodie-py compact" not in shown
+    done(*shlex.split(hint), "--yes")
+    assert "hoodie-py compact" in done("show", path).out
+    assert "nothing to do" not in done("compact", path, "--yes").out
+    assert done("compact", path, "--yes").out == "compaction, nothing to do\n"
+
+
 def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: Path) -> None:
     first = times(table)[0]
     told = done("savepoint", path, first, "--user", "me", "--yes").lines
