@@ -14,7 +14,7 @@ from hoodie_ds.formats.log.data_block import encode_avro_block, encode_parquet_b
 from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
-from hoodie_ds.handles.stamp import stamp
+from hoodie_ds.handles.stamp import fill_meta_columns
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
@@ -24,48 +24,24 @@ from hoodie_ds.timeline.paths import in_partition
 
 @dataclass(frozen=True, slots=True)
 class LogTarget:
-    """The slice that a log file joins.
-
-    Parameters
-    ----------
-    group : FileGroupId
-        File group.
-    base_instant : str
-        The slice's base instant; the writer's own time where the group is new.
-    base_file : str
-        Name of the slice's base file, empty if it has none.
-    version : int
-        Version of the new log file, higher than that of any log of the slice.
-    is_new : bool
-        Whether the group begins with this log file.
-    slice_logs : tuple of str
-        Names of the slice's log files, where the commit is to tell them: whoever asks for what the
-        log file changes reads the slice without it (Hudi's ``getDependentFileSlice...``).
-    named_after : str
-        The instant in the file's name, where it is not the slice's; see `hoodie_ds.table.slicing`.
-    """
+    """The file slice that a log file joins."""
 
     group: FileGroupId
-    base_instant: str
-    base_file: str
-    version: int
-    is_new: bool
-    named_after: str = ""
+    base_instant: str  # the slice's; the writer's own time if the group is new
+    base_file: str  # its name, empty if the slice has none
+    version: int  # higher than that of any log file of the slice
+    is_new: bool  # whether the file group begins with this log file
+    named_after: str = ""  # instant in the file name if not `base_instant`; see `table.slicing`
     slice_logs: tuple[str, ...] = ()
+    """Names of the slice's log files, if the commit must name them: a CDC query of this commit
+    reads the slice without the new log file (Hudi's ``getDependentFileSlice...``)."""
 
 
 class AppendHandle:
     """One log file of one file group and one batch (Hudi's ``HoodieAppendHandle``).
 
-    A new log file each time, never an append to one that another writer may hold: this is what
-    makes the handle's whole output appear or vanish with its instant (RFC-24; HUDI-2450).
-
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    target : LogTarget
-        Where the file belongs.
+    Each batch writes a new log file and never appends to one that another writer may hold, so the
+    handle's whole output appears or vanishes with its instant (RFC-24; HUDI-2450).
     """
 
     def __init__(self, context: WriteContext, target: LogTarget) -> None:
@@ -80,7 +56,7 @@ class AppendHandle:
         self._num_blocks = 0
         if target.is_new:
             ensure_partition_metafile(context, target.group.partition_path)
-        # Hudi refuses to roll back an instant of layout 2 whose log file is said to be appended to.
+        # Hudi refuses to roll back an instant of layout 2 with an APPEND marker.
         kind = "APPEND" if context.shares_log_files else "CREATE"
         self._opened = open_data_file(context, self._path, kind)
         self._output = self._opened.__enter__()
@@ -96,16 +72,10 @@ class AppendHandle:
         return self._output.size
 
     def write(self, records: RecordSet) -> None:
-        """Add blocks: rows first, then deletes; before both the deletes that rows came after.
-
-        Parameters
-        ----------
-        records : RecordSet
-            One record per key: user columns and ``_hoodie_record_key``.
-        """
+        """Add one record per key: deletes that precede their row, then rows, then deletes."""
         deleted = records.deleted
         if records.replacing is not None:
-            # A delete of its own, lest the row be merged with those of its key before that delete.
+            # A separate delete, so that the row is not merged with earlier rows of its key.
             cleared = pa.array(records.replacing)
             self._write_delete_block(records.rows.column(RECORD_KEY).filter(cleared), None)
             deleted = deleted & ~records.replacing
@@ -138,14 +108,14 @@ class AppendHandle:
         return WriteStatus(stat, self._output.checksum)
 
     def discard(self, cause: BaseException) -> None:
-        """Give the file up; nothing of it stays."""
+        """Abandon the file; nothing of it stays."""
         self._opened.__exit__(type(cause), cause, cause.__traceback__)
 
     def _write_rows(self, rows: pa.Table) -> None:
         context = self._context
         # In a log record, Hudi's file name column holds the file id.
         group = self._target.group
-        stamped = stamp(context, rows, group.partition_path, group.file_id)
+        stamped = fill_meta_columns(context, rows, group.partition_path, group.file_id)
         if context.log_block_format is LogBlockFormat.PARQUET:
             block = encode_parquet_block(
                 stamped, context.avro_schema, context.instant_time, context.codec
@@ -157,7 +127,7 @@ class AppendHandle:
         self._num_blocks += 1
 
     def _write_deletes(self, records: RecordSet, deleted: pa.Array) -> None:
-        """Write deletes with and without an ordering value in blocks of their own.
+        """Write deletes with and without an ordering value in separate blocks.
 
         hudi-rs refuses a block that mixes them, since an unconditional delete is the integer 0
         whatever the type of the ordering field is.
@@ -185,7 +155,7 @@ class AppendHandle:
 
 
 def _ordering_values(columns: list[pa.ChunkedArray]) -> pa.Array:
-    """One value per delete: of several fields a struct, null where all of its fields are."""
+    """One value per delete; for several fields a struct, null if all of its fields are."""
     arrays = [column.combine_chunks() for column in columns]
     if len(arrays) == 1:
         return arrays[0]

@@ -1,8 +1,7 @@
-"""The changes to one base file, on their way to a file of change data (``HoodieCDCLogger``).
+"""The changes to one base file, written to a file of change data (``HoodieCDCLogger``).
 
-A change is a stored row that goes, a row that comes, or both where they have one key. Rows that go
-come first and are kept, as far as the table logs them; rows that come are matched with them piece
-by piece. Everything is done over whole columns.
+A change is a removed row, an added row, or both if they share a key. Removed rows come first and
+are kept in memory, as far as the table logs them; added rows are matched with them in batches.
 """
 
 from __future__ import annotations
@@ -39,19 +38,7 @@ from hoodie_ds.timeline.paths import in_partition
 
 
 class ChangeLog:
-    """Takes the rows that go, then those that come; see `open_change_log`.
-
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    logging : SupplementalLogging
-        What is logged of a change.
-    path : str
-        Path of the file.
-    output : HashingOutput
-        The file.
-    """
+    """Takes removed rows, then added rows; see `open_change_log`."""
 
     def __init__(
         self, context: WriteContext, logging: SupplementalLogging, path: str, output: HashingOutput
@@ -82,12 +69,12 @@ class ChangeLog:
         return (self._output.checksum,)
 
     def removed(self, rows: pa.Table) -> None:
-        """Take stored rows that do not stay as they are; all of them before the first `added`."""
+        """Take stored rows that are removed or replaced, all before the first `added`."""
         if rows.num_rows:
             self._gone.append(conform(rows, self._old_columns))
 
     def added(self, rows: pa.Table) -> None:
-        """Take rows that come: user columns and ``_hoodie_record_key``, which is not repeated."""
+        """Take added rows: user columns and ``_hoodie_record_key``, without repeated keys."""
         for part in in_blocks(rows, self._context.log_block_bytes):
             at = one_chunk(pc.index_in(part.column(RECORD_KEY), value_set=self._old_keys))
             self._met[as_numpy(at.drop_null()).astype(np.int64)] = True
@@ -95,7 +82,7 @@ class ChangeLog:
             self._log(op, conform(part, self._new_columns), self._old.take(at), at.is_null())
 
     def finish(self) -> None:
-        """Take what has gone and not come again for deleted, and write what is pending."""
+        """Log removed rows without an added row as deletes, and write what is pending."""
         deleted = self._old.filter(pa.array(~self._met))
         for part in in_blocks(deleted, self._context.log_block_bytes):
             none = conform(part.select([RECORD_KEY]), self._new_columns)
@@ -113,11 +100,11 @@ class ChangeLog:
 
     @cached_property
     def _met(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which of the rows that have gone came again."""
+        """Which removed rows have an added row."""
         return np.zeros(self._old.num_rows, dtype=np.bool_)
 
     def _log(self, op: pa.Array, new: pa.Table, old: pa.Table, is_new: pa.Array | None) -> None:
-        """Log changes: `is_new` says where there is no old row; all are deletes if it is None."""
+        """Log changes: `is_new` says which have no old row; None if all are deletes."""
         count = new.num_rows
         changes = {OP: op, KEY: new.column(RECORD_KEY)}
         changes[TS_MS] = pa.repeat(self._context.instant_time, count)
@@ -140,26 +127,13 @@ class ChangeLog:
 def open_change_log(
     context: WriteContext, partition_path: str, file_id: str
 ) -> Iterator[ChangeLog | None]:
-    """Open the file of change data beside the next base file of a file group.
-
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    partition_path, file_id : str
-        The file group.
-
-    Yields
-    ------
-    ChangeLog or None
-        None where the table logs no changes.
-    """
+    """Open the change data file of a file group's next base file; None if nothing is logged."""
     if context.logging is None:
         yield None
         return
     name = CdcFileName(file_id, context.instant_time, context.write_token)
     path = in_partition(partition_path, str(name))
-    # The name is this instant's and attempt's own: a rollback of any engine is to delete the file.
+    # No other instant or attempt uses this name, so a rollback of any engine may delete the file.
     with open_data_file(context, path, "CREATE") as output:
         log = ChangeLog(context, context.logging, path, output)
         yield log

@@ -1,4 +1,4 @@
-"""Writes a base file that grows by new rows alone."""
+"""Writes a base file of new or copied rows, without merging."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
-from hoodie_ds.handles.stamp import keep, stamp
+from hoodie_ds.handles.stamp import fill_file_name, fill_meta_columns
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId
@@ -21,14 +21,7 @@ from hoodie_ds.timeline.paths import in_partition
 class CreateHandle:
     """A base file that grows until it is closed (Hudi's ``HoodieCreateHandle``).
 
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group.
-    dictionaries : collection of str
-        String columns that `keep` gets as dictionary arrays.
+    `dictionaries` are string columns that `keep` gets as dictionary arrays.
     """
 
     def __init__(
@@ -70,15 +63,17 @@ class CreateHandle:
 
     def write(self, rows: pa.Table) -> None:
         """Add rows (user columns, and ``_hoodie_record_key`` in a table with keys)."""
-        self._writer.write(stamp(self._context, rows, self._group.partition_path, self._name))
+        self._writer.write(
+            fill_meta_columns(self._context, rows, self._group.partition_path, self._name)
+        )
 
     def keep(self, rows: pa.Table) -> None:
-        """Add stored rows as they are, of the context's ``kept_columns``."""
+        """Add stored rows of the context's ``kept_columns`` unchanged."""
         self._num_copied += rows.num_rows
-        self._writer.write(keep(self._context, rows, self._name))
+        self._writer.write(fill_file_name(self._context, rows, self._name))
 
     def copy(self, base: BaseFile) -> None:
-        """Make the file the next version of a base file: take all of its rows, as they are."""
+        """Make the file the next version of a base file by copying all of its rows."""
         schema = self._context.schema
         with open_base_file(self._context.storage, base) as source:
             for rows in BaseFileReader(source, schema, base.path, trusted=base.trusted).pieces(
@@ -104,5 +99,5 @@ class CreateHandle:
         return WriteStatus(stat, self._output.checksum)
 
     def discard(self, cause: BaseException) -> None:
-        """Give the file up; nothing of it stays."""
+        """Abandon the file; nothing of it stays."""
         self._opened.__exit__(type(cause), cause, cause.__traceback__)

@@ -15,7 +15,7 @@ from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition, marker_pa
 
 
 class HashingOutput(io.RawIOBase):
-    """Passes bytes on and keeps their number and xxh64."""
+    """Forwards bytes and tracks their number and xxh64."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
@@ -51,22 +51,13 @@ class HashingOutput(io.RawIOBase):
 
 @contextmanager
 def open_data_file(context: WriteContext, path: str, kind: str) -> Iterator[HashingOutput]:
-    """Open a new data file of the table.
+    """Open a new data file after putting its marker, of kind ``CREATE``, ``MERGE`` or ``APPEND``.
 
-    The marker comes first: whatever happens later, rollback finds the file by it. It names the
-    attempt, which tells that no other writer can have, or take, the file's name; the markers of
-    Hudi on the JVM are empty.
-
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant that the file belongs to.
-    path : str
-        Path relative to the base path.
-    kind : str
-        ``CREATE``, ``MERGE`` or ``APPEND``, the marker's kind.
+    Rollback finds the file by the marker whatever happens later. The marker names the attempt,
+    which shows that no other writer can have or take the file's name; markers of Hudi on the JVM
+    are empty.
     """
-    # A task that is tried again in place leaves the marker behind; it says the same.
+    # A task that is retried in place finds its own marker, with the same content.
     marker = marker_path(context.instant_time, path, kind)
     with suppress(AlreadyExistsError):
         context.storage.put_if_absent(marker, context.batch_attempt.encode())
@@ -78,7 +69,7 @@ def open_data_file(context: WriteContext, path: str, kind: str) -> Iterator[Hash
 def ensure_partition_metafile(context: WriteContext, partition_path: str) -> None:
     """Mark a folder as a partition, for readers that discover partitions by listing.
 
-    Hudi writes the file with the first commit that touches a partition and never again.
+    Hudi writes the file with the first commit to a partition and never again.
     """
     depth = len(partition_path.split("/")) if partition_path else 0
     body = f"#partition metadata\ncommitTime={context.instant_time}\npartitionDepth={depth}\n"

@@ -17,8 +17,7 @@ from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.handles.change_log import open_change_log
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
-from hoodie_ds.handles.stamp import keep as kept
-from hoodie_ds.handles.stamp import stamp
+from hoodie_ds.handles.stamp import fill_file_name, fill_meta_columns
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.table.checksums import open_base_file
@@ -37,31 +36,13 @@ def merge_base_file(
     whole: Callable[[pa.Table], Iterable[pa.Table]],
     inserts: Iterable[pa.Table] | None = None,
 ) -> WriteStatus | None:
-    """Write the next version of a base file (Hudi's ``HoodieMergeHandle``).
+    """Write the next version of a base file; None if no record changes it.
 
-    Rows that stay keep their ``_hoodie_commit_time`` and ``_hoodie_commit_seqno``.
-
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    base : BaseFile
-        The file group's latest base file.
-    records : RecordSet
-        New records, one per key: ``_hoodie_record_key`` and what the merger compares at least.
-    merger : Merger or HookMerger
-        Merges stored rows and new records.
-    ordering_fields : tuple of str
-        Paths of the ordering fields in a stored row.
-    whole : callable
-        Gives the complete rows (user columns and ``_hoodie_record_key``) of rows of `records`.
-    inserts : iterable of pyarrow.Table, optional
-        Complete rows of further keys, none of which the file has.
-
-    Returns
-    -------
-    WriteStatus or None
-        None if no record changes the file; it then stays the latest version.
+    This is Hudi's ``HoodieMergeHandle``. Unchanged rows keep their ``_hoodie_commit_time`` and
+    ``_hoodie_commit_seqno``. `records` has one record per key with at least the columns that
+    `merger` compares, and `whole` returns their complete rows (user columns and
+    ``_hoodie_record_key``). `ordering_fields` are paths in a stored row. `inserts` are complete
+    rows of keys that the file lacks.
     """
     with open_base_file(context.storage, base) as source:
         stored = BaseFileReader(
@@ -96,7 +77,7 @@ def _write(
     old: Iterable[tuple[pa.Table, Mask]],
     new: Iterable[pa.Table],
 ) -> WriteStatus:
-    """Write the next version of a base file from the stored rows that stay and the new ones."""
+    """Write the next version of a base file from unchanged stored rows and new ones."""
     name = str(BaseFileName(base.name.file_id, context.write_token, context.instant_time))
     path = in_partition(base.partition_path, name)
     with (
@@ -116,11 +97,11 @@ def _write(
             if changes is not None:
                 changes.removed(rows.filter(pa.array(~keep)))
             rows = rows if keep.all() else rows.filter(pa.array(keep))
-            writer.write(kept(context, rows, name))
+            writer.write(fill_file_name(context, rows, name))
         for rows in new:
             if changes is not None:
                 changes.added(rows)
-            writer.write(stamp(context, rows, base.partition_path, name))
+            writer.write(fill_meta_columns(context, rows, base.partition_path, name))
         footer = writer.close()
     stat = WriteStat(
         file_id=base.name.file_id,
@@ -136,7 +117,7 @@ def _write(
 
 
 def _keep_piecewise(stored: BaseFileReader, merge: AnyMerge) -> Mask:
-    """Merge into whole stored rows, of which a piece at a time is in memory."""
+    """Merge into complete stored rows, one piece in memory at a time."""
     pieces = (conform(rows, stored.schema) for rows in stored.pieces())
     none = np.zeros(0, dtype=np.bool_)
     return np.concatenate([none, *(merge.keep(RecordSet.of_rows(rows, ())) for rows in pieces)])
@@ -151,7 +132,7 @@ def _compared(schema: pa.Schema, ordering_fields: tuple[str, ...]) -> list[str]:
 def _stored_rows(
     stored: BaseFileReader, compared: pa.Table, keep: Mask, columns: list[str]
 ) -> Iterator[tuple[pa.Table, Mask]]:
-    """Stored rows piece by piece, some columns and those that were read before; which stay."""
+    """Stored rows in pieces, with the columns that are read already, and which rows stay."""
     others = [name for name in columns if name not in compared.column_names]
     start = 0
     for rows in stored.pieces(others):

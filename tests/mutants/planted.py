@@ -2757,10 +2757,10 @@ ARCHIVE_CHANGES = [
 _VIRTUAL = "tests/integration/test_virtual_keys.py"
 VIRTUAL_KEYS = [
     Mutant(
-        "rows of a table with virtual keys are stamped",
+        "meta columns are filled in a table with virtual keys",
         Text(
-            "virtual_keys is not None:\n        return _without_meta(context, rows)\n    sequence",
-            "virtual_keys is False:\n        return _without_meta(context, rows)\n    sequence",
+            "virtual_keys is not None:\n        return _without_meta(context, rows)\n    first",
+            "virtual_keys is False:\n        return _without_meta(context, rows)\n    first",
         ),
         f"{_VIRTUAL}::test_a_table_without_stored_keys_lives_on",
         "Hudi would read keys and times that its own writers do not keep up",

@@ -85,7 +85,7 @@ def test_operations_and_keys() -> None:
     ]
 
 
-def test_what_was_there_before() -> None:
+def test_before_images() -> None:
     assert logged(SupplementalLogging.DATA_BEFORE) == [
         [
             {"op": "u", "record_key": "c", "before": image("c", 3)},
@@ -96,7 +96,7 @@ def test_what_was_there_before() -> None:
     ]
 
 
-def test_both_images() -> None:
+def test_before_and_after_images() -> None:
     time = {"ts_ms": TIME}
     expected = [
         {"op": "u", **time, "before": image("c", 3), "after": image("c", 4)},
@@ -109,7 +109,7 @@ def test_both_images() -> None:
     assert small == [[change] for change in expected]
 
 
-def test_nothing_that_changed_is_an_empty_block() -> None:
+def test_a_rewrite_without_changes_logs_an_empty_block() -> None:
     where = context(SupplementalLogging.DATA_BEFORE)
     with open_change_log(where, "p", "g-0") as changes:
         assert changes is not None
@@ -117,7 +117,7 @@ def test_nothing_that_changed_is_an_empty_block() -> None:
     assert blocks(where) == [[]]
 
 
-def test_a_table_without_change_data_has_no_such_file() -> None:
+def test_a_table_without_cdc_writes_no_change_file() -> None:
     where = context(None)
     with open_change_log(where, "p", "g-0") as changes:
         assert changes is None
@@ -126,7 +126,7 @@ def test_a_table_without_change_data_has_no_such_file() -> None:
     assert not storage.files
 
 
-def test_a_failure_leaves_the_marker_alone() -> None:
+def test_a_failed_write_leaves_only_the_marker() -> None:
     where = replace(context(SupplementalLogging.OP_KEY_ONLY))
     with pytest.raises(KeyError), open_change_log(where, "p", "g-0"):
         raise KeyError
