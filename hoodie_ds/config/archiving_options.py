@@ -101,7 +101,7 @@ def _crossed(given: GivenOptions, fewest: int, most: int) -> OptionError:
 
 @lru_cache(maxsize=256)
 def _warn_of_raised(fewest: int, raised: int, most: int, most_raised: int) -> None:
-    """Warn once in a process that more instants stay than was said."""
+    """Warn once in a process that more instants stay than was asked for."""
     _log.warning(
         "%s = %d is raised to %d, and %s = %d to %d: a clean retains %d commits by default, which "
         "stay on the timeline; give a smaller %s to archive them",

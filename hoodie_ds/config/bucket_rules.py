@@ -25,7 +25,7 @@ _LINE_ENDS: Final = re.compile("[\n\r\x85\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True)
 class BucketRules:
-    """Rules of which the first that matches a partition's path says its number of buckets.
+    """Rules, of which the first that matches a partition's path gives its number of buckets.
 
     Parameters
     ----------

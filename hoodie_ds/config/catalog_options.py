@@ -1,4 +1,4 @@
-"""In which catalog a table is registered, and as what; and the Delta log beside it.
+"""In which catalog a table is registered, and as what; and the Delta log over its files.
 
 Names are those of Hudi's own sync (``HiveSyncConfigHolder``, ``HoodieSyncConfig`` and
 ``GlueCatalogSyncClientConfig`` of Hudi 1.2).
@@ -53,7 +53,7 @@ _TOOL: Final = "hoodie.meta.sync.client.tool.class"
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogOptions(OptionGroup):
-    """What a sync tells a catalog."""
+    """What a sync writes into a catalog."""
 
     enabled: Option[bool] = Option(
         f"{_HIVE}enable",

@@ -168,7 +168,7 @@ class ClusteringOptions(OptionGroup):
         gives_way = given.get(cls.updates_strategy) is UpdatesStrategy.ALLOW
         if gives_way and not given.get_or_default(cls.rollback_on_conflict):
             key, text = given.written(cls.updates_strategy)[0]
-            remedy = f"set {cls.rollback_on_conflict.key} = true too, lest updates be lost"
+            remedy = f"set {cls.rollback_on_conflict.key} = true too, or updates would be lost"
             given.refuse(OptionError(key, text, remedy))
         options = super().of(given)
         of_class = _FILTERS_OF.get(given.get_or_default(cls.plan_strategy))

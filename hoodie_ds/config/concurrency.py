@@ -1,4 +1,4 @@
-"""Several writers on one table: what the user said about them.
+"""How a writer shares a table with other writers.
 
 The defaults are Hudi's, but for the lock provider: Hudi's needs a ZooKeeper, the one here no more
 than the table's own storage.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Concurrency(OptionGroup):
-    """How a writer lives beside others; times in milliseconds."""
+    """How a writer shares a table; times in milliseconds."""
 
     mode: ClassVar[Option[ConcurrencyMode]] = Option(
         "hoodie.write.concurrency.mode",

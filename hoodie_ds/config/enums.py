@@ -1,6 +1,6 @@
 """The closed sets that options and table properties choose from.
 
-Each member's value is the text that Hudi stores or accepts for it, so a member can be written
+Each member's value is the string that Hudi stores or accepts for it, so a member can be written
 to a file as it is. Names and values are those of the Hudi 1.2 configuration reference.
 """
 
@@ -283,7 +283,7 @@ class PartitionFilter(str, Enum):
 
 
 class SyncMode(str, Enum):
-    """How a catalog is spoken to; Hudi's modes ``jdbc`` and ``hiveql`` need a JVM."""
+    """How a catalog is reached; Hudi's modes ``jdbc`` and ``hiveql`` need a JVM."""
 
     HMS = "hms"
     GLUE = "glue"

@@ -23,7 +23,7 @@ class GivenOptions:
     Parameters
     ----------
     entries : mapping
-        Key in lower case to the key as written and its text.
+        Key in lower case to the key as written and its value.
     problems : list of OptionError
         What was found wrong up to now; `check` raises it.
     """
@@ -44,7 +44,7 @@ class GivenOptions:
     def get(self, option: Option[T]) -> T | None:
         """Return an option's value, ``None`` if it is not given.
 
-        A text that is not allowed, or two names of the option that do not agree, is a problem.
+        A value that is not allowed, or names of the option that contradict one another, are noted.
         """
         try:
             return self._value(option)
@@ -62,7 +62,7 @@ class GivenOptions:
         return found[0][2] if found else None
 
     def written(self, option: Option[Any]) -> list[tuple[str, str]]:
-        """Return (key as written, text) of an option, under its own name and its aliases."""
+        """Return (key as written, value) of an option, under its own name and its aliases."""
         names = map(str.lower, option.names)
         return [self.entries[name] for name in names if name in self.entries]
 
@@ -74,12 +74,12 @@ class GivenOptions:
         return option.default if value is None else value
 
     def text(self, key: str) -> str | None:
-        """Return the text given under one key, ``None`` if not given."""
+        """Return the string given under one key, ``None`` if not given."""
         entry = self.entries.get(key.lower())
         return None if entry is None else entry[1]
 
     def with_prefix(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield (what follows the prefix, as written; text) of the keys that have it."""
+        """Yield (what follows the prefix, as written; value) of the keys that have it."""
         for lower, (key, text) in self.entries.items():
             if lower.startswith(prefix.lower()):
                 yield key[len(prefix) :], text

@@ -179,7 +179,7 @@ _KEYS_BY_REASON: Final = {
 }
 
 OBEYED_TOO: Final = ("hoodie.metadata.enable", "metadata.enabled")
-"""Options that are obeyed where a table has what they speak of; to ask for it has no effect."""
+"""Options that are obeyed where a table has what they name; to ask for it has no effect."""
 
 _REASONS: Final = {
     key.lower(): reason for reason, keys in _KEYS_BY_REASON.items() for key in keys.split()

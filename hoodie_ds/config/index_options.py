@@ -37,7 +37,7 @@ _SUPPORTED: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class IndexOptions(OptionGroup):
-    """How keys are found; an existing table says itself which index it has."""
+    """How keys are found; the properties of an existing table name its index."""
 
     index_type: Option[IndexType | None] = Option(
         "hoodie.index.type",

@@ -168,12 +168,12 @@ def check_keys(raw: Mapping[str, object]) -> None:
 
 def overridden(own: Mapping[str, str], call: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a table with those of a call, which win under whichever name."""
-    said = set(map(_one_name, call))
-    return {**{key: own[key] for key in own if _one_name(key) not in said}, **call}
+    given = set(map(_one_name, call))
+    return {**{key: own[key] for key in own if _one_name(key) not in given}, **call}
 
 
 def _one_name(key: str) -> str:
-    """Return the same text for all names of one option, in any letter case."""
+    """Return the same string for all names of one option, in any letter case."""
     lower = key.lower()
     if lower.startswith(OLD_KEYGEN_PREFIX):
         return KEYGEN_PREFIX + lower.removeprefix(OLD_KEYGEN_PREFIX)
@@ -181,7 +181,7 @@ def _one_name(key: str) -> str:
 
 
 def _remedy_of_own_key(lower: str, text: str) -> str | None:
-    """Return what to do about a key that nobody else reads, None for one that is known."""
+    """Return the remedy for a key that only this library reads; None for one that is known."""
     remedy = _remedy_of_key(lower, text)
     known = lower.startswith(("hoodie.", *IGNORED_PREFIXES_LOWER)) or lower in _KNOWN
     if remedy is not None or known:
@@ -242,8 +242,8 @@ def _meant(lower: str, known: Mapping[str, str], cutoff: float) -> str | None:
 @lru_cache(maxsize=256)
 def _warn_once(reasons: tuple[tuple[str, str], ...]) -> None:
     """Warn once for a set of keys in the life of a process."""
-    told = (
+    groups = (
         f"{', '.join(key for _, key in group)} ({reason})"
         for reason, group in groupby(reasons, key=itemgetter(0))
     )
-    _log.warning("options that have no effect here; rows are the same: %s", "; ".join(told))
+    _log.warning("options that have no effect here; rows are the same: %s", "; ".join(groups))

@@ -14,7 +14,7 @@ class Limits:
     chunk_bytes : int
         Rows that a task handles together: costs of each batch are negligible from this size on.
     part_bytes : int
-        Arrow batches beyond this size are cut: text of more than 2 GiB fits no column of a table.
+        Arrow batches beyond this size are cut: a column holds no more than 2 GiB of strings.
     gathered_bytes : int
         Rows of a new file group in one task that are left to the commit, which begins the group
         with one base file for the rows of all tasks.

@@ -1,4 +1,4 @@
-"""Regular expressions that others wrote, found in time that grows with the text alone.
+"""Regular expressions that others wrote, matched in time linear in the string.
 
 A table's properties may name any expression, and Java's and Python's engines go back and try again:
 ``(a+)+$`` takes them twice as long with each further character. RE2, which Arrow brings, does not.
@@ -57,7 +57,7 @@ def is_linear(pattern: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_found(pattern: str, text: str) -> bool:
-    """Whether an accepted expression is found anywhere in a text without line ends."""
+    """Whether an accepted expression is found anywhere in a string without line ends."""
     found = pc.match_substring_regex(pa.array([text], pa.string()), _translated(pattern))
     return bool(found[0].as_py())
 

@@ -110,13 +110,13 @@ class OperationOptions(OptionGroup):
         "hoodie.streaming.batches.per.commit",
         POSITIVE_INT,
         "Micro-batches of a stream that one instant takes; their rows appear together, with the "
-        "last. More than 1 only where nobody but this library writes to the table.",
+        "last. More than 1 only where no other engine writes to the table.",
         1,
     )
     checkpoint_identifier: Option[str | None] = Option(
         "hoodie.datasource.write.streaming.checkpoint.identifier",
         TEXT,
-        "Name of the query in foreach_batch, beside Spark's query id where Spark tells it, or of "
+        "Name of the query in foreach_batch, in addition to Spark's query id if known, or of "
         "the writer of numbered batch writes; the data source takes Spark's query id for a "
         "stream.",
         aliases=("hoodie.datasource.write.writer.identifier",),

@@ -35,7 +35,7 @@ def option_table(options: Sequence[Option[Any]]) -> str:
 
 
 def with_option_tables(text: str) -> str:
-    """Return a Markdown text with the tables between its ``<!-- options: ... -->`` marks redone."""
+    """Return Markdown with the tables between its ``<!-- options: ... -->`` marks redone."""
     return _SECTION.sub(
         lambda found: found["begin"] + option_table(_SECTIONS[found["name"]]) + found["end"], text
     )

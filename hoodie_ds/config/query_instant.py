@@ -51,7 +51,7 @@ def query_instant(text: str) -> str | None:
 def query_begin(text: str) -> str | None:
     """Return what an incremental query begins after; see `query_instant`.
 
-    ``000`` is before every instant. ``earliest`` is after every one, as Hudi compares texts.
+    ``000`` is before every instant. ``earliest`` is after every one, as Hudi compares strings.
     """
     if text in (FIRST, EARLIEST):
         return text

@@ -144,7 +144,7 @@ class StreamOptions(OptionGroup):
     format: IncrementalFormat = IncrementalFormat.LATEST_STATE
     """Rows, or changes of rows."""
     full_scan: bool = False
-    """Whether a stream whose next commits have been cleaned goes on with what is left of them."""
+    """Whether a stream whose next commits have been cleaned continues with what is left of them."""
 
     @classmethod
     def of(cls, given: GivenOptions) -> Self:

@@ -50,7 +50,7 @@ class ReadOptions(QueryOptions, StorageOptions):
 
 
 def _check_stream(options: ReadOptions, given: GivenOptions) -> None:
-    """Note what is said of a stream that belongs to a query."""
+    """Note options of queries that were given for a stream."""
     for option in (IncrementalOptions.begin, IncrementalOptions.end, QueryOptions.as_of):
         for key, text in given.written(option):
             remedy = (
@@ -66,7 +66,7 @@ def _check_stream(options: ReadOptions, given: GivenOptions) -> None:
 def _incremental(
     options: ReadOptions, given: GivenOptions, *, may_be_stream: bool
 ) -> IncrementalOptions | None:
-    """What is said of an incremental query, which must be said of no other one."""
+    """Return the options of an incremental query, and note where another query has them."""
     begin, end, format = IncrementalOptions.begin, IncrementalOptions.end, IncrementalOptions.format
     if options.query_type is not QueryType.INCREMENTAL:
         for option in (begin, end, *(() if may_be_stream else (format,))):
@@ -84,7 +84,7 @@ def _incremental(
     asked_for = IncrementalOptions.of(given)
     if asked_for.begin == EARLIEST:
         _log.warning(
-            "%s=%s is after every instant, as Hudi compares texts, so that no rows are returned; "
+            "%s=%s is after every instant, as Hudi compares strings, so that no rows are returned; "
             "%s begins with the first commit", begin.key, EARLIEST, FIRST,
         )  # fmt: skip
     return replace(asked_for, by_completion=asked_for.format is not IncrementalFormat.CDC)

@@ -20,7 +20,7 @@ class Restriction(NamedTuple):
     accepted : tuple of str
         The values, in lower case, that ask for what happens anyway.
     instead : str or None
-        What does the same here, or what to do; where None, the accepted values say it.
+        What does the same here, or what to do; where None, one of the accepted values.
     """
 
     accepted: tuple[str, ...] = ()

@@ -2,8 +2,8 @@
 
 An option that is refused is shown with its value, but not under a name like that of a password, and
 not a URL or a list of settings that may hold one. A name may be mistyped, so what is near counts.
-An option of a file system is a secret unless its name says that it is none: an endpoint or a region
-is what a user needs to see in a message that says that nothing answers there.
+An option of a file system is a secret, unless its name is that of a place, such as an endpoint or a
+region, which a user needs to see in the message that nothing answers there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def shown(key: str, value: object) -> object:
 
 
 def is_place(name: str, value: str) -> bool:
-    """Whether an option of a file system is no secret: it says where the table is, and how."""
+    """Whether an option of a file system is no secret: it names where the table is, and how."""
     # A URL may have a password before its host.
     return "@" not in value and _PLACES.search(name) is not None
 

@@ -1,11 +1,12 @@
-"""Which table services come along with a write, as the user said.
+"""Which table services run with a write.
 
-A stream lives long and has nobody else to care for its table, so its services are on by default, as
-in Hudi's streaming sink. A batch write brings along what it is asked for alone.
+A stream runs for long, often as the only job of its table, so its services are on by default, as
+in Hudi's streaming sink. A batch write runs only what it is asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Service(str, Enum):
-    """What may come along with a write, in the order in which it follows a commit."""
+    """What may run with a write, in the order in which it follows a commit."""
 
     COMPACTION = "compaction"
     COMPACTION_PLAN = "plan of a compaction"
@@ -80,50 +81,52 @@ class ServiceSwitches(OptionGroup):
         False,
     )
     of_streams: frozenset[Service] = _OF_STREAMS
-    """What a micro-batch brings along."""
+    """What runs with a micro-batch."""
     of_writes: frozenset[Service] = frozenset()
-    """What a batch write brings along."""
+    """What runs with a batch write."""
     of_jobs: frozenset[Service] = _OF_STREAMS
-    """What a job of its own does for the table."""
+    """What a job that only serves the table runs."""
 
     @classmethod
     def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
-        compacts = given.get_or_default(cls.async_compaction)
-        plans = given.get(cls.compaction_schedule)
-        left_to_others = given.get_or_default(cls.streams_do_not_compact)
+        compacts, plans = (
+            given.get_or_default(cls.async_compaction),
+            given.get(cls.compaction_schedule),
+        )
+        by_others = given.get_or_default(cls.streams_do_not_compact)
         inline = given.get_or_default(cls.inline_compaction)
-        inline_plan = given.get_or_default(cls.inline_schedule)
-        on = given.get_or_default(cls.enabled)
+        cleans, archives = (
+            given.get(CleaningOptions.automatic),
+            given.get(ArchivingOptions.automatic),
+        )
         streams = {
-            Service.COMPACTION: compacts and not left_to_others,
-            Service.COMPACTION_PLAN: (compacts if plans is None else plans) and not left_to_others,
-            Service.CLEAN: given.get_or_default(CleaningOptions.automatic),
-            Service.ARCHIVE: given.get_or_default(ArchivingOptions.automatic),
+            Service.COMPACTION: compacts and not by_others,
+            Service.COMPACTION_PLAN: (compacts if plans is None else plans) and not by_others,
+            Service.CLEAN: cleans is not False,
+            Service.ARCHIVE: archives is not False,
         }
         jobs = {**streams, Service.COMPACTION: compacts}
         writes = {
             Service.COMPACTION: inline,
-            Service.COMPACTION_PLAN: inline or inline_plan,
-            Service.CLEAN: given.get(CleaningOptions.automatic) is True,
-            Service.ARCHIVE: given.get(ArchivingOptions.automatic) is True,
+            Service.COMPACTION_PLAN: inline or given.get_or_default(cls.inline_schedule),
+            Service.CLEAN: cleans is True,
+            Service.ARCHIVE: archives is True,
         }
-        delta = given.get_or_default(CatalogOptions.delta_sync)
-        synced = {
-            Service.CATALOG: given.get_or_default(CatalogOptions.enabled),
-            Service.DELTA: delta,
-        }
-        of_all = (
-            frozenset(service for service, wanted in some.items() if wanted)
-            for some in (
-                {**(streams if on else {}), **synced},
-                {**(writes if on else {}), **synced},
-                {**(jobs if on else {}), Service.DELTA: delta},
-            )
+        if not given.get_or_default(cls.enabled):
+            streams = jobs = writes = {}
+        delta = {Service.DELTA: given.get_or_default(CatalogOptions.delta_sync)}
+        synced = {Service.CATALOG: given.get_or_default(CatalogOptions.enabled), **delta}
+        return cls(
+            of_streams=_switched_on(streams | synced),
+            of_writes=_switched_on(writes | synced),
+            of_jobs=_switched_on(jobs | delta),
         )
-        of_streams, of_writes, of_jobs = of_all
-        return cls(of_streams=of_streams, of_writes=of_writes, of_jobs=of_jobs)
 
     def of_batch(self, *, is_stream: bool) -> frozenset[Service]:
-        """Return what one batch brings along."""
+        """Return what runs with one batch."""
         return self.of_streams if is_stream else self.of_writes
+
+
+def _switched_on(switches: Mapping[Service, bool]) -> frozenset[Service]:
+    return frozenset(service for service, is_on in switches.items() if is_on)

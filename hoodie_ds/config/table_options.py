@@ -189,7 +189,7 @@ class TableOptions(OptionGroup):
             f"one of {', '.join(PAYLOAD_MODES)} (other payloads are not supported yet)",
             lambda text: text if text in PAYLOAD_MODES else None,
         ),
-        "The older way to say the merge mode; of CUSTOM the two payloads of partial updates.",
+        "The older name of a merge mode; for CUSTOM one of the two payloads of partial updates.",
         aliases=(
             "hoodie.compaction.payload.class",
             "hoodie.table.compaction.payload.class",
@@ -242,7 +242,7 @@ class TableOptions(OptionGroup):
 def _either(
     given: GivenOptions, option: Option[T | None], other: Option[Any], other_value: T | None
 ) -> T | None:
-    """Return the value of two options that say one thing in two vocabularies."""
+    """Return the value of two options that mean one thing under different values."""
     value = given.get(option)
     if value is not None and other_value not in (None, value):
         key, text = given.written(other)[0]

@@ -1,7 +1,7 @@
 """What a write was asked for, parsed once.
 
-``None`` in a field means that the user did not say: the table's own property, or the default for a
-new table, decides elsewhere.
+``None`` in a field means that the option was not given: the table's own property, or the default
+for a new table, decides elsewhere.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def check_agreement(options: WriteOptions, table: TableProperties) -> None:
 
 
 def check_same(options: WriteOptions, table: TableProperties) -> None:
-    """Raise one `OptionError` for all options that say another thing than the table.
+    """Raise one `OptionError` for all options that differ from the table.
 
     As `check_agreement`, but for the merge hook, which only those need who merge rows.
     """

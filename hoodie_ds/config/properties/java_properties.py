@@ -36,9 +36,9 @@ def parse_properties(text: bytes | str, path: str) -> dict[str, str]:
     entries: dict[str, str] = {}
     for line in _logical_lines(content):
         key = _KEY.match(line)
-        assert key is not None, "the pattern matches the empty text"
+        assert key is not None, "the pattern matches the empty string"
         separator = _SEPARATOR.match(line, key.end())
-        assert separator is not None, "the pattern matches the empty text"
+        assert separator is not None, "the pattern matches the empty string"
         entries[_unescape(key.group(), path)] = _unescape(line[separator.end() :], path)
     return entries
 

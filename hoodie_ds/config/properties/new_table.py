@@ -2,7 +2,7 @@
 
 Invariant: the entries mean the same to every reader of the table's version. Keys introduced by
 later versions are left out, and the merge is expressed so that no reader can take it for the other
-one. What the versions differ in is told in `_later_entries`.
+one. `_later_entries` has what the versions differ in.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def new_table_entries(options: WriteOptions) -> dict[str, str]:
 
 
 def _later_entries(entries: dict[str, str], options: WriteOptions, version: int) -> dict[str, str]:
-    """Say in the words of version 8 or 9 what the entries of version 6 say.
+    """Translate the entries of version 6 into those of version 8 or 9.
 
     From version 8 on the key generator goes by its type, partition fields of a CUSTOM one have
     their types beside them, and a merge has a mode. In version 9 a mode alone tells the merge,
@@ -127,7 +127,7 @@ def _later_entries(entries: dict[str, str], options: WriteOptions, version: int)
 
 
 def _later_merge(entries: dict[str, str], options: WriteOptions, version: int) -> dict[str, str]:
-    """Take the merge out of entries of version 6, and return it as a later version says it."""
+    """Take the merge out of entries of version 6, and return it in the terms of a later version."""
     payload = entries.pop(keys.PAYLOAD_CLASS)
     mode = MergeMode(entries.pop(keys.MERGE_MODE, PAYLOAD_MODES.get(payload, MergeMode.CUSTOM)))
     entries.pop(keys.MERGER_STRATEGY, None)
@@ -193,10 +193,10 @@ def _key_entries(options: WriteOptions) -> dict[str, str]:
     if partition:
         entries[keys.PARTITION_FIELDS] = ",".join(partition_names(partition))
     if generator is KeyGeneratorType.CUSTOM:
-        # Readers of version 6 expect plain column names above; the types are kept beside them.
+        # Readers of version 6 expect plain column names above; the types are kept apart.
         entries[keys.PARTITION_SPECS] = ",".join(partition)
     if generator is KeyGeneratorType.COMPLEX and len(record_keys) == 1:
-        # Releases of Hudi disagree about such keys: say which encoding the table has.
+        # Releases of Hudi disagree about such keys: name the encoding of the table.
         value_only = options.complex_keygen_new_encoding is True
         if value_only and (options.table_version or _DEFAULT_VERSION) > _LAST_WITH_BARE_KEYS:
             raise OptionError(
@@ -316,7 +316,7 @@ def _bucket_entries(options: WriteOptions) -> dict[str, str]:
         raise OptionError(
             TableOptions.record_key_fields.key, None, "the BUCKET index needs record key fields"
         )
-    # In the order of the key: engines hash the values in that order, whatever the option says.
+    # In the order of the key, in which engines hash the values, not in that of the option.
     hashed = options.bucket_hash_fields or record_keys
     return {
         keys.INDEX_TYPE: index_type.value,

@@ -1,10 +1,10 @@
-"""Partial updates of a table: how its properties say them, and what a new table's are to say.
+"""Partial updates of a table: in its properties, and in those of a new table.
 
 Hudi keeps the mode as ``hoodie.table.partial.update.mode`` from table version 9 on; before, it
 looks at the payload class alone. So in a new table of version 6 or 8 ``IGNORE_DEFAULTS`` is the
 payload class that does the same, by event time or by commit time. ``FILL_UNAVAILABLE`` has none
 that would fit (Hudi's merges the columns of one product, Debezium for Postgres): such a table has
-the properties of version 9, beside a payload class that no JVM has, so that none merges its rows
+the properties of version 9, with a payload class that no JVM has, so that none merges its rows
 wrongly.
 """
 

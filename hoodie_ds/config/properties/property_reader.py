@@ -23,7 +23,7 @@ class PropertyReader:
     path: str
 
     def text(self, key: str) -> str:
-        """Return a mandatory text that is not empty."""
+        """Return a mandatory string that is not empty."""
         value = self.raw.get(key)
         if not value:
             raise CorruptFileError(
