@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
+from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.standing import Standing, standing_of
@@ -112,16 +114,34 @@ def refuse_lost(table: Table, times: Collection[str]) -> None:
 
 def lost_error(table: Table, decision: Decision) -> CorruptFileError:
     """Return what is wrong with an instant of `lost_instants`, and what to do."""
-    root, time, action = table.storage.root, decision.instant.time, decision.instant.action.value
+    instant, path = decision.instant, instant_path(decision.completed)
+    gone = (
+        f"{table.storage.root}/{path} is gone, by which {instant.action.value} {instant.time} was "
+        "completed"
+    )
+    service = _service(table.storage, instant)
+    if service is not None:
+        again = table.command(service)
+        return CorruptFileError(
+            f"{gone}; restore the file from a copy, or carry its plan out again by {again}"
+        )
     return CorruptFileError(
-        f"{root}/{instant_path(decision.completed)} is gone, by which {action} {time} was "
-        "completed, so its rows would be left out and deleted; restore the file from a copy, or "
-        f"give its rows up by {table.command('rollback', time)}"
+        f"{gone}, so its rows would be left out and deleted; restore the file from a copy, or "
+        f"give its rows up by {table.command('rollback', instant.time)}"
     )
 
 
+def _service(storage: Storage, pending: Instant) -> str | None:
+    """The command that carries a pending plan out; None for a write."""
+    if pending.action is Action.COMPACTION:
+        return "compact"
+    return "cluster" if is_pending_clustering(storage, pending) else None
+
+
 def check_nothing_is_lost(table: Table, timeline: Timeline) -> None:
-    """Refuse to read where the rows of a completed write would be left out.
+    """Refuse to read where rows of a completed write would be left out, or be there twice.
+
+    A compaction that is lost hides nothing: the log files that it merged are read.
 
     Parameters
     ----------
@@ -135,7 +155,8 @@ def check_nothing_is_lost(table: Table, timeline: Timeline) -> None:
     CorruptFileError
         As in `refuse_lost`.
     """
-    refuse_lost(table, [i.time for i in timeline.pending if i.action in UNDONE_ACTIONS])
+    hiding = (*UNDONE_ACTIONS, Action.CLUSTERING)
+    refuse_lost(table, [i.time for i in timeline.pending if i.action in hiding])
 
 
 def _completions(decisions: Iterable[Decision]) -> dict[str, Decision]:

@@ -2645,6 +2645,12 @@ ARCHIVES = [
         "P1: committed rows are not read",
     ),
     Mutant(
+        "reads go on over a clustering that has lost its completed file",
+        Text("hiding = (*UNDONE_ACTIONS, Action.CLUSTERING)", "hiding = UNDONE_ACTIONS"),
+        f"{_LOST_COMPLETIONS}::test_rows_over_a_lost_clustering_were_there_twice",
+        "P1: rows are read twice, and older than they are",
+    ),
+    Mutant(
         "the newest decision is taken for one that is to be applied yet",
         within("lost_instants", newest_manifest=returns((1, b""))),
         f"{_LOST_COMPLETIONS}::test_rows_of_a_lost_completion_were_left_out_and_deleted",
@@ -3200,7 +3206,7 @@ QUERIES = [
     Mutant(
         "time travel ends before the commit of the moment",
         Text("lambda instant: instant.time <= moment)", "lambda instant: instant.time < moment)"),
-        f"{_HISTORY}[1-9-COPY_ON_WRITE-false]",
+        f"{_HISTORY}[5-9-COPY_ON_WRITE-false]",
         "P3: a query as of a commit lacks its rows",
     ),
     Mutant(
@@ -3287,13 +3293,13 @@ QUERIES = [
     Mutant(
         "an incremental query passes over rows of blocks that lack columns",
         Text("if not lacking:", "if True:"),
-        f"{_HISTORY}[1-8-MERGE_ON_READ-false]",
+        f"{_HISTORY}[8-8-MERGE_ON_READ-false]",
         "P3: updates of some columns are missing without a word",
     ),
     Mutant(
         "an incremental query fills columns that its range lacks with values of later commits",
         Text("end = replace(pinned, timeline=_until(pinned, options.end), is_past=True)", "pass"),
-        f"{_HISTORY}[1-8-MERGE_ON_READ-false]",
+        f"{_HISTORY}[8-8-MERGE_ON_READ-false]",
         "P3: updates of some columns are missing without a word",
     ),
     Mutant(
@@ -3317,7 +3323,7 @@ QUERIES = [
     Mutant(
         "changes of a file group are told for each of its log files",
         Text("for group in logged:", "for group in [*logged, *logged]:"),
-        f"{_HISTORY}[1-6-MERGE_ON_READ-true]",
+        f"{_HISTORY}[7-6-MERGE_ON_READ-true]",
         "changes are told twice",
     ),
     Mutant(

@@ -127,6 +127,55 @@ def test_rows_of_a_lost_completion_are_given_up_by_hand(
     assert not [found for found in findings if found.severity is Severity.DAMAGE]
 
 
+@pytest.mark.parametrize(("version", "kind"), [("6", COW), ("8", MOR), ("9", COW)])
+def test_rows_over_a_lost_clustering_were_there_twice(version: str, kind: str) -> None:
+    storage = MemoryStorage(clock=SimClock())
+    options = {**TRIPS, TYPE: kind, VERSION: version, "hoodie.index.type": "SIMPLE"}
+    options["hoodie.parquet.small.file.limit"] = "0"
+    table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
+    for key in "abcd":
+        table.upsert(trips((key, "x", 1, 1.0)))
+    assert table.cluster()
+    path = commit_path(table.timeline.commits[-1])
+    table.upsert(trips(("a", "x", 2, 2.0)))
+    rows = found(table)
+    storage.delete(path)
+
+    fresh = HoodieTable("/t", options, storage=storage.copy(), clock=SimClock(), ids=SimIds("new"))
+    remedy = rf"{path} is gone.*restore the file from a copy.*`hoodie-py cluster "
+    with pytest.raises(CorruptFileError, match=remedy):
+        fresh.read()
+    assert (Kind.DAMAGED_INSTANT, path) in [
+        (finding.kind, finding.where) for finding in fresh.inspect.verify().findings
+    ]
+    assert fresh.cluster()
+    assert found(fresh) == rows
+    assert fresh.inspect.verify()
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_lost_compaction_hides_no_row(version: str) -> None:
+    storage = MemoryStorage(clock=SimClock())
+    options = {**TRIPS, BUCKETS: "1", TYPE: MOR, VERSION: version}
+    table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
+    for key in "abcd":
+        table.upsert(trips((key, "x", 1, 1.0)))
+    assert table.compact()
+    path = commit_path(table.timeline.commits[-1])
+    table.upsert(trips(("a", "x", 2, 2.0)))
+    rows = found(table)
+    storage.delete(path)
+
+    fresh = HoodieTable("/t", options, storage=storage.copy(), clock=SimClock(), ids=SimIds("new"))
+    assert found(fresh) == rows
+    (damage,) = fresh.inspect.verify().damage
+    assert damage.where == path
+    assert "or carry its plan out again by `hoodie-py compact " in damage.remedy
+    assert fresh.compact()
+    assert found(fresh) == rows
+    assert fresh.inspect.verify()
+
+
 @pytest.mark.parametrize("action", [Action.ROLLBACK, Action.RESTORE])
 def test_what_another_engine_is_taking_back_is_not_lost(action: Action) -> None:
     """It deletes the completed file first; the plan of its rollback, or its restore, is there."""
