@@ -13,7 +13,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.query import open_query
@@ -46,11 +45,10 @@ class Asked:
         self.path, self.jvm = path, jvm
         chance = random.Random(f"{version}/{kind}")
         options = {**TRIPS, TYPE: kind, VERSION: version, "hoodie.table.cdc.enabled": "true"}
-        is_bloom = (kind == MOR) == (version == "8")
-        if is_bloom:
+        if (kind == MOR) == (version == "8"):
             options = {**options, "hoodie.index.type": "BLOOM"}
             del options[BUCKETS]
-        self.history = History(HoodieTable(str(path), options), is_bloom, chance)
+        self.history = History(path, options, chance)
         for number, what in enumerate(KINDS, 1):
             self.history.do(what, number)
         assert self.history.done.keys() == set(KINDS), "something was refused"

@@ -1,21 +1,20 @@
-"""Timelines with holes, from generators: against Hudi's rules in plain words, and against rows."""
+"""Timelines with holes, from generators: against Hudi's rules in plain words, and against rows.
+
+`tests/query_histories.py` makes holes as archiving does, in the middle of all else.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import TimelineError
-from hoodie_ds.inspection.promises import Severity
-from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, forget_process
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.loading import load_timeline
 from tests.faults.foreign import archive, savepoint
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
 T = [f"202501010000000{n:02d}" for n in range(8)]
 WRITES = ("commit", "deltacommit", "replacecommit")
@@ -98,92 +97,3 @@ def test_savepoints_and_archiving_change_no_row(
     assert found(table) == sorted(model.values())
     table.upsert(trips(("n", "x", 9, 9.0)))
     assert found(table) == sorted([*model.values(), ("n", "x", 9, 9.0)])
-
-
-_OPTIONS: Final = {
-    **TRIPS,
-    "hoodie.keep.min.commits": "2",
-    "hoodie.keep.max.commits": "3",
-    "hoodie.clean.commits.retained": "1",
-    "hoodie.archive.beyond.savepoint": "true",
-    "hoodie.compact.inline.max.delta.commits": "1",
-}
-_STEPS: Final = (
-    *("upsert", "upsert", "upsert", "overwrite", "delete"),
-    *("savepoint", "delete_savepoint", "savepoint of others is gone"),
-    *("archive", "archive", "clean", "service"),
-)
-
-
-class _History:
-    """A table, and the rows that it has to have."""
-
-    def __init__(self, version: str, kind: str, index: dict[str, str]) -> None:
-        self.storage = MemoryStorage(clock=SimClock())
-        self.options = {**_OPTIONS, **index, TYPE: kind, VERSION: version}
-        self.model: dict[tuple[str, str], tuple[str, str, int, float]] = {}
-        self.kind, self.clustered = kind, "hoodie.index.type" in index
-
-    @property
-    def table(self) -> HoodieTable:
-        """The table, for a process that knows nothing of it."""
-        forget_process()
-        return HoodieTable("/t", self.options, storage=self.storage, clock=SimClock())
-
-    def step(self, name: str, number: int, key: str, city: str) -> None:
-        """Do something with the table; what it cannot do at the moment it may refuse."""
-        row = (key, city, number, float(number))
-        savepoints = self.table.timeline.savepoints if self.storage.files else ()
-        kept = [found.time for found in savepoints]
-        match name:
-            case "upsert":
-                self.table.upsert(trips(row))
-                self.model[key, city] = row
-            case "overwrite":
-                self.table.overwrite(trips(row), partitions_only=True)
-                self.model = {k: v for k, v in self.model.items() if k[1] != city} | {row[:2]: row}
-            case "delete":
-                self.table.delete(trips(row))
-                self.model.pop((key, city), None)
-            case "savepoint":
-                self.table.savepoint()
-            case "delete_savepoint" if kept:
-                with suppress(TimelineError):
-                    self.table.delete_savepoint(kept[number % len(kept)])
-            case "savepoint of others is gone" if kept:
-                self._forget(kept[number % len(kept)])
-            case "archive" | "clean":
-                getattr(self.table, name)()
-            case "service" if self.kind == "MERGE_ON_READ":
-                self.table.compact()
-            case "service" if self.clustered:
-                self.table.cluster()
-
-    def _forget(self, time: str) -> None:
-        """Delete a savepoint as another engine does, which looks at no archive."""
-        for path in [path for path in self.storage.files if ".savepoint" in path]:
-            if path.rpartition("/")[2].startswith(time):
-                self.storage.delete(path)
-
-
-@settings(max_examples=10)
-@given(
-    version=st.sampled_from(["6", "8", "9"]),
-    kind=st.sampled_from(TYPES),
-    index=st.sampled_from([{BUCKETS: "1"}, {"hoodie.index.type": "SIMPLE"}]),
-    steps=st.lists(
-        st.tuples(st.sampled_from(_STEPS), st.sampled_from("abc"), st.sampled_from("xy")),
-        min_size=8,
-        max_size=16,
-    ),
-)
-def test_holes_change_no_row(
-    version: str, kind: str, index: dict[str, str], steps: list[tuple[str, str, str]]
-) -> None:
-    history = _History(version, kind, index)
-    history.step("upsert", 0, "a", "x")
-    for number, (name, key, city) in enumerate(steps, 1):
-        history.step(name, number, key, city)
-        assert found(history.table) == sorted(history.model.values()), name
-    findings = history.table.inspect.verify().findings
-    assert not [found for found in findings if found.severity is Severity.DAMAGE]
