@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.properties.keys import INITIAL_VERSION
+from hoodie_ds.formats.log.log_block import HeaderKey, read_blocks
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import counted, size_text
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.fs_view import FileSystemView
@@ -68,7 +69,8 @@ def find_orphans(
 ) -> tuple[list[FileStatus], list[Decision]]:
     """Return which of a table's data files no commit names, nor ever will.
 
-    And the decisions of completed writes that have data files and no instant any more.
+    And the decisions of completed writes that have data files, or blocks of log files, and no
+    instant any more.
 
     Those of pending instants are none: their writer may be at work, and a rollback takes them. Nor
     are those of writes that were completed and whose instants have vanished, which a copy of the
@@ -90,21 +92,43 @@ def find_orphans(
     CorruptFileError
         What a commit says cannot be read.
     """
-    unnamed = _unnamed(table, timeline, files)
-    vanished = vanished_instants(table, timeline) if unnamed else {}
+    files, has_own_logs = list(files), _has_own_logs(table)
+    unnamed = _unnamed(table, timeline, files, has_own_logs)
+    logs = (
+        []
+        if has_own_logs
+        else [s.path for s in files if LogFileName.parse(s.path.rpartition("/")[2])]
+    )
+    vanished = vanished_instants(table, timeline) if unnamed or logs else {}
     orphans = [status for time, status in unnamed if time not in vanished]
-    times = dict.fromkeys(time for time, _ in unnamed)
-    return orphans, [vanished[time] for time in times if time in vanished]
+    times = [time for time, _ in unnamed]
+    times += sorted(_logged(table.storage, logs)) if vanished else []
+    return orphans, [vanished[time] for time in dict.fromkeys(times) if time in vanished]
+
+
+def _has_own_logs(table: Table) -> bool:
+    """Whether all log files are named after the commits that wrote them."""
+    began_as = table.properties.raw.get(INITIAL_VERSION, "").strip()
+    versions = (table.properties.version, *([int(began_as)] if began_as.isdecimal() else []))
+    return min(versions) >= _FIRST_WITH_OWN_LOGS
+
+
+def _logged(storage: Storage, paths: Iterable[str]) -> set[str]:
+    """Times of the instants that blocks of log files are of, and no rollback block hides."""
+    told: set[str | None] = set()
+    hidden: set[str | None] = set()
+    for path in paths:
+        for block in read_blocks(storage.read(path), path, lenient=True):
+            told.add(block.header.get(HeaderKey.INSTANT_TIME))
+            hidden.add(block.header.get(HeaderKey.TARGET_INSTANT_TIME))
+    return {time for time in told - hidden if time is not None}
 
 
 def _unnamed(
-    table: Table, timeline: Timeline, files: Iterable[FileStatus]
+    table: Table, timeline: Timeline, files: Iterable[FileStatus], has_own_logs: bool
 ) -> list[tuple[str, FileStatus]]:
     """Data files that no commit names, each behind the time of its instant."""
     view, undone = FileSystemView(table.storage, timeline), undone_times(table.storage, timeline)
-    began_as = table.properties.raw.get(INITIAL_VERSION, "").strip()
-    versions = (table.properties.version, *([int(began_as)] if began_as.isdecimal() else []))
-    has_own_logs = min(versions) >= _FIRST_WITH_OWN_LOGS
     timed = ((_time_of(status, has_own_logs), status) for status in files)
     return [(t, status) for t, status in timed if t and _is_unnamed(view, undone, t, status.path)]
 

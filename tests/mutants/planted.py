@@ -3059,6 +3059,13 @@ INSPECTION = [
         "log files grow, and nobody knows why nothing merges them",
     ),
     Mutant(
+        "blocks of log files tell nothing of a write whose instant has vanished",
+        always("orphans._logged", set()),
+        "tests/faults/regressions/test_lost_completions.py"
+        "::test_log_blocks_of_a_write_whose_instant_has_vanished_were_not_missed",
+        "P1: rows are gone, and verify finds nothing",
+    ),
+    Mutant(
         "`hoodie-py commits` leaves no column out",
         within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
         "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",

@@ -11,10 +11,12 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.inspection.promises import Kind, Severity
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.bodies.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import commit_path, instant_path
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day
@@ -47,7 +49,7 @@ def _lost(
     return there, fresh, commit.time, file
 
 
-@pytest.mark.parametrize(("version", "kind"), [("6", COW), ("9", MOR)])
+@pytest.mark.parametrize(("version", "kind"), [("6", COW), ("6", MOR), ("9", MOR)])
 def test_a_cleanup_deleted_the_files_of_a_write_whose_instant_has_vanished(
     version: str, kind: str
 ) -> None:
@@ -64,6 +66,27 @@ def test_a_cleanup_deleted_the_files_of_a_write_whose_instant_has_vanished(
     table.upsert(trips(("e", "e", 1, 1.0)))
     data = {path: body for path, body in before.items() if not path.startswith(".hoodie/")}
     assert data.items() <= storage.files.items()
+
+
+def test_log_blocks_of_a_write_whose_instant_has_vanished_were_not_missed() -> None:
+    storage, table, _, (path, body) = _lost("6", MOR, 3)
+    storage.put_if_absent(path, body)
+    before = set(storage.files)
+    time = str(table.upsert(trips(("a", "a", 2, 2.0))).instant_time)
+    (log,) = (path for path in storage.files.keys() - before if path.startswith("a/"))
+    for path in [path for path in storage.files if path.startswith(f".hoodie/{time}")]:
+        storage.delete(path)
+    (finding,) = table.inspect.verify().findings
+    assert f"deltacommit {time} was completed" in finding.message
+    assert not table.cleanup()
+    # Another engine took the write back, and has archived its rollback.
+    header: dict[int, str] = {
+        HeaderKey.INSTANT_TIME: following(time),
+        HeaderKey.TARGET_INSTANT_TIME: time,
+        HeaderKey.COMMAND_BLOCK_TYPE: "0",
+    }
+    storage.replace(log, storage.files[log] + encode_block(BlockType.COMMAND, header, b""))
+    assert table.inspect.verify().findings == ()
 
 
 def test_what_was_taken_back_has_not_vanished() -> None:
