@@ -24,7 +24,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
-from hoodie_ds.timeline.paths import DECISIONS, commit_path, numbered_path
+from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.guarding import (
@@ -108,9 +108,8 @@ class ReplayGuard:
         found = guarding_commits(storage, timeline)
         guards = [cls.parse(c.guard_entries, commit_path(i)) for i, c in found]
         if not tells_all(timeline, found) and (newest := newest_decision(storage)) is not None:
-            path = numbered_path(DECISIONS, newest.number)
             carried = entries_carried(storage, timeline, newest.carried)
-            guards += [cls.parse(entries, path) for entries in carried]
+            guards += [cls.parse(entries, newest.path) for entries in carried]
         return reduce(cls.merged, guards, cls())
 
     @classmethod

@@ -5,6 +5,10 @@ and go on as if it had it. So every decision, to complete an instant, to roll it
 a table service, is the next entry of a log, put if absent, which only one writer can win. A writer
 applies the newest logged decision before it appends its own, whoever made it. A writer that was
 overtaken finds the name of its entry taken. (The fencing token of a lock, made part of the commit.)
+
+A log in `FORMER_DECISIONS` is continued in `DECISIONS`: its entries are read in place, and the next
+number is put in the new folder only. Nothing is moved, so a crash leaves nothing half done. A
+process of a release before this one does not see the new folder: it must have ended.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.paths import DECISIONS, number_in, numbered_path
+from hoodie_ds.timeline.paths import DECISIONS, FORMER_DECISIONS, number_in, numbered_path
 
 _KEPT: Final = 20
 """Decisions that are not deleted, so that a late writer's name for its own is seldom free."""
@@ -70,6 +74,8 @@ class Decision:
         is taken back; the number of the table version that the table is to have.
     completion_time : str
         Of an instant that is to be completed; empty where names of its layout do not have it.
+    path : str
+        The entry's file, of a decision that was read.
     """
 
     number: int
@@ -79,6 +85,7 @@ class Decision:
     carried: Mapping[str, str] = field(default_factory=dict)
     plan: bytes = b""
     completion_time: str = ""
+    path: str = field(default="", compare=False)
 
     @property
     def completed(self) -> Instant:
@@ -124,7 +131,7 @@ class Decision:
             outcome = Outcome(found["decision"])
             if outcome is Outcome.CHANGE_VERSION:
                 int(plan)
-            return cls(number, outcome, instant, str(found["by"]), carried, plan, ended)
+            return cls(number, outcome, instant, str(found["by"]), carried, plan, ended, path)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(f"{path} is not a logged decision: {body[:100]!r}") from error
 
@@ -132,19 +139,18 @@ class Decision:
 def newest_decision(storage: Storage) -> Decision | None:
     """Return the last decision that was appended; None before the first."""
     while True:
-        numbers = _numbers(storage)
-        if not numbers:
+        paths = _logged(storage, at_least=1)
+        if not paths:
             return None
-        path = numbered_path(DECISIONS, numbers[-1])
+        number, path = max(paths.items())
         with suppress(NotFoundError):  # deleted after many others were appended
-            return Decision.from_bytes(numbers[-1], storage.read(path), path)
+            return Decision.from_bytes(number, storage.read(path), path)
 
 
 def logged_decisions(storage: Storage) -> list[Decision]:
     """Return the decisions that the log still has, the oldest first."""
     found = []
-    for number in _numbers(storage):
-        path = numbered_path(DECISIONS, number)
+    for number, path in _logged(storage).items():
         with suppress(NotFoundError):  # deleted after many others were appended
             found.append(Decision.from_bytes(number, storage.read(path), path))
     return found
@@ -152,8 +158,7 @@ def logged_decisions(storage: Storage) -> list[Decision]:
 
 def was_scheduled(storage: Storage, instant: Instant) -> bool:
     """Whether an instant came on the timeline by a decision, one of the newest of the log."""
-    for number in reversed(_numbers(storage)):
-        path = numbered_path(DECISIONS, number)
+    for number, path in reversed(_logged(storage).items()):
         with suppress(NotFoundError):
             found = Decision.from_bytes(number, storage.read(path), path)
             if found.outcome is Outcome.SCHEDULE and found.instant.time == instant.time:
@@ -188,20 +193,31 @@ def append_decision(storage: Storage, decision: Decision) -> bool:
     if not put_decisively(storage, path, decision.to_bytes()):
         return False
     try:
-        numbers = _numbers(storage)
+        paths = _logged(storage, at_least=_KEPT + 1)
     except StorageError as error:
         raise CommitOutcomeUnknownError(
             f"{storage.root}/{path} was put, but whether it is the newest decision could not be "
             f"read ({error}); nothing was deleted, the next batch finds out"
         ) from error
-    if numbers[-1] != decision.number:
+    if max(paths) != decision.number:
         return False  # perhaps the name was free only since so many decisions had followed it
     with suppress(StorageError):  # others will
-        for number in numbers[:-_KEPT]:
-            storage.delete(numbered_path(DECISIONS, number))
+        for earlier in list(paths.values())[:-_KEPT]:
+            storage.delete(earlier)
     return True
 
 
-def _numbers(storage: Storage) -> list[int]:
-    listed = (number_in(status.path) for status in storage.list(DECISIONS))
-    return sorted(number for number in listed if number is not None)
+def _logged(storage: Storage, at_least: int = _KEPT) -> dict[int, str]:
+    """Paths of logged decisions by number, the oldest first.
+
+    Those of a former log are included unless the log has at least so many without it.
+    """
+    paths = _numbered(storage, DECISIONS)
+    if 1 in paths or len(paths) >= at_least:
+        return paths
+    return _numbered(storage, FORMER_DECISIONS) | paths
+
+
+def _numbered(storage: Storage, folder: str) -> dict[int, str]:
+    listed = ((number_in(status.path), status.path) for status in storage.list(folder))
+    return dict(sorted((number, path) for number, path in listed if number is not None))

@@ -25,7 +25,7 @@ SEVERAL: Mapping[str, str] = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
 
 TIMELINE = (".hoodie", ".hoodie/timeline")
 """Its folder, in both layouts."""
-TURN = Phase("decide", Kind.PUT, (".hoodie/.locks/turns/*",))
+TURN = Phase("decide", Kind.PUT, (".hoodie/.locks/decisions/*",))
 
 
 WRITER = (

@@ -248,7 +248,7 @@ def test_a_writer_that_is_rolled_back_just_before_its_turn() -> None:
     before = found(storage)
 
     def recovery(operation: Operation) -> None:
-        is_turn = operation.path.startswith(".hoodie/.locks/turns/")
+        is_turn = operation.path.startswith(".hoodie/.locks/decisions/")
         if operation.kind is Kind.PUT and is_turn and not done:
             done.append(operation.path)
             clock.advance(DEAD_MS)

@@ -47,7 +47,7 @@ PHASES = {
     "a file announced": (_AFTER, "*.marker.*"),
     "a file written": (_AFTER, "?/*_*"),
     "a manifest": (_AFTER, "*/manifest_1.json"),
-    "decided": (_AFTER, "*/turns/*"),
+    "decided": (_AFTER, "*/decisions/*"),
     "before completion": (_BEFORE, "*commit"),
     "completed": (_AFTER, "*commit"),
 }

@@ -560,6 +560,7 @@ NAMES_AND_DELETIONS = [
 
 _MARKERS = "tests/faults/regressions/test_beside_the_markers.py"
 _MISSING = "tests/faults/regressions/test_missing_files.py"
+_FORMER_LOG = "tests/faults/regressions/test_former_decision_log.py"
 TIMES_AND_NAMES = [
     Mutant(
         "our own temporary files lie among the markers",
@@ -1768,6 +1769,18 @@ LOCKS_AND_TURNS = [
         within("resolve_instant", append_decision=returns(True)),
         "tests/faults/test_promises.py::test_a_writer_that_is_rolled_back_just_before_its_turn",
         "P3: a commit is rolled back while it is completed",
+    ),
+    Mutant(
+        "the decision log of a release before is not read",
+        Text("    return _numbered(storage, FORMER_DECISIONS) | paths\n", "    return paths\n"),
+        f"{_FORMER_LOG}::test_a_commit_that_the_former_log_decided_is_completed",
+        "P3: a decided commit is not completed, and its number is given again",
+    ),
+    Mutant(
+        "a decision log of a release before stays for ever",
+        Text("_logged(storage, at_least=_KEPT + 1)", "_logged(storage, at_least=1)"),
+        f"{_FORMER_LOG}::test_a_former_log_is_deleted_and_no_longer_listed_after_many_decisions",
+        "what a release before left is never deleted",
     ),
     Mutant(
         "writers go on while a table is on its way to another version",

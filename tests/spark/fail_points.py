@@ -51,7 +51,7 @@ POINTS: dict[str, tuple[str, str, str]] = {
     "before commit": ("commit", "before", ""),
     "before the manifest": ("put_if_absent", "before", r"/manifest_\d+\.json$"),
     "manifest put": ("put_if_absent", "after", r"/manifest_\d+\.json$"),
-    "turn taken": ("put_if_absent", "after", r"^\.hoodie/\.locks/turns/\d+$"),
+    "turn taken": ("put_if_absent", "after", r"^\.hoodie/\.locks/decisions/\d+$"),
     "before the completed file": ("put_if_absent", "before", _COMMIT + "$"),
     "completed file put": ("put_if_absent", "after", _COMMIT + "$"),
     "before the Delta version": ("put_if_absent", "before", r"^_delta_log/\d+\.json$"),

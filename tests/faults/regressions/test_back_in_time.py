@@ -131,7 +131,7 @@ def test_a_restore_ends_a_rollback_that_another_engine_has_begun() -> None:
     with pytest.raises(SimulatedCrash):
         HoodieTable("/t", storage=FaultyStorage(storage, [end])).rollback()
     forget_process()
-    for path in [path for path in storage.files if "/turns/" in path]:
+    for path in [path for path in storage.files if "/decisions/" in path]:
         storage.delete(path)
     again = HoodieTable("/t", storage=storage)
     (rollback,) = again.timeline.rollbacks
@@ -146,7 +146,7 @@ def test_a_savepoint_named_log_files_of_a_dead_write_which_its_rollback_takes(ve
     storage, table = _table(**{VERSION: version})
     for number in range(2):
         table.upsert(trips(("a", "x", number, 1.0)))
-    commit = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path="*/turns/*")
+    commit = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path="*/decisions/*")
     opts = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ"}
     with pytest.raises(SimulatedCrash):
         HoodieTable("/t", opts, storage=FaultyStorage(storage, [commit])).upsert(

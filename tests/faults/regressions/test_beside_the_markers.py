@@ -51,7 +51,9 @@ def test_hudi_found_no_markers_where_our_own_files_lay_among_them(version: str) 
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-@pytest.mark.parametrize("phase", ["*/claim", "*.inflight", "*/manifest_1.json", "*.locks/turns/*"])
+@pytest.mark.parametrize(
+    "phase", ["*/claim", "*.inflight", "*/manifest_1.json", "*.locks/decisions/*"]
+)
 def test_a_dead_write_of_an_earlier_release(version: str, phase: str) -> None:
     """Whose claim and manifest lie among the markers, and are moved away from them."""
     storage = MemoryStorage("memory://markers")
@@ -65,7 +67,7 @@ def test_a_dead_write_of_an_earlier_release(version: str, phase: str) -> None:
         storage.delete(path)
     storage.put_if_absent(f"{TEMP}/views/query_7", b"")
     result = _table(storage, **options).upsert(TWO, _ONCE)
-    assert result.already_committed is (phase in ("*/manifest_1.json", "*.locks/turns/*"))
+    assert result.already_committed is (phase in ("*/manifest_1.json", "*.locks/decisions/*"))
     assert sorted(_table(storage).read(["id"])["id"].to_pylist()) == ["a", "b", "c", "d"]
     _table(storage, **options).upsert(TWO)  # until then a claim alone may be of a living process
     assert [path for path in storage.files if path.startswith(f"{TEMP}/")] == [

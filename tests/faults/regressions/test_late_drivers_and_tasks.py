@@ -123,7 +123,7 @@ def test_of_two_instants_with_the_same_batch_recovery_keeps_one() -> None:
         messages = [drivers.task(batch, 0, rows(0)) for batch in batches]
 
         def dies(operation: Operation) -> None:
-            if operation.kind is Kind.PUT and "/turns/" in operation.path:
+            if operation.kind is Kind.PUT and "/decisions/" in operation.path:
                 raise TimelineError("killed before its decision")
 
         def second_puts_its_manifest(operation: Operation) -> None:
@@ -159,7 +159,7 @@ def test_a_batch_that_one_commit_holds_was_completed_from_a_manifest_too() -> No
     killed: list[Any] = []
 
     def dies(operation: Operation) -> None:
-        if operation.kind is Kind.PUT and "/turns/" in operation.path:
+        if operation.kind is Kind.PUT and "/decisions/" in operation.path:
             raise TimelineError("killed before its decision")
 
     with one_thread():
@@ -167,7 +167,7 @@ def test_a_batch_that_one_commit_holds_was_completed_from_a_manifest_too() -> No
         begun = slow.begin(rows(0).schema, "q")
 
         def puts_its_manifest(operation: Operation) -> None:
-            if operation.kind is Kind.PUT and "/turns/" in operation.path and not killed:
+            if operation.kind is Kind.PUT and "/decisions/" in operation.path and not killed:
                 killed.append(1)
                 _commit(waiting, slow, message, dies)
 
@@ -198,7 +198,7 @@ def test_a_batch_without_a_number_is_superseded_by_none() -> None:
     drivers = Drivers("unnumbered", SPAN)
 
     def dies(operation: Operation) -> None:
-        if operation.kind is Kind.PUT and "/turns/" in operation.path:
+        if operation.kind is Kind.PUT and "/decisions/" in operation.path:
             raise TimelineError("killed before its decision")
 
     with one_thread():

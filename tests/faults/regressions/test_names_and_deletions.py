@@ -191,7 +191,7 @@ def test_a_file_of_a_lost_attempt_is_seen_by_readers_that_list_folders() -> None
     seen: list[bool] = []
 
     def before(operation: Operation) -> None:
-        if operation.kind is Kind.PUT and "/turns/" in operation.path:
+        if operation.kind is Kind.PUT and "/decisions/" in operation.path:
             seen.append(lost.statuses[0].stat.path in table.files)
 
     storage = FaultyStorage(table, before_each=before)

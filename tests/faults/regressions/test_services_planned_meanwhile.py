@@ -183,7 +183,9 @@ def test_what_was_planned_and_completed_meanwhile_is_a_conflict(kind: str, mode:
 def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None:
     """Its writer died before it decided; another engine logs no decision."""
     place = _place("COPY_ON_WRITE")
-    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
+    crash = Fault(
+        Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/decisions/*"
+    )
     batch = place.begin(MINE, FaultyStorage(place.storage, [crash]))
     message = batch.write()
     with pytest.raises(SimulatedCrash):
@@ -239,7 +241,9 @@ def test_nothing_is_undone_under_a_pending_restore(
 
 def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:
     place = _place("COPY_ON_WRITE")
-    crash = Fault(Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
+    crash = Fault(
+        Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/decisions/*"
+    )
     batch = place.begin(MINE, FaultyStorage(place.storage, [crash]))
     with pytest.raises(SimulatedCrash):
         batch.writer.commit([batch.write()])

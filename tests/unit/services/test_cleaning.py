@@ -147,7 +147,7 @@ def test_a_plan_that_another_process_brings_is_finished_in_place_of_ours() -> No
     ran: list[object] = []
 
     def meanwhile(operation: object) -> None:
-        if not ran and "turns" in str(operation):
+        if not ran and "decisions" in str(operation):
             ran.append(operation)
             plan = cleaned.plan()
             assert plan is not None

@@ -116,7 +116,7 @@ def test_of_two_that_rewrite_a_group_at_once_the_first_counts() -> None:
         (Kind.PUT, MARKER),
         (Kind.PUT, RESULT),
         (Kind.PUT, "*/manifest_1.json"),
-        (Kind.PUT, ".hoodie/.locks/turns/*4"),
+        (Kind.PUT, ".hoodie/.locks/decisions/*4"),
     ],
 )
 def test_what_another_has_completed_meanwhile_is_left_alone(kind: Kind, pattern: str) -> None:
@@ -183,7 +183,7 @@ def test_a_manifest_that_is_there_counts_if_it_names_the_same_files(same: bool) 
     path = manifest_path(planned.instant_time)
     kept: list[bytes] = []
 
-    storage = _before(start, Kind.PUT, "*turns*", _stop)
+    storage = _before(start, Kind.PUT, "*decisions*", _stop)
     with pytest.raises(StoppedError):
         clusterer(storage, COW, "a").run(planned)
     kept.append(start.read(path))

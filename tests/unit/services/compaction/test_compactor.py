@@ -56,7 +56,7 @@ def _killed_at_the_decision(
 ) -> None:
     """Merge all, and end where the decision to complete is put."""
     compactor(place).execute(instant, plan)
-    crash = Fault(effect, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/turns/*")
+    crash = Fault(effect, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/decisions/*")
     with pytest.raises(SimulatedCrash):
         compactor(place, FaultyStorage(place.storage, [crash])).complete(instant, plan)
 
