@@ -1,7 +1,4 @@
-"""What comes from outside a call, as parameters: time, waiting, and chance.
-
-Nothing in this library reads a clock, waits or draws a random id but through these protocols.
-"""
+"""Time, pauses and random ids as parameters: no other module reads a clock, waits or draws ids."""
 
 from __future__ import annotations
 
@@ -15,14 +12,10 @@ from typing import Protocol
 
 
 def forget_at_fork(forget: Callable[[], None]) -> None:
-    """Let each child of a fork forget what is kept here under a lock.
+    """Call `forget` in each child of a fork, to drop what is cached here under a lock.
 
-    It would wait for ever for a lock that another thread of its parent holds. Windows has no forks.
-
-    Parameters
-    ----------
-    forget : callable
-        What is called in the child.
+    The child would wait forever for a lock that another thread of its parent holds. Windows has no
+    forks.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forget)
@@ -55,7 +48,7 @@ class Pauses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RandomPauses:
-    """Pauses of random length, so that those who failed together do not come back together."""
+    """Pauses of random length, so that processes that failed together do not retry together."""
 
     def pause(self, longest_ms: int) -> int:
         """Wait between half of the time and all of it."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MOST_TOLD: Final = 40
+_MOST_SHOWN: Final = 40
 
 
 class HoodieError(Exception):
@@ -24,25 +24,25 @@ class OptionError(HoodieError):
     Parameters
     ----------
     key : str
-        The option as the user wrote it; where several are refused, the first of them.
+        The option as the user wrote it; the first one if several are refused.
     value : object
-        Its value; ``None`` where the option is missing.
+        Its value; ``None`` if the option is missing.
     remedy : str
         What is allowed, or what to do instead.
     more : sequence of OptionError
-        What else is wrong with the options of the same call.
+        Further errors in the options of the same call.
     """
 
     def __init__(
         self, key: str, value: object, remedy: str, more: Sequence[OptionError] = ()
     ) -> None:
         shown = "is not set" if value is None else f"= {str(value)[:200]!r} is refused"
-        text = f"option {key!r} {shown}: {remedy}"
+        message = f"option {key!r} {shown}: {remedy}"
         if more:
-            told = [text, *map(str, more[:_MOST_TOLD])]
-            text = " ".join(f"({number}) {one}." for number, one in enumerate(told, 1))
-            text = f"{1 + len(more)} options are refused. {text}"
-        super().__init__(text)
+            listed = [message, *map(str, more[:_MOST_SHOWN])]
+            numbered = " ".join(f"({number}) {one}." for number, one in enumerate(listed, 1))
+            message = f"{1 + len(more)} options are refused. {numbered}"
+        super().__init__(message)
         self.key = key
         self.value = value
         self.remedy = remedy
@@ -50,7 +50,7 @@ class OptionError(HoodieError):
 
     @classmethod
     def of(cls, problems: Sequence[OptionError]) -> OptionError:
-        """Return one error that tells all of several; `key` and `value` are those of the first."""
+        """Return one error for several; `key` and `value` are those of the first."""
         first, *rest = (part for problem in problems for part in problem.parts)
         return cls(first.key, first.value, first.remedy, rest) if rest else first
 
@@ -80,7 +80,7 @@ class SchemaError(HoodieError):
 
 
 class MergeHookError(HoodieError):
-    """A user's merge hook failed, or its answer cannot be used."""
+    """A user's merge hook failed, or its result cannot be used."""
 
 
 class RecordKeyError(HoodieError):
@@ -92,7 +92,7 @@ class StorageError(HoodieError):
 
 
 class NotFoundError(StorageError):
-    """A file that was asked for does not exist."""
+    """A requested file does not exist."""
 
 
 class AlreadyExistsError(StorageError):
@@ -108,7 +108,7 @@ class OutOfSpaceError(StorageError):
 
 
 class UnavailableError(StorageError):
-    """A remote storage gave no answer or asked to come back later; it may have done its work."""
+    """A remote storage did not answer or asked to retry; the operation may have taken effect."""
 
 
 class PathEscapeError(StorageError):
@@ -116,22 +116,22 @@ class PathEscapeError(StorageError):
 
 
 class CorruptFileError(HoodieError):
-    """A file of the table does not hold what its format promises."""
+    """A file of the table does not conform to its format."""
 
 
 class TimelineError(HoodieError):
-    """The timeline does not allow the step that was asked for."""
+    """The timeline does not allow the requested step."""
 
 
 class ReplayMismatchError(HoodieError):
-    """A batch came whose number is taken, with other rows or unknown ones; the table is as before.
+    """A batch's number is taken by a batch with other or unknown rows; the table is unchanged.
 
-    Its rows may not be in the table.
+    The rows of the new batch may not be in the table.
     """
 
 
 class MissedBatchesError(HoodieError):
-    """A stream came to a table that has not seen its earlier batches; nothing was written."""
+    """The table has not seen earlier batches of the stream; nothing was written."""
 
 
 class WriteConflictError(HoodieError):
@@ -139,14 +139,14 @@ class WriteConflictError(HoodieError):
 
 
 class ClusteringConflictError(WriteConflictError):
-    """A write changed file groups that a pending clustering is to rewrite; nothing was committed.
+    """A write changed file groups of a pending clustering's plan; nothing was committed.
 
     Parameters
     ----------
     message : str
         Names the clustering and a file group.
     instant_time : str
-        The clustering's; empty where the error was made anew of its words.
+        The clustering's; empty if the error was restored from its message.
     """
 
     def __init__(self, message: str, instant_time: str = "") -> None:
@@ -158,11 +158,11 @@ class ClusteringConflictError(WriteConflictError):
 
 
 class CatalogError(HoodieError):
-    """A catalog cannot be reached, or refused what it was told; the table is as before."""
+    """A catalog cannot be reached or refused a change; the table is unchanged."""
 
 
 class DeltaSyncError(HoodieError):
-    """The Delta log beside a table cannot be brought up to date; the table is as before."""
+    """The Delta log of a table cannot be brought up to date; the table is unchanged."""
 
 
 class LockTimeoutError(HoodieError):
@@ -170,4 +170,4 @@ class LockTimeoutError(HoodieError):
 
 
 class CommitOutcomeUnknownError(HoodieError):
-    """It could not be found out whether the commit took effect; nothing was deleted."""
+    """It is unknown whether the commit took effect; nothing was deleted."""

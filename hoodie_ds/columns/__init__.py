@@ -1,1 +1,1 @@
-"""Columns and rows as NumPy, Java and notebooks have them, and the columns of Hudi's own."""
+"""Columns and rows as NumPy, Java and notebooks represent them, and Hudi's own columns."""

@@ -1,4 +1,4 @@
-"""Columns of Arrow tables, as what NumPy and Arrow's kernels take."""
+"""Columns of Arrow tables in the forms that NumPy and Arrow's kernels take."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Mask = npt.NDArray[np.bool_]
-"""Whether something is so, for each row or key."""
+"""A boolean for each row or key."""
 
 Numbers = npt.NDArray[np.int64]
-"""A number for each row or key: of its slice, its partition or its task."""
+"""An integer for each row or key: the number of its slice, its partition or its task."""
 
 
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -21,13 +21,13 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def as_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Return the values of a column without nulls, copied where they are not numbers."""
+    """Return the values of a column without nulls; only numbers are not copied."""
     values: npt.NDArray[Any] = one_chunk(column).to_numpy(zero_copy_only=False)
     return values
 
 
 def ranks(counts: Numbers) -> Numbers:
-    """Return 0, 1 and so on up to each of some counts, one after another."""
+    """Return 0, 1, ... up to each count, concatenated."""
     ends = np.cumsum(counts)
     result: Numbers = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
     return result

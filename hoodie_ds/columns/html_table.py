@@ -1,4 +1,4 @@
-"""Rows as a table of HTML, for notebooks."""
+"""Rows as an HTML table, for notebooks."""
 
 from __future__ import annotations
 
@@ -8,17 +8,7 @@ from typing import Any
 
 
 def html_table(title: str, rows: Iterable[Mapping[str, Any]], total: int) -> str:
-    """Return rows as a table of HTML.
-
-    Parameters
-    ----------
-    title : str
-        Its caption.
-    rows : iterable of mapping
-        Those to show, each with the same keys.
-    total : int
-        How many there are.
-    """
+    """Return an HTML table of rows with the same keys, out of `total`, under a caption."""
     shown = list(rows)
     heads = "".join(f"<th>{escape(name)}</th>" for name in (shown[0] if shown else ()))
     body = "".join(_line(row.values()) for row in shown)

@@ -1,7 +1,7 @@
-"""Numbers in a wider type or as strings, as Hudi promotes what older files hold.
+"""Numbers in a wider type or as strings, as Hudi promotes the values of older files.
 
-Hudi widens a float by way of its string (HUDI-8902), so that 0.1 stays 0.1. Its strings are Java's,
-here those of Java 19 and newer: before, some had a digit too many (JDK-4511638).
+Hudi widens a float through its string (HUDI-8902), so that 0.1 stays 0.1. The strings are those of
+Java 19 and later; earlier releases print a digit too many for some values (JDK-4511638).
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _FEW: Final = 128
-"""Multiples of the least float from which on the shortest string has the digits that Java writes.
-
-Java writes two digits at least, and of smaller numbers more than one choice of two would do.
-"""
+"""Below this multiple of the smallest number the shortest string may differ from Java's. Java
+prints at least two digits, and for such numbers several strings of two digits would do."""
 
 _EXPONENT: Final = r"^(?P<sign>-?)(?P<first>\d)(?:\.(?P<rest>\d+))?e[+]?(?P<exponent>-?\d+)$"
 _LARGE: Final = r"^(?P<sign>-?)(?P<first>[1-9])(?P<whole>\d*)(?:\.(?P<rest>\d+))?$"
@@ -48,7 +46,7 @@ def float_strings(values: pa.Array) -> pa.Array:
 
 
 def _shortest(values: pa.Array) -> pa.Array:
-    """The digits that Java writes of each number, in a form of Arrow's."""
+    """The digits that Java prints of each number, in one of Arrow's forms."""
     strings = values.cast(pa.string())
     kind = values.type.to_pandas_dtype()
     least = np.finfo(kind).smallest_subnormal
@@ -62,7 +60,7 @@ def _shortest(values: pa.Array) -> pa.Array:
 
 @lru_cache(maxsize=2)
 def _tiny_strings(kind: type[np.floating]) -> pa.Array:
-    """Strings of the multiples of the least number, from -`_FEW` on."""
+    """Strings of the multiples of the smallest number, from -`_FEW` on."""
     least = np.finfo(kind).smallest_subnormal
     numbers = [kind(least * unit) for unit in range(-_FEW, _FEW)]
     two_digits = [f"{float(number):.1e}" for number in numbers]
@@ -74,7 +72,7 @@ def _tiny_strings(kind: type[np.floating]) -> pa.Array:
 
 
 def _scientific(shortest: pa.Array) -> pa.Array:
-    """Strings of Arrow's, with or without an exponent, as a digit, a fraction and an exponent."""
+    """Arrow's strings, with or without an exponent, as a digit, a fraction and an exponent."""
     given = pc.extract_regex(shortest, _EXPONENT)
     large = pc.extract_regex(shortest, _LARGE)
     small = pc.extract_regex(shortest, _SMALL)

@@ -13,18 +13,18 @@ PARTITION_PATH: Final = "_hoodie_partition_path"
 FILE_NAME: Final = "_hoodie_file_name"
 
 META_COLUMNS: Final = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
-"""Names of the meta columns, in the order in which they stand in a file."""
+"""Names of the meta columns, in their order in a file."""
 
 META_FIELDS: Final = tuple(pa.field(name, pa.string()) for name in META_COLUMNS)
 
 IS_DELETED: Final = "_hoodie_is_deleted"
-"""A boolean column of the user's: true marks the row as a delete of its key."""
+"""The user's boolean column that marks a row as a delete of its key."""
 
 ROW_OPERATION: Final = "_hoodie_operation"
-"""A column of Flink's changelog mode: which kind of change a row is."""
+"""The column of Flink's changelog mode with a row's kind of change."""
 
 ROW_OPERATIONS: Final = ("I", "U", "-U", "D")
-"""What it says: an insert, the row after an update and the one before it, a delete."""
+"""Its values: insert, row after an update, row before an update, delete."""
 
 
 def with_meta_columns(schema: pa.Schema) -> pa.Schema:

@@ -1,1 +1,1 @@
-"""The only door to a file system: read, write, put-if-absent, list, delete."""
+"""The only access to file systems: read, write, put-if-absent, list, delete."""

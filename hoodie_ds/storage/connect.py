@@ -29,38 +29,17 @@ def open_storage(
 ) -> Storage:
     """Return the storage of a table's folder, which need not exist yet.
 
-    Parameters
-    ----------
-    base_path : str
-        A plain path or ``file:`` URL (local disk), or a URL of a file system fsspec knows. A
-        relative path counts from the working directory of this process, ``~`` is its user's home.
-    storage_options : mapping of str to str
-        For a remote file system; its values never appear in a message.
-    allow_non_atomic : bool
-        Accept for writing a file system without atomic put-if-absent: two writers at the same time
-        may then both believe that they won.
-    for_write : bool
-        Whether anything will be written.
-    retry_ms : int
-        How long an operation of a remote storage is tried again.
-
-    Returns
-    -------
-    Storage
-
-    Raises
-    ------
-    OptionError
-        The base path is malformed, or its file system not safe for writing.
-    StorageError
-        There is no file system for the scheme.
+    A relative path starts at the working directory of this process; ``~`` is its user's home. The
+    values of `storage_options` never appear in a message. `allow_non_atomic` accepts for writing a
+    file system without atomic put-if-absent, on which two writers may both believe that they won;
+    otherwise such a file system is an `OptionError`.
     """
     place = check_base_path(base_path)
     scheme = scheme_of(place)
     if scheme == "file":
         return LocalStorage(os.path.realpath(os.path.expanduser(_local_path(place))))
     refuses = for_write and not allow_non_atomic
-    # Before the package is asked for: it would be installed for nothing.
+    # Checked before the package is required: a user would install it in vain.
     atomic = not (refuses and is_known_not_to_be_atomic(scheme)) and has_atomic_put(scheme)
     if refuses and not atomic:
         raise OptionError(
@@ -85,7 +64,7 @@ def storage_to_write(options: WriteOptions) -> Storage:
 
 
 def storage_to_read(options: ReadOptions | WriteOptions, folder: str | None = None) -> Storage:
-    """Return the storage of the table that options name, or of a folder near it, for reading."""
+    """Return the storage of an options' table, or of `folder`, for reading."""
     return open_storage(
         options.base_path if folder is None else folder,
         options.storage_options,

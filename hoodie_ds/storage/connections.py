@@ -1,7 +1,7 @@
-"""Connections to file systems, kept for the next operation as long as they work.
+"""Connections to file systems, cached for the next operation as long as they work.
 
-A file system's library looks for credentials and endpoints once, when a connection is made. One
-that was refused is not kept, so that what the user sets then is heeded by the next operation.
+A file system's library looks for credentials and endpoints once, when a connection is made. A
+refused connection is not cached, so that the next operation uses what the user has set since.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import fsspec
@@ -17,7 +18,6 @@ import fsspec
 from hoodie_ds.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, StorageError
 
 S3: Final = ("s3", "s3a")
-"""Schemes of S3."""
 
 _MOST: Final = 16
 
@@ -29,19 +29,11 @@ _proven: set[_Key] = set()
 
 
 def file_system(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
-    """Return the file system of a scheme; after a fork the child makes its own.
-
-    Parameters
-    ----------
-    scheme : str
-        As fsspec knows it.
-    options : mapping of str to str
-        Arguments of the file system's class.
-    """
+    """Return the file system of a scheme; the child of a fork makes its own."""
     key = _key(scheme, options)
     system = _open.get(key)
     if system is None:
-        made = _connect(scheme, {name: argument(text) for name, text in options.items()})
+        made = _connect(scheme, {name: argument(value) for name, value in options.items()})
         with _lock:
             while len(_open) >= _MOST:
                 _forget(next(iter(_open)))
@@ -50,12 +42,12 @@ def file_system(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
 
 
 def worked(scheme: str, options: Mapping[str, str]) -> None:
-    """Note that a connection has brought an answer."""
+    """Note that a connection has returned an answer."""
     _proven.add(_key(scheme, options))
 
 
 def failed(scheme: str, options: Mapping[str, str], error: type[StorageError]) -> None:
-    """Note that an operation failed; a connection that may be to blame is not used again."""
+    """Note that an operation failed; a connection that may be the cause is dropped."""
     key = _key(scheme, options)
     if issubclass(error, (NotFoundError, AlreadyExistsError)):
         _proven.add(key)
@@ -64,17 +56,15 @@ def failed(scheme: str, options: Mapping[str, str], error: type[StorageError]) -
             _forget(key)
 
 
-def argument(text: str) -> object:
-    """Return what the text of an option means: a boolean, a JSON object, or the text."""
-    lower = text.strip().lower()
+def argument(value: str) -> object:
+    """Return what an option's string means: a boolean, a JSON object, or the string."""
+    lower = value.strip().lower()
     if lower in ("true", "false"):
         return lower == "true"
     if lower.startswith("{"):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-    return text
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
 
 
 def _key(scheme: str, options: Mapping[str, str]) -> _Key:
@@ -89,9 +79,9 @@ def _forget(key: _Key) -> None:
 def _connect(scheme: str, arguments: dict[str, object]) -> Any:  # noqa: ANN401
     """Make a file system.
 
-    Not from fsspec's cache, which would give a failed one again, and which others in this process
-    use too. The S3 library's two layers of retries are off: they would repeat a conditional put
-    whose answer was lost, and then report the name as taken by somebody else.
+    fsspec's cache would return a failed one again, and is shared with other code of the process.
+    The S3 library's two layers of retries are off: they would repeat a conditional put whose answer
+    was lost, and then report the name as taken by another writer.
     """
     fresh = {"use_listings_cache": False, "skip_instance_cache": True}
     if scheme not in S3:

@@ -1,4 +1,4 @@
-"""Puts on which a commit hangs: what became of them is found out, and never guessed."""
+"""Puts that decide about a commit: their outcome is checked, never guessed."""
 
 from __future__ import annotations
 
@@ -14,35 +14,18 @@ from hoodie_ds.storage.protocol import Storage
 def put_decisively(storage: Storage, path: str, body: bytes) -> bool:
     """Put a file that decides about a commit, if its name is free.
 
-    Parameters
-    ----------
-    storage : Storage
-        Where to.
-    path : str
-        The file.
-    body : bytes
-        A content that nobody else would put there.
-
-    Returns
-    -------
-    bool
-        Whether the file is there with this content; False if another writer's is.
-
-    Raises
-    ------
-    StorageError
-        It is not there, and will not be.
-    CommitOutcomeUnknownError
-        Whether it is there could not be found out.
+    `body` is a content that no other process would put there. Returns whether the file has it;
+    False if another writer's file has the name. A `StorageError` means that the file is not there
+    and never will be, a `CommitOutcomeUnknownError` that this could not be determined.
     """
     try:
         storage.put_if_absent(path, body)
     except StorageError as error:
-        # The put may have taken effect although its answer was lost: what counts is what is there.
+        # The put may have taken effect although its answer was lost: the stored content decides.
         try:
             return storage.read(path) == body
         except StorageError as unreadable:
-            # Not there yet says little: a request without an answer may still arrive.
+            # A missing file is not conclusive: a request without an answer may still arrive.
             if isinstance(unreadable, NotFoundError) and not isinstance(error, UnavailableError):
                 raise error from None
             raise CommitOutcomeUnknownError(

@@ -1,7 +1,7 @@
 """What the errors of file system libraries mean.
 
-Each library has an exception tree of its own, and only the user's choice decides which is
-installed, so types are told by name, and answers of servers by their HTTP status.
+Each library has its own exceptions, and the user chooses which libraries are installed, so types
+are recognised by name and server responses by their HTTP status.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAMES: Final = {
     "ClientPayloadError": UnavailableError,
 }
 _REFUSED_TOKENS: Final = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
-"""S3's codes for temporary credentials that are no good any more; their status is 400."""
+"""S3's codes for temporary credentials that are no longer valid; their status is 400."""
 
 _STATUSES: Final = {
     401: AccessDeniedError,
@@ -59,7 +59,7 @@ _CODES: Final = {
     "ServiceUnavailable": 503,
     "SlowDown": 503,
 }
-"""The status that S3 sends with a code where it answers about one key alone."""
+"""The status that S3 sends with a code that concerns a single key."""
 
 _NUMBERS: Final = {
     errno.ENOSPC: OutOfSpaceError,
@@ -73,13 +73,7 @@ _NUMBERS: Final = {
 
 
 class RefusedKeyError(Exception):
-    """A server's answer about one key of many, in the form in which botocore gives answers.
-
-    Parameters
-    ----------
-    answer : mapping of str to object
-        Its code and its message.
-    """
+    """A server's answer about one of many keys, with the attributes of botocore's errors."""
 
     def __init__(self, answer: Mapping[str, object]) -> None:
         code = str(answer.get("Code"))
@@ -89,9 +83,9 @@ class RefusedKeyError(Exception):
 
 
 def meaning(error: Exception) -> type[StorageError]:
-    """Return the error of this library that a foreign one means."""
+    """Return this library's error for an error of another library."""
     chain = list(chained(error))
-    # A multipart upload that is gone was aborted, or completed by a try whose answer was lost.
+    # A missing multipart upload was aborted, or completed by a try whose answer was lost.
     codes = {str(_code(link)) for link in chain}
     if "NoSuchUpload" in codes:
         return UnavailableError
@@ -133,7 +127,7 @@ def _code(error: BaseException) -> object:
 
 
 def _answer(error: BaseException, part: str) -> dict[str, object]:
-    """Return a part of the server's answer that botocore attaches to its errors."""
+    """Return a part of the server's response that botocore attaches to its errors."""
     response = getattr(error, "response", None)
     found = response.get(part) if isinstance(response, dict) else None
     return found if isinstance(found, dict) else {}

@@ -1,7 +1,7 @@
-"""Storage on any file system that fsspec knows; beside `connections` all that imports fsspec.
+"""Storage on any file system that fsspec knows; only this and `connections` import fsspec.
 
-Invariant: what the user gave to reach the file system (keys, tokens, passwords) never appears in a
-message or a representation.
+Invariant: the user's credentials (keys, tokens, passwords) never appear in a message or a
+representation.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from hoodie_ds.storage.secrets import holds_any, masked, secrets_among
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
 _KEYS_A_REQUEST: Final = 1000
-"""As many as S3 deletes at once."""
+"""The most that S3 deletes at once."""
 
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
 
 
 def is_known_not_to_be_atomic(scheme: str) -> bool:
-    """Whether no release of a scheme's package has an atomic create; it need not be installed."""
+    """Whether no release of a scheme's package creates files atomically; none need be installed."""
     return scheme in fsspec.available_protocols() and scheme not in (*connections.S3, "memory")
 
 
@@ -46,12 +46,8 @@ def has_atomic_put(scheme: str) -> bool:
     """Whether a scheme's file system is known to create a file for exactly one caller.
 
     ``memory`` is guarded by a lock within the process. s3fs sends ``If-None-Match: *`` with the
-    request if it knows the argument ``mode``; older releases drop it silently.
-
-    Raises
-    ------
-    StorageError
-        fsspec does not know the scheme, or the package for it is not installed.
+    request if it has the argument ``mode``; older releases ignore it silently. A `StorageError`
+    means that fsspec does not know the scheme, or that its package is not installed.
     """
     try:
         system: Any = fsspec.get_filesystem_class(scheme)
@@ -68,22 +64,11 @@ def has_atomic_put(scheme: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FsspecStorage:
-    """A `Storage` on a file system of fsspec.
+    """A `Storage` on a file system of fsspec."""
 
-    Parameters
-    ----------
-    root : str
-        URL of the table's folder, without credentials.
-    options : mapping of str to str
-        Arguments of the file system's class; ``true``, ``false`` and JSON objects are taken as
-        such. Values are secrets.
-    atomic_put : bool
-        Whether the file system's exclusive create is atomic; if not, a look-up precedes the write.
-    """
-
-    root: str
+    root: str  # URL without credentials
     options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
-    atomic_put: bool = False
+    atomic_put: bool = False  # if not, a look-up precedes the write
 
     def read(self, path: str) -> bytes:
         """Return a whole file."""
@@ -91,7 +76,7 @@ class FsspecStorage:
             return cast(bytes, system.cat_file(full))
 
     def open_input(self, path: str) -> BinaryIO:
-        """Open a file for reading; the errors of its reads are typed too."""
+        """Open a file for reading; errors of its reads are typed too."""
         with self._call("open", path) as (system, full):
             if self._in_memory:
                 return io.BytesIO(system.cat_file(full))
@@ -104,7 +89,7 @@ class FsspecStorage:
         return cast(BinaryIO, GuardedInput(file, translated))
 
     def open_output(self, path: str) -> contextlib.AbstractContextManager[BinaryIO]:
-        """Open a new file for writing; its content is held in memory and stored at the end."""
+        """Open a new file for writing, which is held in memory and stored at the end."""
         check_path(path)
         return whole_output(lambda data: self._create("write", path, data))
 
@@ -177,7 +162,7 @@ class FsspecStorage:
             root = full.removesuffix(paths[0])
             bucket, _, folder = root.partition("/")
             keys = [{"Key": folder + path} for path in paths]
-            # s3fs' own _bulk_delete does not tell which keys the server has refused.
+            # s3fs' own _bulk_delete does not report which keys the server has refused.
             answer = system.call_s3(
                 "delete_objects", Bucket=bucket, Delete={"Objects": keys, "Quiet": True}
             )
@@ -214,7 +199,7 @@ class FsspecStorage:
     def _call(
         self, verb: str, path: str, *, root_allowed: bool = False
     ) -> Iterator[tuple[Any, str]]:
-        """Yield the file system and the full path; what goes wrong becomes a typed error."""
+        """Yield the file system and the full path; any failure becomes a typed error."""
         check_path(path, root_allowed=root_allowed)
         translation = _Translation(self, f"cannot {verb} {path!r} below {self.root!r}")
         guard = _MEMORY_LOCK if self._in_memory else contextlib.nullcontext()
@@ -227,7 +212,7 @@ class FsspecStorage:
 
 @dataclass(frozen=True, slots=True)
 class _Translation:
-    """Turns whatever a file system's library raises into a `StorageError` without secrets."""
+    """Turns any error of a file system's library into a `StorageError` without secrets."""
 
     storage: FsspecStorage
     what: str
@@ -254,7 +239,7 @@ class _Translation:
 
 
 def _modified_ms(info: Mapping[str, object]) -> int:
-    """When a file was last written; each file system has a name of its own for it."""
+    """When a file was last written; each file system has its own key for it."""
     for key in ("LastModified", "mtime", "created"):
         found = info.get(key)
         if isinstance(found, datetime):

@@ -1,7 +1,7 @@
 """Storage on a local disk, or a network disk mounted as one.
 
 Invariant: a name given by `LocalStorage.put_if_absent` or `LocalStorage.replace` shows either
-nothing, the old content or the whole new content, also after a power cut. Content is synced before
+nothing, the old content or the whole new content, also after a power loss. Content is synced before
 the name appears, and the folder before the call returns. A killed process may leave a file named
 ``.<digits>-<digits>.tmp`` behind, which no listing shows.
 """
@@ -32,7 +32,7 @@ from hoodie_ds.storage.protocol import FileStatus
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _PUTS: Final = 10
-"""How often a file is put whose folder another process deletes while it is being put."""
+"""Tries of a put while another process deletes the file's folder."""
 
 _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ERRORS: Final[dict[int | None, tuple[type[StorageError], str]]] = {
@@ -49,15 +49,9 @@ _ERRORS: Final[dict[int | None, tuple[type[StorageError], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class LocalStorage:
-    """A `Storage` on a local disk.
+    """A `Storage` on a local disk."""
 
-    Parameters
-    ----------
-    root : str
-        Absolute path of the table's folder, symbolic links resolved; it need not exist yet.
-    """
-
-    root: str
+    root: str  # absolute, symbolic links resolved; it need not exist yet
 
     def read(self, path: str) -> bytes:
         """Return a whole file."""
@@ -65,13 +59,13 @@ class LocalStorage:
             return file.read()
 
     def open_input(self, path: str) -> BinaryIO:
-        """Open a file for reading; what fails later is an `OSError` of the file object."""
+        """Open a file for reading; later failures are an `OSError` of the file object."""
         with self._errors("open", path):
             return open(self._inside(path), "rb")
 
     @contextlib.contextmanager
     def open_output(self, path: str) -> Iterator[BinaryIO]:
-        """Open a new file for writing; its name shows at once, its content when all is written."""
+        """Open a new file for writing; its name shows at once, its content when complete."""
         full = self._inside(path)
         with self._errors("write", path):
             descriptor = _open_new(full)
@@ -91,15 +85,15 @@ class LocalStorage:
         """Create a file, whole, for exactly one caller."""
         full = self._inside(path)
         with self._errors("create", path):
-            if os.path.lexists(full):  # spares the losers of a race the sync
+            if os.path.lexists(full):  # the losers of a race need no sync
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             _put(full, data, _link)
 
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file, whole.
 
-        The checksum that Hadoop keeps beside its files goes first: it would call the new content
-        damaged, and reads a file without one as it is.
+        The checksum that Hadoop keeps next to its files is deleted first: it would mark the new
+        content as damaged, and a file without one is read as it is.
         """
         full = self._inside(path)
         folder, name = os.path.split(full)
@@ -129,7 +123,7 @@ class LocalStorage:
         return sorted(found, key=lambda status: status.path)
 
     def names(self, path: str) -> builtins.list[str]:
-        """Return the names in a folder, those of folders and unfinished files among them."""
+        """Return the names in a folder, including folders and unfinished files."""
         with self._errors("list", path):
             try:
                 return os.listdir(self._inside(path))
@@ -137,7 +131,7 @@ class LocalStorage:
                 return []
 
     def delete(self, path: str) -> None:
-        """Delete a file, durably, or a folder with all that is in it; links are not followed."""
+        """Delete a file, durably, or a folder with its content; links are not followed."""
         check_path(path)
         parent, _, name = path.rpartition("/")
         full = os.path.join(self._inside(parent, root_allowed=True), name)
@@ -152,7 +146,7 @@ class LocalStorage:
             _delete_folder(full)
 
     def delete_many(self, paths: Collection[str]) -> None:
-        """Delete files, durably: each folder is synced once, after its files are gone."""
+        """Delete files, durably: each folder is synced once, after its files are deleted."""
         folders: dict[str, str] = {}
         for path in paths:
             check_path(path)
@@ -200,7 +194,7 @@ class LocalStorage:
         return full
 
     def _has_link(self, path: str) -> bool:
-        """Whether there is a link from the root on, to which no link led when it was resolved."""
+        """Whether a link is on the path below the root, which had none when it was resolved."""
         parts = accumulate(path.split("/") if path else (), os.path.join, initial=self.root)
         return any(map(os.path.islink, parts))
 
@@ -235,14 +229,14 @@ def _open_new(full: str) -> int:
 
 
 def _write_temporary(folder: str, data: bytes) -> str:
-    """Write a synced file under a name that nobody else has, and return its path."""
+    """Write a synced file under a name that no other thread or process uses; return its path."""
     attempt = 0
     while True:
         temporary = os.path.join(folder, f".{os.getpid()}-{attempt}.tmp")
         try:
             descriptor = _open_new(temporary)
             break
-        except FileExistsError:  # another thread's, or left behind by a process of that number
+        except FileExistsError:  # of another thread, or of a dead process with the same id
             attempt += 1
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -258,7 +252,8 @@ def _write_temporary(folder: str, data: bytes) -> str:
 def _put(full: str, data: bytes, name: Callable[[str, str], None]) -> None:
     """Write a file under a temporary name and give it its own, durably.
 
-    Whoever deletes the folder meanwhile has deleted what was there before: then once more.
+    It tries again if another process deletes the folder meanwhile, which deletes only earlier
+    content.
     """
     for _ in range(_PUTS - 1):
         with contextlib.suppress(FileNotFoundError):
@@ -317,13 +312,13 @@ def _sync_folder(folder: str) -> None:
 
 
 def _unlink_quietly(full: str) -> None:
-    """Remove a file on the way out of a failure, which is what will be reported."""
+    """Remove a file after a failure, which is the error to report."""
     with contextlib.suppress(OSError):
         os.unlink(full)
 
 
 def _unlink_own(full: str, descriptor: int) -> None:
-    """Remove a file on the way out of a failure, unless its name is another file's by now."""
+    """Remove a file after a failure, unless its name belongs to another file by now."""
     with contextlib.suppress(OSError):
         if os.path.samestat(os.lstat(full), os.fstat(descriptor)):
             os.unlink(full)
@@ -344,4 +339,4 @@ def _delete_folder(full: str) -> None:
         return
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise  # else another process has put a file there since, as if after this
+            raise  # else another process has put a file there since, as if after this delete

@@ -1,4 +1,4 @@
-"""Large files as bytes that are read when they are looked at, and that memory need not hold."""
+"""Large files as memory maps, which need not fit into memory."""
 
 from __future__ import annotations
 
@@ -17,23 +17,9 @@ _CHUNK_BYTES: Final = 8 << 20
 
 
 def mapped(storage: Storage, path: str) -> memoryview:
-    """Return a file's bytes as a memory map; of a remote one, that of a copy on the local disk.
+    """Return a file's bytes as a memory map; a remote file is copied to the local disk.
 
-    The copy has no name, and goes with the last view of it.
-
-    Parameters
-    ----------
-    storage : Storage
-        Where the file is.
-    path : str
-        The file, which nobody changes.
-
-    Raises
-    ------
-    NotFoundError
-        There is no such file.
-    StorageError
-        It cannot be read, or the local disk has no room for the copy.
+    The copy has no name and disappears with the last view of it. The file must not change.
     """
     with storage.open_input(path) as source:
         if isinstance(source, io.BufferedReader):
@@ -58,13 +44,7 @@ def _map(file: IO[bytes]) -> memoryview:
 
 
 def pieces(data: bytes | memoryview) -> Iterator[memoryview]:
-    """Yield bytes in order, some megabytes at a time; of a map, no more than these stay in memory.
-
-    Parameters
-    ----------
-    data : bytes or memoryview
-        Any bytes.
-    """
+    """Yield bytes in order, some megabytes at a time; no more of a map stays in memory."""
     view = memoryview(data)
     for start in range(0, len(view), _CHUNK_BYTES):
         yield view[start : start + _CHUNK_BYTES]
@@ -72,15 +52,7 @@ def pieces(data: bytes | memoryview) -> Iterator[memoryview]:
 
 
 def let_go(data: bytes | memoryview) -> None:
-    """Give back the memory of what was looked at, if this is a part of a map.
-
-    It is read again when it is looked at again.
-
-    Parameters
-    ----------
-    data : bytes or memoryview
-        Any bytes.
-    """
+    """Free the memory of the bytes if they are part of a map; later accesses read them again."""
     source = data.obj if isinstance(data, memoryview) else None
     if isinstance(source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         source.madvise(mmap.MADV_DONTNEED)

@@ -13,23 +13,8 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:(/|$)")
 def check_path(path: str, *, root_allowed: bool = False) -> str:
     """Return a relative path unchanged if it stays inside the root on every file system.
 
-    Parameters
-    ----------
-    path : str
-        Components separated by ``/``; empty for the root.
-    root_allowed : bool
-        Whether the root itself may be meant.
-
-    Returns
-    -------
-    str
-        The path.
-
-    Raises
-    ------
-    PathEscapeError
-        It is absolute, begins with a drive letter, holds a backslash, a NUL or half a surrogate
-        pair, or has a component that is empty, ``.`` or ``..``.
+    A `PathEscapeError` means that it is absolute, begins with a drive letter, holds a backslash, a
+    NUL or half a surrogate pair, or has a component that is empty, ``.`` or ``..``.
     """
     if path == "" and root_allowed:
         return path
@@ -40,7 +25,7 @@ def check_path(path: str, *, root_allowed: bool = False) -> str:
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a file name is a storage's own, of a file not yet in place."""
+    """Whether a file name is a storage's temporary name of an unfinished file."""
     return name.startswith(".") and name.endswith(".tmp")
 
 

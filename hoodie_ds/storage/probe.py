@@ -1,7 +1,7 @@
-"""The proof that a storage's server obeys the condition of a put-if-absent.
+"""The check that a storage's server obeys the condition of a put-if-absent.
 
-A server that does not know ``If-None-Match`` ignores it without a word and overwrites: two writers
-would both believe that they won.
+A server that does not know ``If-None-Match`` silently ignores it and overwrites: two writers would
+both believe that they won.
 """
 
 from __future__ import annotations
@@ -14,23 +14,13 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
 
 PROBES: Final = ".hoodie/.temp/hoodie_ds/probe-"
-"""How the paths of probes begin: files that may lie where there is no table yet."""
+"""Prefix of the paths of probes: files that may exist before there is a table."""
 
 
 def check_condition_obeyed(storage: Storage, unique: str) -> None:
-    """Put one file twice, where a server decides which of the two counts.
+    """Put one file twice, and raise `OptionError` if the server accepts both.
 
-    Parameters
-    ----------
-    storage : Storage
-        The storage; the local disk and the memory of this process need no proof.
-    unique : str
-        A name that no other caller uses.
-
-    Raises
-    ------
-    OptionError
-        The second put was accepted.
+    `unique` makes the name unique. The local disk and the memory of this process need no check.
     """
     if not isinstance(storage, RetryingStorage):
         return

@@ -1,11 +1,11 @@
-"""The promise that every storage keeps, in eight operations.
+"""The contract of every storage, in eight operations.
 
 A `Storage` is one table's base path on one file system. Paths given to it and returned by it are
-relative to that root, with ``/`` between their components; the empty path is the root itself.
-A path that would leave the root raises `PathEscapeError` before anything is touched.
+relative to that root, with ``/`` between their components; the empty path is the root itself. A
+path that would leave the root raises `PathEscapeError` before any file is touched.
 
-All implementations are picklable and cheap to construct, and hold no listing caches: what another
-process made durable is seen by the next call.
+All implementations are picklable and cheap to construct, and hold no listing caches: the next call
+sees what another process made durable.
 """
 
 from __future__ import annotations
@@ -14,28 +14,18 @@ import builtins
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """One stored file.
-
-    Parameters
-    ----------
-    path : str
-        Relative to the storage's root, ``/`` between components.
-    size : int
-        Length in bytes.
-    modified_ms : int
-        When it was last written, in milliseconds since the Unix epoch, by the storage's own clock:
-        to be compared with the times of other files of the same storage and nothing else; 0 where
-        the storage does not tell.
-    """
+    """One stored file; its path is relative to the storage's root."""
 
     path: str
     size: int
     modified_ms: int = field(default=0, compare=False)
+    """Last write in milliseconds since the Unix epoch by the storage's own clock, comparable only
+    with those of files of the same storage; 0 if the storage does not report it."""
 
     @property
     def folder(self) -> str:
@@ -56,7 +46,7 @@ class Storage(Protocol):
 
     @property
     def root(self) -> str:
-        """The base path, without credentials: fit for messages and metadata."""
+        """The base path, without credentials: safe for messages and metadata."""
         ...
 
     def read(self, path: str) -> bytes:
@@ -79,10 +69,10 @@ class Storage(Protocol):
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file, whole and durable, for exactly one of all callers in all processes.
 
-        The others get `AlreadyExistsError` and then read the winner's whole content. Missing
-        parent folders are made. After any other error the file may or may not be there: read it.
-        On a remote storage a repeated request may lose against its own first try, so a loser that
-        wants to know whether it won compares the content with its own.
+        The others get `AlreadyExistsError` and can then read the winner's whole content. Missing
+        parent folders are made. After any other error the file may or may not exist: read it. On a
+        remote storage a repeated request may lose against its own first try, so a loser that must
+        know whether it won compares the content with its own.
         """
         ...
 
@@ -93,9 +83,9 @@ class Storage(Protocol):
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
     ) -> builtins.list[FileStatus]:
-        """Return the files in a folder, sorted by path; a missing folder has none.
+        """Return the files in a folder, sorted by path; none if the folder is missing.
 
-        ``recursive`` takes in the files of all folders below. ``folders`` returns the direct
+        ``recursive`` includes the files of all folders below. ``folders`` returns the direct
         sub-folders instead, with size 0; on object stores a folder exists while a file in it does.
         Unfinished files of a `put_if_absent` or `replace` (leading dot, ``.tmp``) are left out.
         """
@@ -104,7 +94,7 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with all that is in it; neither existing is no error.
 
-        A file stays deleted. A folder, or parts of it, may be back after a power cut.
+        A file stays deleted. A folder, or parts of it, may reappear after a power loss.
         """
         ...
 
@@ -114,3 +104,24 @@ class Storage(Protocol):
         In any order. An error names one that could not be deleted; others may be left too.
         """
         ...
+
+
+@runtime_checkable
+class NamesFiles(Protocol):
+    """A storage that lists names faster than files.
+
+    A timeline is a folder of very many small files. A disk takes ten times as long to report the
+    size of each as to list their names.
+    """
+
+    def names(self, path: str) -> builtins.list[str]:
+        """Return the names in a folder, including folders and unfinished files."""
+        ...
+
+
+def names_in(storage: Storage, path: str) -> list[str]:
+    """Return the names of a folder's files in any order; others may be among them."""
+    names = getattr(storage, "names", None)  # looked up by name: storages are wrapped in others
+    if callable(names):
+        return list(names(path))
+    return [status.path.rpartition("/")[2] for status in storage.list(path)]

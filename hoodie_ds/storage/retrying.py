@@ -1,8 +1,8 @@
-"""Retries of what a remote storage may do again.
+"""Retries of the operations of a remote storage.
 
 Invariant: the outcome of a put-if-absent is never guessed. Once one try of it may have taken
-effect, a name found taken is compared with what was to be put; a try that stays without an answer
-ends in `UnavailableError`, which says neither that the file is there nor that it is not.
+effect, a taken name's content is compared with the intended one; a try without an answer ends in
+`UnavailableError`, which says neither that the file exists nor that it does not.
 """
 
 from __future__ import annotations
@@ -31,22 +31,10 @@ _log = logging.getLogger("hoodie_ds")
 
 @dataclass(frozen=True, slots=True)
 class RetryingStorage:
-    """A `Storage` that does again what another could not do for now.
+    """A `Storage` that retries operations on which `inner` raises `UnavailableError`."""
 
-    Parameters
-    ----------
-    inner : Storage
-        Raises `UnavailableError` for what may work later, and does not retry by itself.
-    deadline_ms : int
-        After this time no further try is begun.
-    clock : Clock
-        Measures the time.
-    pauses : Pauses
-        Waits between tries.
-    """
-
-    inner: Storage
-    deadline_ms: int
+    inner: Storage  # does not retry by itself
+    deadline_ms: int  # no further try begins after this time
     clock: Clock = field(default_factory=SystemClock)
     pauses: Pauses = field(default_factory=RandomPauses)
 
@@ -65,7 +53,7 @@ class RetryingStorage:
         return cast(BinaryIO, GuardedInput(file, self._retry))
 
     def open_output(self, path: str) -> AbstractContextManager[BinaryIO]:
-        """Open a new file for writing; its content is held in memory and stored at the end."""
+        """Open a new file for writing, which is held in memory and stored at the end."""
         check_path(path)
         return whole_output(lambda data: self.put_if_absent(path, data))
 
@@ -105,7 +93,7 @@ class RetryingStorage:
         self._retry(lambda: self.inner.delete(path))
 
     def delete_many(self, paths: Collection[str]) -> None:
-        """Delete files; all of them again, if one could not be deleted for now."""
+        """Delete files; all of them again if one of them was unavailable."""
         self._retry(lambda: self.inner.delete_many(paths))
 
     def _holds(self, path: str, data: bytes) -> bool:

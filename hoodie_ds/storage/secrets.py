@@ -1,7 +1,7 @@
-"""What of a file system's options may not be shown, and how a message is cleared of it.
+"""Which file system options are secret, and how messages are masked.
 
-An option is a secret unless its name says that it is none: an endpoint or a region is what a user
-needs to see in a message that says that nothing answers there.
+An option is a secret unless its name shows otherwise: a user needs to see an endpoint or a region
+in a message that no server answers there.
 """
 
 from __future__ import annotations
@@ -13,38 +13,32 @@ from typing import Final
 from hoodie_ds.config.secret_values import HIDDEN, is_place
 
 _LEAST_NUMBER: Final = 100_000
-"""Smaller numbers are time-outs and sizes, which are part of other texts too."""
+"""Smaller numbers are time-outs and sizes, which are part of other strings too."""
 
 _LEAST_TEXT: Final = 4
-"""Shorter texts cannot be told from words of the message."""
+"""Shorter strings cannot be told from words of the message."""
 
 
 def secrets_among(options: Mapping[str, object]) -> list[str]:
-    """Return the texts within arguments of a file system that no message may hold.
-
-    Parameters
-    ----------
-    options : mapping of str to object
-        Arguments by name; mappings and lists within them are looked through.
-    """
+    """Return the strings within a file system's arguments, nested ones too, that must be masked."""
     found = {text for name, value in options.items() for text in _texts(name, value)}
     return sorted(found, key=len, reverse=True)
 
 
 def masked(text: str, secrets: list[str]) -> str:
-    """Return a text with secrets hidden, where they stand as words of their own."""
+    """Return a message with secrets hidden, if they are words of their own."""
     for secret in secrets:
         text = _word(secret).sub(HIDDEN, text)
     return text
 
 
 def holds_any(text: str, secrets: list[str]) -> bool:
-    """Whether a text holds one of some secrets."""
+    """Whether a message holds one of some secrets."""
     return any(_word(secret).search(text) for secret in secrets)
 
 
 def _word(secret: str) -> re.Pattern[str]:
-    """What finds a secret, but not a longer word that a short one is part of by chance."""
+    """A pattern that finds a secret, but not a longer word that contains a short one by chance."""
     found = re.escape(secret)
     return re.compile(found if len(secret) >= 2 * _LEAST_TEXT else rf"(?<!\w){found}(?!\w)")
 

@@ -9,22 +9,14 @@ from typing import BinaryIO, cast
 
 
 class GuardedInput(io.RawIOBase):
-    """A file for reading, each read of which goes through a guard.
-
-    Parameters
-    ----------
-    file : BinaryIO
-        What is read; closed together with this.
-    guard : callable
-        Is given each read to run, perhaps more than once: it begins at the same position again.
-    """
+    """A file for reading, each read of which goes through `guard`, which may repeat it."""
 
     def __init__(self, file: BinaryIO, guard: Callable[[Callable[[], bytes]], bytes]) -> None:
         self._file = file
         self._guard = guard
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return up to so many bytes, all that is left by default."""
+        """Return up to `size` bytes, by default all that are left."""
         position = self._file.tell()
 
         def once() -> bytes:

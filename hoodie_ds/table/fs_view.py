@@ -20,8 +20,7 @@ from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.log.log_block import Bytes, first_instant
 from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.mapped import mapped
-from hoodie_ds.storage.names import NamesFiles
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import FileStatus, NamesFiles, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_log_bytes, check_size
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, other_format
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile

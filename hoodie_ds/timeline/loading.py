@@ -13,8 +13,7 @@ from zlib import crc32
 
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.storage.names import names_in
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_completed
 from hoodie_ds.timeline.archive.lsm_timeline import archived_body, archived_end
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata

@@ -13,8 +13,7 @@ from contextlib import suppress
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.decisive_put import put_decisively
-from hoodie_ds.storage.names import names_in
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.sync.followers import own_followers
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, Instant, State

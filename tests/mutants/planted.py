@@ -809,13 +809,13 @@ COMMITS = [
     Mutant(
         "a commit without an answer counts as failed",
         instead("put_decisively", telling_the_cause),
-        "tests/unit/storage/test_decisive_put.py::test_a_put_that_may_still_arrive_is_neither",
+        "tests/unit/storage/test_decisive_put.py::test_a_put_that_may_still_arrive_has_an_unknown_outcome",
         "P4: unknown is taken for failed",
     ),
     Mutant(
         "a put that may still arrive counts as failed",
         within("put_decisively", UnavailableError=()),
-        "tests/unit/storage/test_decisive_put.py::test_a_put_that_may_still_arrive_is_neither",
+        "tests/unit/storage/test_decisive_put.py::test_a_put_that_may_still_arrive_has_an_unknown_outcome",
         "P4: unknown is taken for failed",
     ),
     Mutant(
@@ -1625,13 +1625,13 @@ STORAGE = [
     Mutant(
         "the retry of a put takes a taken name for its own",
         always("RetryingStorage._holds", True),
-        f"{RETRYING}::test_a_put_whose_answer_is_lost_may_be_somebody_elses",
+        f"{RETRYING}::test_a_put_with_a_lost_answer_may_be_another_writers",
         "P5: two writers win",
     ),
     Mutant(
         "the retry of a put loses against its own first try",
         always("RetryingStorage._holds", False),
-        f"{RETRYING}::test_a_put_whose_answer_is_lost_is_ours",
+        f"{RETRYING}::test_a_put_with_a_lost_answer_is_recognised_by_its_content",
         "P4: a commit that took effect is told as failed (Hudi #14373)",
     ),
     Mutant(

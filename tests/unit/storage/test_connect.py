@@ -175,7 +175,7 @@ class _Echoing(fsspec.AbstractFileSystem):  # type: ignore[misc]
         ("1", "1"),
     ],
 )
-def test_options_reach_the_library_as_what_they_mean(text: str, argument: object) -> None:
+def test_options_are_parsed_for_the_library(text: str, argument: object) -> None:
     fsspec.register_implementation("echoing", _Echoing, clobber=True)
     given = json.loads(FsspecStorage("echoing://bucket/t", {"password": text}).read("f"))
     assert given["password"] == argument

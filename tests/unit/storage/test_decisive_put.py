@@ -33,7 +33,7 @@ def test_a_put_that_failed() -> None:
 
 
 @pytest.mark.parametrize("unreadable", [False, True])
-def test_a_put_that_may_still_arrive_is_neither(unreadable: bool) -> None:
+def test_a_put_that_may_still_arrive_has_an_unknown_outcome(unreadable: bool) -> None:
     def no_answer(operation: Operation) -> None:
         if operation.kind is Kind.PUT or unreadable:
             raise UnavailableError("no answer")

@@ -29,17 +29,17 @@ def answered(status: int, code: str = "Odd") -> Exception:
         (418, StorageError),
     ],
 )
-def test_an_unknown_code_means_what_its_status_does(status: int, kind: type[StorageError]) -> None:
+def test_an_unknown_code_is_classified_by_its_status(status: int, kind: type[StorageError]) -> None:
     assert meaning(answered(status)) is kind
 
 
-def test_a_status_counts_also_where_the_library_wraps_it() -> None:
+def test_the_status_of_a_wrapped_error_counts() -> None:
     wrapped = OSError(errno.EIO, "odd")
     wrapped.__cause__ = answered(503)
     assert meaning(wrapped) is UnavailableError
 
 
-def test_credentials_that_have_run_out_are_no_access() -> None:
+def test_expired_credentials_are_access_denied() -> None:
     wrapped = OSError(errno.EINVAL, "the provided token is malformed or otherwise invalid")
     wrapped.__cause__ = answered(400, "InvalidToken")
     assert meaning(wrapped) is AccessDeniedError

@@ -155,7 +155,7 @@ def test_content_is_synced_before_its_name_and_its_folder_after(
     assert steps == ["/a"]
 
 
-def test_what_a_killed_process_left_is_not_shown_and_not_in_the_way(root: Path) -> None:
+def test_leftovers_of_a_killed_process_are_hidden_and_harmless(root: Path) -> None:
     root.mkdir()
     left = root / f".{os.getpid()}-0.tmp"
     left.write_bytes(b"half")
@@ -264,7 +264,7 @@ def test_a_parent_that_is_a_link_to_nothing_is_a_typed_error(root: Path) -> None
     assert os.listdir(root) == ["p"]
 
 
-def test_a_file_that_is_deleted_while_its_folder_is_read_is_left_out(
+def test_a_file_deleted_during_a_listing_is_left_out(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = LocalStorage(str(root))
@@ -283,7 +283,7 @@ def test_a_file_that_is_deleted_while_its_folder_is_read_is_left_out(
     assert [status.path for status in storage.list("")] == ["a", "c"]
 
 
-def test_a_checksum_of_hadoops_does_not_outlive_the_content_it_is_of(root: Path) -> None:
+def test_replace_deletes_the_checksum_file_of_hadoop(root: Path) -> None:
     storage = LocalStorage(str(root))
     storage.replace("a/file", b"theirs")
     (root / "a/.file.crc").write_bytes(b"crc\0of theirs")

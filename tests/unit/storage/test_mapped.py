@@ -35,7 +35,7 @@ def _resident_kb() -> int:
     return int(line.split()[1])
 
 
-def test_a_map_has_the_bytes_of_the_file_also_once_that_is_deleted(storage: Storage) -> None:
+def test_a_map_outlives_its_file(storage: Storage) -> None:
     data = mapped(storage, "large")
     storage.delete("large")
     assert isinstance(data.obj, mmap.mmap)
@@ -48,7 +48,7 @@ def test_a_file_without_bytes_has_none_to_map(storage: Storage) -> None:
     assert bytes(mapped(storage, "empty")) == b""
 
 
-def test_a_file_that_is_not_there_is_told(storage: Storage) -> None:
+def test_a_missing_file_is_reported(storage: Storage) -> None:
     with pytest.raises(NotFoundError, match="none"):
         mapped(storage, "none")
 
@@ -62,12 +62,12 @@ def test_pieces_are_all_of_the_bytes_and_stay_in_memory_one_at_a_time(storage: S
     assert b"".join(found) == CONTENT[1:]
 
 
-def test_bytes_that_are_no_map_pass_too() -> None:
+def test_pieces_of_plain_bytes() -> None:
     assert b"".join(pieces(CONTENT)) == CONTENT
     let_go(CONTENT)
 
 
-def test_a_local_disk_without_room_for_a_copy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_local_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object) -> None:
         raise OSError(28, os.strerror(28))
 

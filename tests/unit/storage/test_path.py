@@ -43,7 +43,7 @@ def test_the_root_itself_is_a_place_only_where_allowed() -> None:
 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "a", "b", "\\", "C:"]), max_size=6).map("/".join))
-def test_what_passes_stays_inside(path: str) -> None:
+def test_accepted_paths_stay_inside_the_root(path: str) -> None:
     with contextlib.suppress(PathEscapeError):
         parts = check_path(path).split("/")
         assert set(parts) <= {"a", "b", "C:"}

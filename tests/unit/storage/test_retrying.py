@@ -102,7 +102,7 @@ def plan(*errors: Exception, after: bool = False) -> None:
 
 
 @pytest.mark.parametrize("error", [BUSY, RESET, TimeoutError("60 s"), OSError(errno.EREMOTEIO, "")])
-def test_what_may_work_later_is_tried_again(
+def test_unavailable_operations_are_retried(
     storage: RetryingStorage, motion: SlowMotion, error: Exception
 ) -> None:
     storage.put_if_absent("f", b"x")
@@ -124,7 +124,7 @@ def test_what_may_work_later_is_tried_again(
         (ValueError("a bug"), StorageError),
     ],
 )
-def test_what_will_not_work_later_is_an_error_at_once(
+def test_other_errors_are_not_retried(
     storage: RetryingStorage, motion: SlowMotion, error: Exception, kind: type[StorageError]
 ) -> None:
     for call in (lambda: storage.put_if_absent("f", b"x"), lambda: storage.read("f")):
@@ -144,7 +144,9 @@ def test_the_deadline_is_kept(storage: RetryingStorage, motion: SlowMotion) -> N
     assert motion.pauses == [100, 200, 400, 800, 1600, 1900]
 
 
-def test_a_clock_set_back_does_not_prolong_it(motion: SlowMotion, storage: RetryingStorage) -> None:
+def test_a_clock_set_back_does_not_prolong_the_deadline(
+    motion: SlowMotion, storage: RetryingStorage
+) -> None:
     class Backwards(SlowMotion):
         def now_ms(self) -> int:
             self.now -= 10_000
@@ -157,7 +159,9 @@ def test_a_clock_set_back_does_not_prolong_it(motion: SlowMotion, storage: Retry
 
 
 @pytest.mark.parametrize("lost", [1, 3])
-def test_a_put_whose_answer_is_lost_is_ours(storage: RetryingStorage, lost: int) -> None:
+def test_a_put_with_a_lost_answer_is_recognised_by_its_content(
+    storage: RetryingStorage, lost: int
+) -> None:
     plan(*[RESET] * lost, after=True)
     # The memory file system refuses the second try, whose own error hides that of the plan.
     FlakySystem.plan[1:] = [(RESET, False)] * (lost - 1)
@@ -165,7 +169,7 @@ def test_a_put_whose_answer_is_lost_is_ours(storage: RetryingStorage, lost: int)
     assert storage.read("f") == b"mine"
 
 
-def test_a_put_whose_answer_is_lost_may_be_somebody_elses(storage: RetryingStorage) -> None:
+def test_a_put_with_a_lost_answer_may_be_another_writers(storage: RetryingStorage) -> None:
     storage.put_if_absent("f", b"theirs")
     plan(RESET)
     with pytest.raises(AlreadyExistsError):
@@ -196,7 +200,7 @@ def test_a_name_found_taken_by_the_first_try_is_lost_also_with_equal_content(
         storage.put_if_absent("f", b"same")
 
 
-def test_an_outcome_that_stays_unknown_is_neither_success_nor_refusal(
+def test_an_unknown_outcome_is_neither_success_nor_refusal(
     storage: RetryingStorage,
 ) -> None:
     plan(*[RESET] * 99)
@@ -262,7 +266,7 @@ def test_reads_of_an_input_are_retried_where_they_began(
         assert file.read() == b"56789"
 
 
-def test_it_travels_to_other_processes() -> None:
+def test_a_retrying_storage_can_be_pickled() -> None:
     storage = open_storage("ftp://host/t", for_write=False, retry_ms=7)
     assert isinstance(storage, RetryingStorage)
     assert pickle.loads(pickle.dumps(storage)) == storage

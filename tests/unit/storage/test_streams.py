@@ -6,7 +6,7 @@ from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.testing import MemoryStorage
 
 
-def test_libraries_that_ask_whether_they_may_seek_in_an_input_may() -> None:
+def test_inputs_are_seekable() -> None:
     storage = RetryingStorage(MemoryStorage(), 0)
     with storage.open_output("f.zip") as output, ZipFile(output, "w") as archive:
         archive.writestr("member", b"0123456789")

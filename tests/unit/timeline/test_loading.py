@@ -10,8 +10,7 @@ import pytest
 from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.storage.names import names_in
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
