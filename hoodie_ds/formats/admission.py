@@ -1,8 +1,8 @@
-"""What a batch's values have to be before anything is written of them: such as can be read again.
+"""Which values of a batch are accepted: only those that can be read back.
 
-Arrow takes any bytes for text, and its buffers can hold numbers outside of their type's range. A
-file with such a value could be written, and neither Avro's decoders nor Arrow's in Rust would read
-it. The invariant: rows that pass are readable in whatever kind of file they end up.
+Arrow accepts any bytes as a string, and its buffers can hold numbers outside their type's range. A
+file with such a value could be written, but neither Avro's decoders nor Arrow's in Rust would read
+it. Invariant: accepted rows are readable in every kind of file.
 """
 
 from __future__ import annotations
@@ -23,29 +23,10 @@ _TYPES: Final = pa.types
 def admit(
     rows: pa.Table, schema: pa.Schema, first_row: int = 0, keys: Collection[str] = ()
 ) -> pa.Table:
-    """Bring rows to a table's schema, and refuse values that could not be read again.
+    """Return rows in the types of a table's columns; refuse values that could not be read back.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Rows as they arrive.
-    schema : pyarrow.Schema
-        The table's user columns.
-    first_row : int
-        Number of the first row among those of the batch, for errors.
-    keys : collection of str
-        Columns of record key and partition, for the kind of error.
-
-    Returns
-    -------
-    pyarrow.Table
-
-    Raises
-    ------
-    SchemaError
-        A column, or a value of it, does not fit; names the column and the row.
-    RecordKeyError
-        A value of a column of `keys` is none that can be stored; likewise.
+    A `SchemaError` names the column and the row, counted from `first_row` of the batch. For a value
+    of a column of `keys`, those of the record key and the partition, it is a `RecordKeyError`.
     """
     try:
         return _admitted(rows, schema)
@@ -69,14 +50,14 @@ def _admitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _is_to_be_checked(kind: pa.DataType) -> bool:
-    """Whether some bytes of a type's buffers are no value of it."""
+    """Whether a type's buffers can hold bytes that are no value of it."""
     if kind.num_fields:
         return any(_is_to_be_checked(kind.field(i).type) for i in range(kind.num_fields))
     return bool(_TYPES.is_string(kind) or _TYPES.is_decimal(kind) or _TYPES.is_time(kind))
 
 
 def _check(array: pa.Array, path: str) -> None:
-    """Refuse what no reader could take; only what is not null counts, and lies in the slice."""
+    """Refuse values that no reader accepts; nulls and values outside the slice do not count."""
     kind = array.type
     if _TYPES.is_struct(kind):
         for number, column in enumerate(array.flatten()):
@@ -106,7 +87,7 @@ def _located(
     first_row: int,
     keys: Collection[str],
 ) -> HoodieError:
-    """Find the first row that is refused, by halves; an error of the whole column stays."""
+    """Find the first refused row by bisection; an error of the whole column stays as it is."""
 
     def fails(name: str, start: int, stop: int) -> bool:
         column = rows.select([name]).slice(start, stop - start)
@@ -126,7 +107,7 @@ def _located(
 
 
 def _first(fails: Callable[[int, int], bool], count: int) -> int:
-    """Position of the first row that fails among some of which one does."""
+    """Position of the first row that fails, at least one of which does."""
     start, stop = 0, count
     while stop - start > 1:
         middle = (start + stop) // 2

@@ -1,7 +1,8 @@
 """Bringing Arrow data to a table's schema: base files, log blocks and incoming batches alike.
 
 Invariant: a value is changed only as Hudi's schema resolution would (numbers widen or become
-strings, text and bytes change places), never truncated or rounded to fit. Whole columns at a time.
+strings, strings and bytes convert into one another), never truncated or rounded. Whole columns at a
+time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hoodie_ds.formats.avro.schema import is_list_like
 
 _INT32_MAX = 2**31 - 1
 _HALF = 16
-"""Bits of a floating-point type that neither Java nor Avro has."""
+"""Bits of the floating-point type that neither Java nor Avro has."""
 _TYPES = pa.types
 _FAMILIES = (
     (_TYPES.is_decimal,),
@@ -36,28 +37,17 @@ _FAMILIES = (
         _TYPES.is_fixed_size_binary,
     ),
 )
-"""Types that may become one another, if each value does so exactly."""
+"""Types that convert into one another if each value does so exactly."""
 _PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-"""The form that dictionaries of a type are decoded in."""
+"""The types that dictionaries of views are decoded to."""
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the table with the columns, order and types of a schema.
+    """Return the table with the columns, order and types of a normalised schema.
 
-    Columns are found by name. A column or struct field that is missing is null; one that the
-    schema lacks is left out: whoever evolves schemas decides beforehand whether it may be.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Data as read from a file or given by a user.
-    schema : pyarrow.Schema
-        Types as `hoodie_ds.formats.avro.schema.normalise_schema` gives them.
-
-    Raises
-    ------
-    SchemaError
-        A column cannot become its target type without loss; names its path and both types.
+    Columns are found by name. A missing column or struct field is null; one that the schema lacks
+    is dropped: schema evolution decides before whether it may be. A `SchemaError` names a column
+    that cannot become its target type without loss, and both types.
     """
     if table.schema.equals(schema):
         return table
@@ -170,7 +160,7 @@ def map_as_lists(array: pa.MapArray) -> pa.ListArray:
 
 
 def null_mask(array: pa.Array) -> pa.Array | None:
-    """Return true where `array` is null; None if it nowhere is, which costs nothing."""
+    """Return a mask of the nulls; None, at no cost, if there are none."""
     return array.is_null() if array.null_count else None
 
 
@@ -219,7 +209,7 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _from_zero(array: pa.Array) -> pa.Array:
-    """A copy of a slice far back in long text: Arrow looks at offsets rather than at lengths."""
+    """A copy of a slice far into long strings: Arrow looks at offsets rather than at lengths."""
     ends = np.frombuffer(array.buffers()[1] or b"", np.int64)
     is_far = len(array) and ends[array.offset + len(array)] > _INT32_MAX
     return pa.concat_arrays([array]) if is_far else array

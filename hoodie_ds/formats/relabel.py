@@ -1,7 +1,7 @@
-"""Timestamps under a label that older releases of Hudi got wrong, repaired as Hudi 1.2 does.
+"""Timestamps that older releases of Hudi labelled wrongly, repaired as Hudi 1.2 does.
 
 Releases 0.14 to 1.0 stored columns of milliseconds under schemas that say microseconds, and local
-timestamps under schemas that say no more than long. The table's schema is right in both cases.
+timestamps under schemas that say long. The table's schema is right in both cases.
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ from hoodie_ds.formats.avro.schema import is_list_like
 def relabelled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return stored rows with the labels that a table's schema gives their integers.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        As a file or a log block has them.
-    schema : pyarrow.Schema
-        The table's columns. All that need no repair keep the type in which they are stored.
+    Columns that need no repair keep their stored type.
     """
     wanted = dict(zip(schema.names, schema.types, strict=True))
     for at, field in enumerate(rows.schema):
@@ -31,7 +26,7 @@ def relabelled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def repaired(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
-    """Return a stored type with the labels of the table's type where Hudi trusts that one more."""
+    """Return a stored type with the labels of the table's type that Hudi trusts more."""
     types = pa.types
     if stored == wanted:
         return stored

@@ -1,7 +1,7 @@
-"""Arrow batches cut where the text and lists in them become too many bytes.
+"""Arrow batches split where their strings and lists become too large.
 
-A table's text has 32-bit offsets, so that one array of it holds less than 2 GiB; what arrives may
-hold more, or become more when a dictionary is written out.
+A table's strings have 32-bit offsets, so that one array holds less than 2 GiB; incoming arrays may
+hold more, or become larger when a dictionary is decoded.
 """
 
 from __future__ import annotations
@@ -24,14 +24,9 @@ _VIEW_WORDS: Final = 4
 
 
 def cut(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
-    """Yield a batch in parts of at most so many bytes, or of one row.
+    """Yield a batch in parts of at most `most` bytes, or of one row.
 
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        Of types that a table can hold.
-    most : int
-        Bytes of a part, dictionaries and views written out.
+    Dictionaries and views count as decoded.
     """
     if batch.nbytes <= most and not any(_hides_bytes(field.type) for field in batch.schema):
         yield batch
@@ -46,7 +41,7 @@ def cut(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _hides_bytes(kind: pa.DataType) -> bool:
-    """Whether values may share bytes, which they no longer do when they are written out."""
+    """Whether values may share bytes, which are repeated when the values are decoded."""
     if _TYPES.is_dictionary(kind) or _is_view(kind):
         return True
     return any(_hides_bytes(kind.field(i).type) for i in range(kind.num_fields))
@@ -62,7 +57,7 @@ def _is_view(kind: pa.DataType) -> bool:
 
 
 def _ends(array: pa.Array) -> Sizes:
-    """Bytes of all rows before each, and of all; roughly, where they are few."""
+    """Bytes of all rows before each, and of all; approximate for small types."""
     kind = array.type
     if _TYPES.is_dictionary(kind):
         lengths = np.append(np.diff(_ends(array.dictionary)), 0)  # the last is that of null
@@ -102,7 +97,7 @@ def _text_ends(array: pa.Array, width: type[np.signedinteger[Any]]) -> Sizes:
 
 
 def _between(ends: Sizes, starts: Sizes, stops: Sizes) -> Sizes:
-    """Sizes of rows that are runs of elements."""
+    """Sizes of rows that are ranges of elements."""
     return _summed(ends[stops] - ends[starts] + np.dtype(np.int32).itemsize)
 
 

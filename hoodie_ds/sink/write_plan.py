@@ -20,7 +20,7 @@ from hoodie_ds.config.enums import (
 )
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.formats.avro.kept import kept_avro
+from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.protocol import Index
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
@@ -58,7 +58,7 @@ class WritePlan:
     schema : pyarrow.Schema
         The table's user columns once the rows are in.
     declared : str or None
-        Avro JSON of what they are before; see `kept_avro`.
+        Avro JSON of what they are before; see `evolved_avro`.
     kept : tuple of str
         Columns that the rows lack, and of which stored rows keep their values.
     rows_are_merged : bool
@@ -120,12 +120,12 @@ class WritePlan:
     @cached_property
     def avro_schema(self) -> str:
         """Avro schema of the user columns, as commits carry it."""
-        return kept_avro(self.schema, self.table.properties.name, self.declared)
+        return evolved_avro(self.schema, self.table.properties.name, self.declared)
 
     @cached_property
     def stored_avro_schema(self) -> str:
         """Avro schema of data files."""
-        return kept_avro(self.stored_schema, self.table.properties.name, self.declared)
+        return evolved_avro(self.stored_schema, self.table.properties.name, self.declared)
 
     @cached_property
     def key_generator(self) -> KeyGenerator:

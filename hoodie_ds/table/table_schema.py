@@ -13,7 +13,7 @@ import pyarrow as pa
 from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.avro.kept import kept_avro
+from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.table.schema_on_read import (
     LATEST_SCHEMA_KEY,
@@ -81,7 +81,7 @@ def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
 def declared_avro(table: Table, timeline: Timeline) -> str | None:
     """Return the Avro JSON that `table_schema` is made from, with all that Arrow has no place for.
 
-    What is written next is made from it, by `hoodie_ds.formats.avro.kept`.
+    What is written next is made from it, by `hoodie_ds.formats.avro.evolution`.
     """
     instant = schema_instant(table, timeline)
     if instant is not None:
@@ -99,7 +99,7 @@ def avro_schema(table: Table, timeline: Timeline, columns: pa.Schema) -> str:
     columns : pyarrow.Schema
         The columns that are to be written, with or without meta columns.
     """
-    return kept_avro(columns, table.properties.name, declared_avro(table, timeline))
+    return evolved_avro(columns, table.properties.name, declared_avro(table, timeline))
 
 
 def schema_instant(table: Table, timeline: Timeline) -> Instant | None:

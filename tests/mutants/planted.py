@@ -1965,7 +1965,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "Parquet has fixed columns of any width",
         Text("return pa.binary(node.size)", "return kind"),
-        "tests/unit/formats/parquet/test_avro_types.py::test_parquet_is_told_what_hudi_asks_for",
+        "tests/unit/formats/parquet/test_avro_types.py::test_parquet_types_are_those_that_hudi_asks_for",
         "P13: Hudi's Avro readers refuse the file",
     ),
     Mutant(

@@ -26,26 +26,15 @@ _VARINT_BYTES_MAX: Final = 10
 _READERS: Final[dict[bytes, DatumReader]] = {}
 _READERS_KEPT: Final = 64
 _KEPT_BYTES: Final = 64 << 10
-"""No schema of Hudi's metadata is nearly as long."""
+"""The longest schema whose reader is cached; none of Hudi's metadata is nearly as long."""
 
 
 def write_record(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
     """Return an uncompressed container of one record (Avro specification 1.11).
 
-    The sync marker is a hash of schema and record: containers of one record are never split, and
-    so the marker need not be random.
-
-    Parameters
-    ----------
-    schema : mapping
-        Avro schema, embedded as it is.
-    record : mapping
-        Value of every field; one that has a default may be left out.
-
-    Raises
-    ------
-    SchemaError
-        The record does not fit the schema, or has a field that the schema lacks.
+    The sync marker is a hash of schema and record: containers of one record are never split, so the
+    marker need not be random. Fields that have a default may be missing; a `SchemaError` means that
+    the record does not fit the schema, or has a field that the schema lacks.
     """
     text = json.dumps(schema, separators=(",", ":")).encode()
     body = io.BytesIO()
@@ -71,13 +60,7 @@ def write_record(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
 
 
 class DatumWriter:
-    """Writes single records of one Avro schema, without a container.
-
-    Parameters
-    ----------
-    schema : str
-        Avro JSON of a record.
-    """
+    """Writes single records of one Avro schema, without a container."""
 
     def __init__(self, schema: str) -> None:
         self._schema = fastavro.parse_schema(json.loads(schema))
@@ -85,17 +68,8 @@ class DatumWriter:
     def write(self, record: Mapping[str, Any], name: str) -> bytes:
         """Return the Avro binary of a record; fields that the schema lacks are left out.
 
-        Parameters
-        ----------
-        record : mapping
-            Value of every field; one that has a default, or may be null, may be missing.
-        name : str
-            The file that the values come from, for errors.
-
-        Raises
-        ------
-        CorruptFileError
-            A value is not what the schema has there.
+        A value that does not fit the schema is a `CorruptFileError` of `name`, the file that it
+        comes from.
         """
         body = io.BytesIO()
         with damage_in(name):
@@ -104,31 +78,16 @@ class DatumWriter:
 
 
 def is_container(data: bytes | memoryview) -> bool:
-    """Whether bytes begin as a container does."""
+    """Whether bytes begin with the magic of a container."""
     return bytes(data[: len(_MAGIC)]) == _MAGIC
 
 
 def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
     """Return the record of a container, by the schema embedded in it.
 
-    Parameters
-    ----------
-    data : bytes or memoryview
-        The whole file.
-    name : str
-        Its path, for errors.
-
-    Returns
-    -------
-    dict
-        Values by field name; logical types as the numbers and bytes that are stored.
-
-    Raises
-    ------
-    CorruptFileError
-        The container is damaged or does not hold exactly one record; names the file.
-    UnsupportedTableError
-        It is compressed, which Hudi's never are.
+    Values of logical types are the stored numbers and bytes. A damaged container, or one without
+    exactly one record, is a `CorruptFileError` that names the file; a compressed one, which Hudi
+    never writes, an `UnsupportedTableError`.
     """
     cursor = _Cursor(memoryview(data).cast("B"), name)
     if cursor.take(len(_MAGIC)) != _MAGIC:
@@ -155,12 +114,12 @@ def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _parsed(schema: bytes) -> Any:  # noqa: ANN401
-    """What is written of each commit has one of few schemas, which take long to make out."""
+    """Parse a schema: those of all commits are few and slow to parse."""
     return fastavro.parse_schema(json.loads(schema))
 
 
 def _reader(schema: bytes, name: str) -> DatumReader:
-    """Return what reads a datum; those of the schemas that were met first are kept."""
+    """Return the reader of a schema; the first readers are cached."""
     known = _READERS.get(schema)
     if known is None:
         known = DatumReader(parse_avro(schema, name), name, plain=True)
@@ -215,7 +174,7 @@ class _Cursor:
         while count := self.varint():
             if count < 0:  # the block's size in bytes follows, which only skipping needs
                 self.varint()
-            for _ in range(abs(count)):  # each takes bytes, so a forged count ends at the end
+            for _ in range(abs(count)):  # each takes bytes, so a forged count fails at the end
                 key = self.take(self.varint())
                 entries[key] = self.take(self.varint())
         return entries

@@ -1,8 +1,8 @@
 """Avro binary to Arrow, through fastavro.
 
 Invariant: logical types never pass through Python objects: fastavro yields raw numbers and bytes,
-and Arrow turns whole columns into dates, timestamps and decimals, over their full range. Damaged
-or hostile bytes are a `CorruptFileError`.
+and Arrow turns whole columns into dates, timestamps and decimals, over their full range. Damaged or
+hostile bytes are a `CorruptFileError`.
 """
 
 from __future__ import annotations
@@ -42,17 +42,10 @@ _RAW_LEAVES: Final = {
 
 
 class DatumReader:
-    """Reads single data of one Avro type, each from bytes of its own.
+    """Reads single data of one Avro type, each from its own bytes.
 
-    Parameters
-    ----------
-    node : AvroType
-        Type of the data.
-    name : str
-        The file, for errors.
-    plain : bool
-        Whether maps come as dicts and enums as symbols, instead of pairs and numbers, which
-        become Arrow arrays sooner.
+    With `plain` maps are dicts and enums symbols, instead of pairs and numbers, which are converted
+    to Arrow arrays faster.
     """
 
     def __init__(self, node: AvroType, name: str, *, plain: bool = False) -> None:
@@ -67,13 +60,7 @@ class DatumReader:
         return reader
 
     def read(self, data: bytes | memoryview) -> Any:  # noqa: ANN401
-        """Return the datum in plain Python values: a record as a dict.
-
-        Raises
-        ------
-        CorruptFileError
-            The bytes are not exactly one datum.
-        """
+        """Return one datum as plain Python values; anything else is a `CorruptFileError`."""
         buffer = io.BytesIO(data)
         with damage_in(self._name):
             datum = fastavro.schemaless_reader(buffer, self._schema)
@@ -83,29 +70,7 @@ class DatumReader:
 
 
 def decode_rows(rows: Iterable[bytes | memoryview], node: AvroType, name: str) -> pa.Table:
-    """Decode records, one byte string each.
-
-    Parameters
-    ----------
-    rows : iterable of bytes or memoryview
-        Avro binary of one record each.
-    node : AvroType
-        The record type.
-    name : str
-        The file, for errors.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns as `avro_to_arrow` types them.
-
-    Raises
-    ------
-    CorruptFileError
-        A record is damaged.
-    SchemaError
-        The record type has no Arrow schema.
-    """
+    """Decode records, one byte string each, into columns of the types of `avro_to_arrow`."""
     schema = arrow_schema_of(node, name)
     reader = DatumReader(node, name)
     remaining = iter(rows)
@@ -118,12 +83,9 @@ def decode_rows(rows: Iterable[bytes | memoryview], node: AvroType, name: str) -
 
 
 def arrow_from_raw(values: list[Any], node: AvroType, target: pa.DataType, name: str) -> pa.Array:
-    """Return what a `DatumReader` read as an array of the Arrow type `target` of `node`.
+    """Return values of a `DatumReader` as an array of `target`, the Arrow type of `node`.
 
-    Raises
-    ------
-    CorruptFileError
-        A value is out of its type's range; `name` is the file.
+    A value out of its type's range is a `CorruptFileError` of the file `name`.
     """
     with damage_in(name):
         return _logical(pa.array(values, _raw_type(node)), node, target)
@@ -131,7 +93,7 @@ def arrow_from_raw(values: list[Any], node: AvroType, target: pa.DataType, name:
 
 @contextmanager
 def damage_in(name: str) -> Iterator[None]:
-    """Turn what decoding damaged bytes raises into an error that names the file."""
+    """Turn what decoders raise for damaged bytes into an error that names the file."""
     try:
         yield
     except (
@@ -222,7 +184,7 @@ def _logical(array: pa.Array, node: AvroType, target: pa.DataType) -> pa.Array:
 
 
 def _decimals(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Two's complement big-endian bytes, of whatever length, to decimals."""
+    """Two's complement big-endian bytes of any length to decimals."""
     filled = pc.fill_null(array, b"")
     offsets = np.frombuffer(filled.buffers()[1], np.int32)[filled.offset :][: len(array) + 1]
     data = np.frombuffer(filled.buffers()[2] or b"", np.uint8)

@@ -26,26 +26,10 @@ _DECIMAL_BYTES: Final = 16
 
 
 def encode_avro(array: pa.Array, node: AvroType, path: str) -> pa.Array:
-    """Encode a column by an Avro type.
+    """Encode a column, of the Arrow type that `avro_to_arrow` gives for `node`, by an Avro type.
 
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Values of the Arrow type that `avro_to_arrow` gives for `node`.
-    node : AvroType
-        Type to encode by.
-    path : str
-        The column, for errors.
-
-    Returns
-    -------
-    pyarrow.LargeBinaryArray
-        One datum per row; null where `node` is no union and the value is null.
-
-    Raises
-    ------
-    SchemaError
-        A value does not fit the type; names the column's path.
+    Returns a large binary array of one datum per row, null if the value is null and `node` is no
+    union. A value that does not fit is a `SchemaError` that names `path`.
     """
     match node.kind:
         case Kind.UNION:
@@ -93,10 +77,10 @@ def zigzag(numbers: npt.NDArray[np.int64]) -> pa.Array:
 
 @cache
 def as_scalar(value: bytes | None) -> pa.Scalar:
-    """Return a value that `join` takes for every row.
+    """Return a scalar that `join` repeats for every row.
 
-    Not made at import: the first scalar of a process makes Arrow import pandas, and those processes
-    of a Spark application that handle no rows need neither.
+    It is not made at import: the first scalar of a process makes Arrow import pandas, which
+    processes of a Spark application that handle no rows do not need.
     """
     return pa.scalar(value, _BINARY)
 
@@ -107,7 +91,7 @@ def join(*parts: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def joined_bytes(encoded: pa.Array) -> memoryview:
-    """Return all rows of a binary column without nulls as one run of bytes, not copied."""
+    """Return all rows of a binary column without nulls as contiguous bytes, not copied."""
     ends = np.frombuffer(encoded.buffers()[1], np.int64)[encoded.offset :]
     return memoryview(encoded.buffers()[2] or b"").cast("B")[ends[0] : ends[len(encoded)]]
 

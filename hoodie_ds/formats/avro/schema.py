@@ -23,7 +23,7 @@ _UTC_MILLIS: Final = pa.timestamp("ms", tz="UTC")
 _NAIVE_MILLIS: Final = pa.timestamp("ms")
 _TIMES: Final = (pa.time32("ms"), pa.time64("us"))
 _KEPT: Final = (_UTC_MILLIS, _NAIVE_MILLIS, *_TIMES)
-"""Types that a column of a table made elsewhere keeps, and that no new column gets."""
+"""Types that existing columns of other engines' tables keep, and that no new column gets."""
 _DECIMAL_DIGITS_MAX: Final = 38
 _JSON_DEPTH_MAX: Final = 120
 """Levels of JSON in a table's Avro schema; hudi-rs reads 127."""
@@ -92,23 +92,13 @@ _REFUSED_LOGICAL: Final = ("duration", "timestamp-nanos", "local-timestamp-nanos
 def normalise_schema(schema: pa.Schema, table: pa.Schema | None = None) -> pa.Schema:
     """Return the schema in the types in which a table stores its columns.
 
-    Small integers become int32, timestamps microseconds (in UTC where they have a zone), large,
-    view and fixed-size variants the plain type, a dictionary its values; every field nullable,
-    metadata dropped. Recursive.
+    Small integers become int32, timestamps microseconds (in UTC if they have a zone), large, view
+    and fixed-size variants the plain type, a dictionary its values; every field nullable, metadata
+    dropped. Recursive. Timestamps and times of `table`, the existing columns, keep their unit:
+    tables of other engines have milliseconds, which keys are made of and rows ordered by.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Any schema.
-    table : pyarrow.Schema, optional
-        What the table has already. Its timestamps and times keep their unit: tables of other
-        engines have milliseconds, of which keys are made and by which rows are ordered.
-
-    Raises
-    ------
-    SchemaError
-        A Hudi table has no such type, two columns have one name, or a column is nested deeper than
-        readers follow; names the column.
+    A `SchemaError` names a column whose type a Hudi table cannot hold, whose name is not unique, or
+    that is nested deeper than readers support.
     """
     _check_depth(schema)
     return pa.schema(_normal_fields(list(schema), "", list(table or ())))
@@ -116,25 +106,14 @@ def normalise_schema(schema: pa.Schema, table: pa.Schema | None = None) -> pa.Sc
 
 @lru_cache(maxsize=64)
 def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
-    """Return the Avro JSON that Hudi stores for a schema.
+    """Return the Avro JSON that Hudi stores for a schema, which is normalised but keeps its units.
 
     The record is ``hoodie.<table>.<table>_record``; every field is a union of null and its type,
     default null; decimals are ``fixed``; each named type is defined inline under a namespace made
     of the path to it, so that names are unique (as Spark's Avro converter does for Hudi).
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Any schema; it is normalised first, but keeps units that a table may have.
-    table_name : str
-        Characters that Avro does not allow in names become ``_``.
-
-    Raises
-    ------
-    SchemaError
-        As for `normalise_schema`, or a column's name is no Avro name: letters, digits and ``_``,
-        not beginning with a digit. Hudi refuses such names too, and renaming silently would hide
-        the column from whoever wrote it.
+    A column name that Avro does not allow is a `SchemaError`: Hudi refuses it too, and a renamed
+    column would be hidden from its writer.
     """
     stem = re.sub(r"[^A-Za-z0-9_]", "_", table_name)
     if not _AVRO_NAME.match(stem):
@@ -148,42 +127,29 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> str:
 def avro_to_arrow(avro: str, name: str = "table schema") -> pa.Schema:
     """Return the Arrow schema of an Avro record.
 
-    Unions with null may have either order; named types may be referred to; timestamps
-    and times keep their unit; enums become strings and ``fixed`` becomes binary.
-
-    Parameters
-    ----------
-    avro : str
-        Avro JSON from a commit, a footer or a log block.
-    name : str
-        Where it is from, for errors.
-
-    Raises
-    ------
-    CorruptFileError
-        It is not Avro, or hostile.
-    SchemaError
-        It is Avro, but not a schema that a Hudi table can hold; names the column's path.
+    Unions with null may have either order; named types may be referred to; timestamps and times
+    keep their unit; enums become strings and ``fixed`` becomes binary. Text that is no Avro schema
+    is a `CorruptFileError` of `name`; Avro that a Hudi table cannot hold a `SchemaError`.
     """
     return arrow_schema_of(parse_avro(avro, name), name)
 
 
 def arrow_schema_of(record: AvroType, name: str) -> pa.Schema:
-    """Return the Arrow schema of a parsed record; `name` is the file it was found in."""
+    """Return the Arrow schema of a parsed record; `name` is its file, for errors."""
     if record.kind is not Kind.RECORD:
         raise CorruptFileError(f"{name}: its Avro schema is no record; the file is damaged")
     return pa.schema(_arrow_fields(record, ""))
 
 
 def is_list_like(kind: pa.DataType) -> bool:
-    """Whether it is a list of whatever layout: plain, large, fixed-size or view."""
+    """Whether a type is a list of any layout: plain, large, fixed-size or view."""
     types = pa.types
     plain = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return bool(plain or types.is_list_view(kind) or types.is_large_list_view(kind))
 
 
 def _check_depth(schema: pa.Schema) -> None:
-    """Refuse what hudi-rs would not parse; without recursion, whatever a user has nested."""
+    """Refuse schemas too deep for hudi-rs to parse; not recursive, so that any depth is safe."""
     left = [(field.type, field.name, _JSON_OF_COLUMNS) for field in schema]
     while left:
         kind, name, depth = left.pop()
@@ -239,15 +205,7 @@ def _normal_type(kind: pa.DataType, path: str, held: pa.DataType | None) -> pa.D
 
 
 def unsupported_type(path: str, kind: object) -> SchemaError:
-    """Return what to say of a column of a type that a Hudi table cannot hold.
-
-    Parameters
-    ----------
-    path : str
-        The column's.
-    kind : object
-        Its type, of Arrow or of Spark.
-    """
+    """Return the error for a column of an Arrow or Spark type that a Hudi table cannot hold."""
     return SchemaError(
         f"column {path!r} is of type {kind}, which a Hudi table cannot hold; cast it to a boolean, "
         "number, decimal of at most 38 digits, string, binary, date, timestamp, list, struct, or "
@@ -263,7 +221,7 @@ def _is_same_clock(kind: pa.DataType, held: pa.DataType) -> bool:
 
 
 def _is_tagged_struct(kind: pa.DataType) -> bool:
-    """Whether it is Spark's encoding of a variant, geometry or geography, told by a tag."""
+    """Whether it is Spark's encoding of a variant, geometry or geography, marked by a tag."""
     tags = {tag for field in _struct_fields(kind) for tag in field.metadata or ()}
     return bool(tags & {b"variant", b"geometry", b"geography"})
 
@@ -278,16 +236,9 @@ def _avro_record(name: str, namespace: str, fields: list[pa.Field], parent: str)
 
 
 def avro_field(field: pa.Field, record: str, parent: str) -> dict[str, Any]:
-    """Return what `arrow_to_avro` says of a column.
+    """Return the JSON of a normalised column in the record of that full name.
 
-    Parameters
-    ----------
-    field : pyarrow.Field
-        The column, of a type that `normalise_schema` leaves.
-    record : str
-        Full name of the record that it is in.
-    parent : str
-        Path of that record with a dot, empty for a table's columns.
+    `parent` is the path of the record with a dot, empty for a table's columns.
     """
     path = parent + field.name
     if not _AVRO_NAME.fullmatch(field.name):
@@ -296,7 +247,7 @@ def avro_field(field: pa.Field, record: str, parent: str) -> dict[str, Any]:
             "ASCII letters, digits and '_', not beginning with a digit"
         )
     kind = avro_type(field.type, field.name, record, path)
-    # Hudi documents meta columns with an empty text.
+    # Hudi documents meta columns with an empty string.
     doc = {"doc": ""} if not parent and field.name in META_COLUMNS else {}
     return {"name": field.name, "type": ["null", kind], **doc, "default": None}
 

@@ -1,8 +1,8 @@
-"""Avro schemas from untrusted bytes: parsed into a tree that is safe to walk and to decode with.
+"""Avro schemas from untrusted bytes, parsed into a tree that is safe to walk and to decode with.
 
 Invariant: every value of a type returned by `parse_avro` takes at least one byte, no type contains
-itself, and depth and size are bounded. Hence a decoder that is given such a type makes no more
-objects than there are bytes, and never recurses deeper than the type does.
+itself, and depth and size are bounded. Hence a decoder of such a type makes no more objects than
+there are bytes, and never recurses deeper than the type.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DEPTH_MAX: Final = 100
 _NODES_MAX: Final = 100_000
 _FIXED_BYTES_MAX: Final = 1 << 20
 _REMEMBERED_MAX: Final = 1 << 17
-"""Characters of a schema that is kept when it has been parsed."""
+"""Characters of the longest schema whose tree is cached."""
 
 
 class Kind(str, Enum):
@@ -47,34 +47,16 @@ _PRIMITIVES: Final = {kind.value: kind for kind in Kind if kind not in _NOT_PRIM
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AvroType:
-    """A node of a parsed schema; references to named types are resolved to the type itself.
-
-    Parameters
-    ----------
-    kind : Kind
-        Which kind of type.
-    logical : str
-        Its ``logicalType``, or the empty string.
-    precision, scale : int
-        Of a valid decimal, else 0.
-    size : int
-        Bytes of a ``fixed``.
-    names : tuple of str
-        Field names of a record, symbols of an enum.
-    children : tuple of AvroType
-        Field types of a record, branches of a union, item or value type of an array or map.
-    weight : int
-        Number of nodes of the tree below and including this one.
-    """
+    """A node of a parsed schema; references to named types are resolved to the type itself."""
 
     kind: Kind
-    logical: str = ""
-    precision: int = 0
+    logical: str = ""  # ``logicalType``
+    precision: int = 0  # of a valid decimal
     scale: int = 0
-    size: int = 0
-    names: tuple[str, ...] = ()
-    children: tuple[AvroType, ...] = ()
-    weight: int = 1
+    size: int = 0  # bytes of a ``fixed``
+    names: tuple[str, ...] = ()  # field names of a record, symbols of an enum
+    children: tuple[AvroType, ...] = ()  # types of fields, branches, items or values
+    weight: int = 1  # number of nodes of the tree
 
     @property
     def optional(self) -> AvroType | None:
@@ -86,19 +68,10 @@ class AvroType:
 
 
 def parse_avro(text: str | bytes, name: str) -> AvroType:
-    """Parse an Avro schema.
+    """Parse an Avro schema found in the file `name`.
 
-    Parameters
-    ----------
-    text : str or bytes
-        JSON text.
-    name : str
-        The file that it was found in, for the error.
-
-    Raises
-    ------
-    CorruptFileError
-        It is not valid Avro, contains itself, is nested more than 100 deep or too large.
+    A `CorruptFileError` means that it is not valid Avro, contains itself, is nested more than 100
+    deep or too large.
     """
     parse = _parsed_once if len(text) <= _REMEMBERED_MAX else _parsed
     try:
@@ -116,7 +89,7 @@ def parse_avro(text: str | bytes, name: str) -> AvroType:
 
 
 def full_name(json_type: dict[str, Any], namespace: str) -> str:
-    """Return the full name of a record, enum or ``fixed`` that is defined within a namespace."""
+    """Return the full name of a record, enum or ``fixed`` defined within a namespace."""
     name = json_type.get("name")
     if not isinstance(name, str) or not name:
         raise _UnusableError("a record, enum or fixed has no name")

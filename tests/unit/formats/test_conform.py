@@ -158,7 +158,7 @@ def test_a_slice_of_nested_columns_is_converted_as_a_slice() -> None:
         (1, pa.timestamp("us"), pa.date32()),
     ],
 )
-def test_what_would_lose_something_is_refused_by_its_path(
+def test_lossy_conversions_are_refused_by_path(
     value: Any, source: pa.DataType, target: pa.DataType
 ) -> None:
     table = pa.table({"c": pa.array([{"f": [value]}], pa.struct([("f", pa.list_(source))]))})

@@ -67,7 +67,7 @@ def test_a_row_that_is_too_long_is_a_part_of_its_own() -> None:
     assert [part.num_rows for part in cut(batch, 10)] == [1, 1, 1]
 
 
-def test_what_is_written_out_is_counted() -> None:
+def test_decoded_values_are_counted() -> None:
     """A dictionary of one text that a hundred rows have."""
     repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 100), pa.array(["x" * 100]))
     assert len(list(cut(pa.record_batch({"c": repeated}), 5000))) == 2

@@ -93,7 +93,7 @@ def test_round_trip(logging: SupplementalLogging, change: dict[str, Any]) -> Non
     assert decode_cdc_block(block, "x.cdc").to_pylist() == [change]
 
 
-def test_no_change_at_all_is_a_block_too() -> None:
+def test_a_block_may_hold_no_change() -> None:
     schema = cdc_schema(SupplementalLogging.OP_KEY_ONLY, SCHEMA)
     nothing = pa.table({"op": pa.array([], pa.string()), "record_key": pa.array([], pa.string())})
     block = only_block(encode_cdc_block(nothing, schema, TIME))

@@ -48,7 +48,7 @@ def test_rows_are_read_as_they_were_written(rows: pa.Table) -> None:
     assert BaseFileReader(io.BytesIO(body), COLUMNS, "f").read().equals(rows)
 
 
-def test_parquet_is_told_what_hudi_asks_for() -> None:
+def test_parquet_types_are_those_that_hudi_asks_for() -> None:
     told = str(pq.ParquetFile(io.BytesIO(stored(ROWS))).schema).replace("field_id=-1 ", "")
     for line in REQUIRED.strip().splitlines():
         assert line.strip() in told

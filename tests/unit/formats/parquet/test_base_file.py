@@ -77,7 +77,7 @@ def test_footers_are_those_of_hudis_avro_writer() -> None:
     }
 
 
-def test_close_tells_what_the_file_holds() -> None:
+def test_close_returns_what_the_file_holds() -> None:
     writer = BaseFileWriter(io.BytesIO(), SCHEMA, AVRO, "zstd", 1)
     writer.write(rows(5, 20))
     writer.write(rows(2, 2))
@@ -93,7 +93,7 @@ def test_an_empty_file_has_no_key_range() -> None:
     assert list(BaseFileReader(sink, SCHEMA, "f").pieces()) == []
 
 
-def test_small_tables_are_gathered_into_full_row_groups() -> None:
+def test_small_tables_share_row_groups() -> None:
     tables = [rows(i * 100, 100) for i in range(50)]
     limit = sum(table.nbytes for table in tables) // 5
     sink = written(*tables, row_group_bytes=limit)

@@ -272,7 +272,7 @@ def test_the_kind_is_read_in_any_case_and_an_unknown_one_is_no_filter() -> None:
     assert BloomFilter.from_footers({**data, BLOOM_TYPE_FOOTER.encode(): b"NEWER"}, "f") is None
 
 
-def test_the_footer_of_the_company_days_is_read() -> None:
+def test_the_footer_of_ubers_releases_is_read() -> None:
     text = built(["a"], BloomParams(4, 0.01, SIMPLE, 12))[BLOOM_FILTER_FOOTER]
     found = BloomFilter.from_footers({b"com.uber.hoodie.bloomfilter": text.encode()}, "f")
     assert found is not None

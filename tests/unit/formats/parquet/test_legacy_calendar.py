@@ -64,7 +64,7 @@ def test_each_day_since_the_year_1_moves_as_spark_moves_it() -> None:
         ({}, RAW),
     ],
 )
-def test_the_footer_tells_the_calendar(footers: dict[str, str], expected: int) -> None:
+def test_the_footer_shows_the_calendar(footers: dict[str, str], expected: int) -> None:
     rows = pa.table({"d": days(RAW, None, 18_262)})
     assert read(rows, footers)["d"].combine_chunks().equals(days(expected, None, 18_262))
 

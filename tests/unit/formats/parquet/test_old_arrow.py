@@ -44,8 +44,6 @@ def test_the_release_and_the_columns_are_named(
 
 
 @pytest.mark.parametrize(("version", "said"), [("17.0.0", "no magic bytes"), ("24.0.0", OF_23)])
-def test_whatever_else_cannot_be_opened_is_damaged(
-    monkeypatch: pytest.MonkeyPatch, version: str, said: str
-) -> None:
+def test_other_errors_are_damage(monkeypatch: pytest.MonkeyPatch, version: str, said: str) -> None:
     with pytest.raises(CorruptFileError, match="is not a readable Parquet file"):
         opened(monkeypatch, version, said)

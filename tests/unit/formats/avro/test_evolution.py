@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.columns.meta_columns import META_COLUMNS, with_meta_columns
-from hoodie_ds.formats.avro.kept import kept_avro
+from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow
 from tests.avro_columns import AVRO, COLUMNS, SCHEMA
 
@@ -23,33 +23,33 @@ def record(*fields: tuple[str, Any]) -> dict[str, Any]:
 
 
 def changed(held: dict[str, Any], fields: list[pa.Field]) -> Any:
-    text = kept_avro(pa.schema(fields), "t", json.dumps(held))
+    text = evolved_avro(pa.schema(fields), "t", json.dumps(held))
     assert avro_to_arrow(text) == pa.schema(fields)
     return json.loads(text)
 
 
-def test_what_has_not_changed_is_the_same_to_the_byte() -> None:
-    assert kept_avro(COLUMNS, "t", AVRO) is AVRO
+def test_unchanged_columns_keep_their_json() -> None:
+    assert evolved_avro(COLUMNS, "t", AVRO) is AVRO
 
 
 def test_a_table_without_a_schema_gets_that_of_arrow() -> None:
-    assert kept_avro(COLUMNS, "t", None) == arrow_to_avro(COLUMNS, "t")
+    assert evolved_avro(COLUMNS, "t", None) == arrow_to_avro(COLUMNS, "t")
 
 
 def test_meta_columns_come_and_go_as_hudi_writes_them() -> None:
-    text = kept_avro(with_meta_columns(COLUMNS), "t", AVRO)
+    text = evolved_avro(with_meta_columns(COLUMNS), "t", AVRO)
     meta = [
         {"name": name, "type": ["null", "string"], "doc": "", "default": None}
         for name in META_COLUMNS
     ]
     assert json.loads(text) == {**SCHEMA, "fields": [*meta, *FIELDS]}
-    assert json.loads(kept_avro(COLUMNS, "t", text)) == SCHEMA
+    assert json.loads(evolved_avro(COLUMNS, "t", text)) == SCHEMA
 
 
 @pytest.mark.parametrize("number", range(len(FIELDS)))
 def test_each_column_alone_stays_complete_when_others_are_dropped(number: int) -> None:
     """What it refers to by name may have been defined in another."""
-    text = kept_avro(pa.schema([COLUMNS.field(number)]), "t", AVRO)
+    text = evolved_avro(pa.schema([COLUMNS.field(number)]), "t", AVRO)
     assert avro_to_arrow(text) == pa.schema([COLUMNS.field(number)])
     (field,) = json.loads(text)["fields"]
     assert {**field, "type": None} == {**FIELDS[number], "type": None}

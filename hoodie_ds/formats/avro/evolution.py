@@ -1,8 +1,8 @@
-"""A table's Avro schema as it was, but for the columns that a write adds or widens.
+"""A table's Avro schema after a write that adds or widens columns.
 
 Arrow has fewer types than Avro: an enum is a string there, ``fixed`` and Hudi's VECTOR are binary,
-a BLOB is a struct, and neither defaults nor documentation have a place. What a table says of its
-columns is therefore kept as JSON, and only what differs is made from Arrow.
+a BLOB is a struct, and it has no place for defaults and documentation. So the JSON of unchanged
+columns is kept, and only changed ones are made from Arrow.
 """
 
 from __future__ import annotations
@@ -21,19 +21,11 @@ _NAMED: Final = ("record", "error", "enum", "fixed")
 
 
 @lru_cache(maxsize=64)
-def kept_avro(schema: pa.Schema, table_name: str, held: str | None) -> str:
-    """Return the Avro JSON of a schema, with all that the table has said of its columns.
+def evolved_avro(schema: pa.Schema, table_name: str, held: str | None) -> str:
+    """Return the Avro JSON of a normalised schema, with what the table's JSON says of its columns.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Columns as `normalise_schema` types them.
-    table_name : str
-        As in `arrow_to_avro`.
-    held : str or None
-        The table's Avro JSON up to now, with or without meta columns; None if it has none. Columns
-        whose type is as Arrow has it keep name, type, default, documentation and whatever else is
-        said of them.
+    `held` is the table's Avro JSON so far, with or without meta columns, if it has any. Columns of
+    an unchanged type keep name, type, default, documentation and all other attributes.
     """
     if held is None:
         return arrow_to_avro(schema, table_name)
@@ -46,20 +38,20 @@ def kept_avro(schema: pa.Schema, table_name: str, held: str | None) -> str:
 
 
 class _Merger:
-    """Walks a type as JSON and as parsed, beside the Arrow type that it is to have.
+    """Walks a type as JSON and as parsed, in step with the Arrow type that it must have.
 
-    Arguments of the methods: ``given`` and ``node`` are the type up to now, as JSON and parsed,
-    ``kind`` is what it is to be, ``space`` the namespace around it, and ``path`` the column.
+    Arguments of the methods: ``given`` and ``node`` are the type so far, as JSON and parsed,
+    ``kind`` is the new type, ``space`` the namespace around it, and ``path`` the column.
     """
 
     def __init__(self) -> None:
         self._definitions: dict[int, tuple[dict[str, Any], str]] = {}
-        """JSON and full name of each named type, by the identity of the parsed one."""
+        """JSON and full name of each named type, by the identity of the parsed type."""
         self._written: dict[tuple[int, pa.DataType], str] = {}
-        """Full names that the new schema has defined up to now, by parsed and Arrow type."""
+        """Full names that the new schema has defined so far, by parsed and Arrow type."""
 
     def find_definitions(self, given: _Json, node: AvroType, space: str) -> None:
-        """Find what names refer to: also within columns that the new schema lacks."""
+        """Find the definitions that names refer to, also in columns that the new schema lacks."""
         if isinstance(given, list):
             for branch, child in zip(given, node.children, strict=True):
                 self.find_definitions(branch, child, space)
@@ -111,7 +103,7 @@ class _Merger:
             return given if is_known else self._written[mine]
         space, _, name = full.rpartition(".")
         new = definition
-        if given is not definition:  # what it refers to is gone, or has become another type
+        if given is not definition:  # its definition is gone, or has become another type
             new = {**new, "name": name, "namespace": space}
         while full in self._written.values():
             full, name = f"{full}_", f"{name}_"
@@ -131,7 +123,7 @@ class _Merger:
         record: str,
         parent: str,
     ) -> dict[str, Any]:
-        """A field of a record, as it was said up to now."""
+        """The JSON of a record's field, with all that it says so far."""
         if held is None:
             return avro_field(field, record, parent)
         said, node = held
