@@ -63,7 +63,7 @@ class GivenOptions:
 
     def written(self, option: Option[Any]) -> list[tuple[str, str]]:
         """Return (key as written, value) of an option, under its own name and its aliases."""
-        names = map(str.lower, option.names)
+        names = option.names_in_lower_case
         return [self.entries[name] for name in names if name in self.entries]
 
     def get_or_default(self, option: Option[T]) -> T:
@@ -96,6 +96,12 @@ class GivenOptions:
 @dataclass(frozen=True, kw_only=True)
 class OptionGroup:
     """Options of one subject: a field each, whose class attribute is the `Option`."""
+
+    def __post_init__(self) -> None:
+        """Take the default where a dataclass hands over the class attribute, the option itself."""
+        for name, value in vars(self).items():
+            if isinstance(value, Option):
+                object.__setattr__(self, name, value.default)
 
     @classmethod
     def of(cls, given: GivenOptions) -> Self:

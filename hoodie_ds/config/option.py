@@ -2,8 +2,9 @@
 
 A group of options is a frozen dataclass. Each of its fields that a user may set is an `Option`: an
 instance has the value, the class the declaration, so that ``options.num_buckets`` is a number and
-``IndexOptions.num_buckets.key`` its name. An option that only decides about other fields is a
-``ClassVar``. A string that an option's `Kind` does not allow is an `OptionError` that says what is.
+``IndexOptions.num_buckets.key`` its name. (Of the group that declares it: mypy takes an inherited
+one for its value.) An option that only decides about other fields is a ``ClassVar``. A string that
+an option's `Kind` does not allow is an `OptionError` that says what is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from hoodie_ds.errors import OptionError
 
@@ -102,25 +103,20 @@ class Option(Generic[T]):
     ) -> None:
         self.key, self.kind, self.doc, self.default = key, kind, doc, default
         self.aliases, self.flink_kind, self.needed = aliases, flink_kind, needed
-
-    def __set_name__(self, group: type, field: str) -> None:
-        self.field = field
+        self.names = (key, *aliases)
+        self.names_in_lower_case = tuple(map(str.lower, self.names))
 
     @overload
     def __get__(self, options: None, group: type) -> Option[T]: ...
     @overload
     def __get__(self, options: object, group: type) -> T: ...
     def __get__(self, options: object | None, group: type) -> Option[T] | T:
-        return self if options is None else options.__dict__[self.field]
+        return self  # of the class; an instance has its value in its own ``__dict__``
 
-    def __set__(self, options: object, value: T) -> None:
-        # A dataclass hands over the class attribute, which is the option, where it got no value.
-        options.__dict__[self.field] = self.default if isinstance(value, Option) else value
+    if TYPE_CHECKING:
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return its key and its aliases."""
-        return (self.key, *self.aliases)
+        def __set__(self, options: object, value: T) -> None:
+            """Tell type checkers what a field of a group takes."""
 
     def parse(self, text: str, key: str | None = None) -> T:
         """Return the value of a string given under `key` (the option's own name by default)."""
