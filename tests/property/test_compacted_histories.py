@@ -1,9 +1,13 @@
-"""Random histories of writes, plans, compactions and cleans against a dictionary."""
+"""Random histories of writes, plans, compactions and cleans against a dictionary.
+
+Columns become wider on the way, and batches of older writers come in narrower types.
+"""
 
 from __future__ import annotations
 
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from hoodie_ds.columns.meta_columns import FILE_NAME
@@ -21,6 +25,11 @@ TABLES = {
     "bloom": {**BLOOM, "hoodie.index.type": "BLOOM"},
     "global bloom": {**BLOOM, "hoodie.index.type": "GLOBAL_BLOOM"},
 }
+WIDER = {
+    "count": [pa.int32(), pa.int64()],
+    "ratio": [pa.float32(), pa.float64()],
+}
+"""Types of columns, each of which may become the next."""
 SEEDS = [0, *(pytest.param(n, marks=pytest.mark.slow if n < 2 else AT_NIGHT) for n in range(1, 5))]
 """Tables of odd seeds are of version 9."""
 _STEPS = 16
@@ -36,6 +45,7 @@ class History:
         self.draw = Random(f"{name} {seed}")
         self.rows: dict[tuple[str, str], tuple[int, float]] = {}
         self.number = 0
+        self.widths = dict.fromkeys(WIDER, 0)
         self.upsert()
 
     def upsert(self) -> None:
@@ -43,11 +53,20 @@ class History:
         self.number += 1
         keys = self.draw.sample(range(12), self.draw.randint(1, 6))
         batch = [(str(key), self.draw.choice("xyz")) for key in keys]
-        self.place.table.upsert(trips(*((*one, self.number, float(self.number)) for one in batch)))
+        rows = trips(*((*one, self.number, float(self.number)) for one in batch))
+        self.place.table.upsert(self._widened(rows))
         for key, city in batch:
             if self.is_global:
                 self.rows = {one: row for one, row in self.rows.items() if one[0] != key}
             self.rows[key, city] = self.number, float(self.number)
+
+    def _widened(self, rows: pa.Table) -> pa.Table:
+        """With further columns, in types up to one that is wider than the table's."""
+        for name, types in WIDER.items():
+            width = self.draw.randint(0, min(self.widths[name] + 1, len(types) - 1))
+            self.widths[name] = max(self.widths[name], width)
+            rows = rows.append_column(name, pa.array([self.number] * len(rows), types[width]))
+        return rows
 
     def delete(self) -> None:
         """Two of the keys that are there."""
@@ -79,6 +98,9 @@ class History:
         """The rows are those of the dictionary, and the files what commits say."""
         found = {(key, city): (ts, fare) for key, city, ts, fare in self.place.rows()}
         assert found == self.rows
+        wide = self.place.table.read(columns=["ts", *WIDER])
+        for name, types in WIDER.items():
+            assert wide[name].equals(wide["ts"].cast(types[self.widths[name]])), name
         assert not check_table(self.place.storage.files)
 
     def _stored(self) -> list[str]:
