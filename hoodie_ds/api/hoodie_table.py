@@ -38,7 +38,7 @@ from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import Progress, ServiceContext
-from hoodie_ds.services.delta_log import followed_by_sync, sync_delta
+from hoodie_ds.services.following import followed
 from hoodie_ds.services.losses import Undoing
 from hoodie_ds.services.orphans import Orphans, delete_orphans
 from hoodie_ds.services.restore import restore_by_hand
@@ -54,9 +54,10 @@ from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.delta.follower import DeltaLog
 from hoodie_ds.sync.delta.sync import DeltaSync
 from hoodie_ds.sync.results import CatalogSync
-from hoodie_ds.sync.run import sync
+from hoodie_ds.sync.run import CatalogEntries
 from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.timeline import Timeline
@@ -489,7 +490,7 @@ class HoodieTable:
         """
         context = replace(self._services(options, dry), progress=progress)
         compact = partial(Compactor(context).compact, dry, only_if_due)
-        return followed_by_sync(context, compact, dry=dry)
+        return followed(context, compact)
 
     def cluster(
         self,
@@ -527,7 +528,7 @@ class HoodieTable:
             The clustering failed; the rows are as before, and what is planned stays planned.
         """
         context = replace(self._services(options, dry), progress=progress)
-        return followed_by_sync(context, partial(Clusterer(context).cluster, dry), dry=dry)
+        return followed(context, partial(Clusterer(context).cluster, dry))
 
     def clean(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
@@ -702,8 +703,7 @@ class HoodieTable:
         """
         time = None if instant is None else instant_time("instant", instant)
         context = self._services(dry=dry)
-        work = partial(roll_back_by_hand, context, time, dry=dry)
-        return followed_by_sync(context, work, dry=dry)
+        return followed(context, partial(roll_back_by_hand, context, time, dry=dry))
 
     def restore(self, to: Moment, *, dry: bool = False) -> Undoing:
         """Go back to an earlier state: all that was written after it is lost.
@@ -738,8 +738,8 @@ class HoodieTable:
             files that the table had then, or will.
         """
         context = self._services(dry=dry)
-        work = partial(restore_by_hand, context, instant_time("to", to), dry=dry)
-        return followed_by_sync(context, work, dry=dry)
+        time = instant_time("to", to)
+        return followed(context, partial(restore_by_hand, context, time, dry=dry))
 
     def rescale_buckets(
         self,
@@ -886,7 +886,7 @@ class HoodieTable:
         context = self._services(options)
         table = open_table(context.storage)
         table.properties.check_readable()
-        return sync(table, table.load_timeline(), context.options.catalog, dry=dry)
+        return CatalogEntries(context.options.catalog).repair(table, dry=dry)
 
     def sync_delta(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
@@ -915,7 +915,10 @@ class HoodieTable:
         DeltaSyncError
             There is a Delta log that is not of this library's making, or is damaged.
         """
-        return sync_delta(self._services(options), whole=True, dry=dry)
+        context = self._services(options)
+        table = open_table(context.storage)
+        table.properties.check_version()
+        return DeltaLog(context.clock, context.ids).repair(table, dry=dry)
 
     def _write(
         self,
@@ -990,7 +993,7 @@ class HoodieTable:
         found = context.open_table(to_be_dropped=True).properties.version
         if found > to if method == "upgrade" else found < to:
             raise OptionError("to", to, f"the table has version {found}; call the other method")
-        return followed_by_sync(context, partial(change_version, context, to, dry=dry), dry=dry)
+        return followed(context, partial(change_version, context, to, dry=dry))
 
 
 def _agreed(called: Operation, said: Operation | None) -> Operation:

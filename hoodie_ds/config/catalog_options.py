@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from hoodie_ds.config.enums import PartitionExtractor, SyncedTables, SyncMode
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
@@ -236,7 +236,7 @@ class CatalogOptions(OptionGroup):
         Kind("a URL, http:// or https://", lambda text: text if _URL.fullmatch(text) else None),
         "Address of Glue, where it is not that of the region.",
     )
-    delta_sync: ClassVar[Option[bool]] = Option(
+    delta_sync: Option[bool] = Option(
         "hoodie.py.delta.sync",
         BOOLEAN,
         "Whether each commit and each table service is followed by a version of a Delta log beside "

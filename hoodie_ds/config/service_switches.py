@@ -12,7 +12,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
-from hoodie_ds.config.catalog_options import CatalogOptions
 from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.option import BOOLEAN, Option
@@ -33,11 +32,9 @@ class Service(str, Enum):
     CATALOG = "sync into a catalog"
 
 
-_OF_STREAMS: Final = frozenset(Service) - {
-    Service.CLUSTERING,
-    Service.DELTA,
-    Service.CATALOG,
-}
+_OF_STREAMS: Final = frozenset(
+    {Service.COMPACTION, Service.COMPACTION_PLAN, Service.CLEAN, Service.ARCHIVE}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,12 +112,10 @@ class ServiceSwitches(OptionGroup):
         }
         if not given.get_or_default(cls.enabled):
             streams = jobs = writes = {}
-        delta = {Service.DELTA: given.get_or_default(CatalogOptions.delta_sync)}
-        synced = {Service.CATALOG: given.get_or_default(CatalogOptions.enabled), **delta}
         return cls(
-            of_streams=_switched_on(streams | synced),
-            of_writes=_switched_on(writes | synced),
-            of_jobs=_switched_on(jobs | delta),
+            of_streams=_switched_on(streams),
+            of_writes=_switched_on(writes),
+            of_jobs=_switched_on(jobs),
         )
 
     def of_batch(self, *, is_stream: bool) -> frozenset[Service]:

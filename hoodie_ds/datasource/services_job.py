@@ -23,7 +23,6 @@ from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.delta_log import sync_delta
 from hoodie_ds.services.planned_service import ROUNDS
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
@@ -89,16 +88,18 @@ def run_services(spark: SparkSession, opts: Mapping[str, str]) -> ServicesResult
     options = WriteOptions.parse(given_options(opts))
     context = _context(options)
     table = context.open_table()
+    following = [one for one in context.followers(table) if one.names_files]
     done: dict[Service, list[str]] = {service: [] for service in Service}
     work: dict[Service, Callable[[], object]] = {
         Service.COMPACTION: partial(_compact, spark, context, done[Service.COMPACTION]),
-        Service.DELTA: lambda: sync_delta(context),
+        **{one.service: partial(one.after, table) for one in following},
         Service.CLEAN: lambda: done[Service.CLEAN].extend(clean(context).times),
         Service.ARCHIVE: lambda: done[Service.ARCHIVE].extend(archive(context).times),
     }
     if table.properties.table_type is not TableType.MERGE_ON_READ:
         del work[Service.COMPACTION]
-    root, wanted = table.storage.root, options.services.of_jobs
+    root = table.storage.root
+    wanted = options.services.of_jobs | {one.service for one in following}
     tried = [attempted(s, root, "", run) for s, run in work.items() if s in wanted]
     return ServicesResult(
         tuple(done[Service.COMPACTION]),

@@ -20,8 +20,6 @@ from hoodie_ds.services.cleaning import clean_if_due
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.delta_log import sync_delta
-from hoodie_ds.sync.run import sync
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
@@ -77,11 +75,6 @@ def _plan_compaction(after: AfterCommit) -> None:
         Compactor(after.context).schedule(only_if_due=True)
 
 
-def _sync_delta(after: AfterCommit) -> None:
-    """Bring the Delta log up to date; before a clean, which deletes what it may still name."""
-    sync_delta(after.context, after.table)
-
-
 def _clean(after: AfterCommit) -> None:
     """Delete old files, if there may be any: so many of them that the next batch can wait."""
     clean_if_due(after.context, after.table, after.timeline, most=_DELETED_AFTER_A_BATCH)
@@ -92,18 +85,11 @@ def _archive(after: AfterCommit) -> None:
     archive_if_due(after.context, after.timeline, most=_ARCHIVED_AFTER_A_BATCH)
 
 
-def _sync(after: AfterCommit) -> None:
-    """Tell the catalog what the commit has changed, and what earlier syncs could not tell it."""
-    sync(after.table, after.timeline, after.context.options.catalog)
-
-
 SERVICES: Final[dict[Service, FollowUp]] = {
     Service.COMPACTION: _compact,
     Service.COMPACTION_PLAN: _plan_compaction,
-    Service.DELTA: _sync_delta,
     Service.CLEAN: _clean,
     Service.ARCHIVE: _archive,
-    Service.CATALOG: _sync,
 }
 """What does each service, if it is due."""
 
@@ -113,7 +99,7 @@ def follow_up(
     wanted: Collection[Service],
     services: Mapping[Service, FollowUp] = SERVICES,
 ) -> tuple[ServiceFailure, ...]:
-    """Do what is due after a commit.
+    """Do what is due after a commit, and bring up to date what follows the table.
 
     Parameters
     ----------
@@ -130,9 +116,10 @@ def follow_up(
         What went wrong.
     """
     root, instant = after.table.storage.root, after.timeline.latest_time or ""
+    work = {service: partial(services[service], after) for service in services.keys() & wanted}
+    for follower in after.context.followers(after.table):
+        work[follower.service] = partial(follower.after, after.table, after.timeline)
     tried = (
-        attempted(service, root, instant, partial(services[service], after))
-        for service in Service
-        if service in wanted and service in services
+        attempted(service, root, instant, work[service]) for service in Service if service in work
     )
     return tuple(failure for failure in tried if failure is not None)

@@ -19,7 +19,6 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.errors import NotFoundError
 from hoodie_ds.services.clean_planner import commits_since_last, may_find_something, plan_clean
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.delta_log import sync_delta, wants_delta
 from hoodie_ds.services.results import Cleaning, ServiceResult, Work, tell
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, read_plan
@@ -121,8 +120,9 @@ def _clean(
     draft: tuple[Timeline, CleanerPlan] | None = None,
 ) -> list[tuple[Cleaning, Work]]:
     """Finish what is pending and carry out a plan: the draft, if its timeline is still the same."""
-    if wants_delta(context):
-        sync_delta(context, table)  # its log must not name what goes
+    for follower in context.followers(table):
+        if follower.names_files:  # it must not name what goes
+            follower.after(table)
     done = finish_cleans(table, context.clock, most) if draft is None else []
     planned: CleanerPlan | None = None
 

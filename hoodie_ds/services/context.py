@@ -12,6 +12,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.followers import Follower, followers
 from hoodie_ds.table.metadata_table import described
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -177,6 +178,10 @@ class ServiceContext:
             timeout_ms = self.options.concurrency.heartbeat_timeout_ms
             table = switch_metadata_table_off(table, self.clock, timeout_ms, ends)
         return table
+
+    def followers(self, table: Table) -> tuple[Follower, ...]:
+        """Return what follows the table; see `hoodie_ds.sync.followers.followers`."""
+        return followers(table, self.options, self.clock, self.ids)
 
     def action(self, table: Table, action: Action, operation_type: str) -> PendingAction:
         """Return an action of a service, which has neither time nor plan yet.

@@ -222,7 +222,7 @@ class ServicesOfBatch:
         """
         message, batch = self.messages[0], self.messages[0].batch
         failed = () if before.failure is None else (before.failure,)
-        if not batch.services or self._is_open or commit is None:
+        if self._is_open or commit is None:
             return replace(result, failed_services=failed)
         timeline = batch.timeline
         if before.completed:

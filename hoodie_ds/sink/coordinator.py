@@ -20,7 +20,6 @@ from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
@@ -56,8 +55,7 @@ from hoodie_ds.sink.write_plan import WritePlan, key_spec
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.sync.delta.columns import check_columns
-from hoodie_ds.sync.run import require_packages
+from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
 from hoodie_ds.table.metadata_table import described
 from hoodie_ds.table.table import (
@@ -155,9 +153,9 @@ class Coordinator:
         owner = self._owner(query_id, attempt)
         if joined := plan.timeline.joined:
             time, owner = joined.time, owner_to_join(self.storage, joined)
+        for follower in followers(plan.table, self.options, self.clock, self.ids):
+            follower.check(plan.schema)
         services = self.options.services.of_batch(is_stream=is_stream)
-        if Service.CATALOG in services:
-            require_packages(self.options.catalog)
         share = share_for(plan, found) if is_stream else None
         return Batch(plan, guard, time, attempt, owner, creation_ms, services, share)
 
@@ -274,8 +272,6 @@ class Coordinator:
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
-        if Service.DELTA in self.options.services.of_writes:
-            check_columns(columns)
         KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
         return WritePlan(
             table=table or Table(self.storage, properties),

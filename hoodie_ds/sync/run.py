@@ -3,15 +3,47 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
 
 from hoodie_ds.config.catalog_options import CatalogOptions
 from hoodie_ds.config.enums import SyncMode
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.extras import require
 from hoodie_ds.sync.catalog import Catalog
 from hoodie_ds.sync.results import CatalogSync
 from hoodie_ds.sync.tool import SyncTool
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import FileChanges
+from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntries:
+    """A table's entries in a catalog; see `hoodie_ds.sync.followers.Follower`."""
+
+    service: ClassVar[Service] = Service.CATALOG
+    names_files: ClassVar[bool] = False
+
+    options: CatalogOptions
+
+    def check(self, columns: pa.Schema) -> None:
+        """Refuse where what speaks to the catalog is not installed."""
+        require_packages(self.options)
+
+    def before(self, table: Table, completed: Instant, changes: FileChanges) -> None:
+        """Do nothing: a catalog is told what is visible."""
+
+    def after(self, table: Table, timeline: Timeline | None = None) -> None:
+        """Tell the catalog what commits have changed since the last sync."""
+        sync(table, timeline or table.load_timeline(), self.options)
+
+    def repair(self, table: Table, *, dry: bool = False) -> CatalogSync:
+        """Tell the catalog what it lacks, of partitions as far as its options say."""
+        return sync(table, table.load_timeline(), self.options, dry=dry)
 
 
 def sync(

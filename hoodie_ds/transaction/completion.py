@@ -16,6 +16,7 @@ from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.sync.followers import own_followers
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.layout import LAYOUTS
@@ -97,10 +98,13 @@ def put_completed(table: Table, completed: Instant, body: bytes) -> bool:
     CommitOutcomeUnknownError
         Whether it is visible could not be found out.
     """
-    for follower in own_followers(table):
-        follower.before(table, completed, body)
+    path = instant_path(completed)
+    if own := own_followers(table):
+        changes = FileChanges.of(completed, body, path)
+        for follower in own:
+            follower.before(table, completed, changes)
     try:
-        return put_decisively(table.storage, instant_path(completed), body)
+        return put_decisively(table.storage, path, body)
     except AlreadyExistsError:  # and gone again: others ended the instant, and took it back
         return False
 

@@ -6,13 +6,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import AlreadyExistsError, CommitOutcomeUnknownError, StorageError
+from hoodie_ds.sync.followers import Follower
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import CRASHES, ERRORS, Kind, MemoryStorage, sweep
+from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant, State
+from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import completion
 from tests.faults import cleans, rewriting, undoing
 from tests.faults.pairs import PAIRS, SEVERAL, WRITER, Play
@@ -39,9 +44,21 @@ SERVICES: dict[str, Make[Killed]] = {
 class Notes:
     """A follower that puts a file for each instant that is about to become visible."""
 
-    def before(self, table: Table, completed: Instant, body: bytes) -> None:
+    service = Service.DELTA
+    names_files = True
+
+    def check(self, columns: pa.Schema) -> None:
+        pass
+
+    def before(self, table: Table, completed: Instant, changes: FileChanges) -> None:
         with suppress(AlreadyExistsError):
-            table.storage.put_if_absent(note(completed), body)
+            table.storage.put_if_absent(note(completed), "\n".join(changes.added).encode())
+
+    def after(self, table: Table, timeline: Timeline | None = None) -> None:
+        pass
+
+    def repair(self, table: Table, *, dry: bool = False) -> None:
+        pass
 
 
 def note(instant: Instant) -> str:
@@ -52,7 +69,8 @@ def note(instant: Instant) -> str:
 @pytest.fixture
 def follower(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever opens a table finds the follower there."""
-    monkeypatch.setattr(completion, "own_followers", lambda table: (Notes(),))
+    notes: Follower = Notes()
+    monkeypatch.setattr(completion, "own_followers", lambda table: (notes,))
 
 
 def visible(left: MemoryStorage) -> list[Instant]:

@@ -12,6 +12,7 @@ from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
@@ -49,7 +50,7 @@ def telling_later(_: Any, table: Table, completed: Instant, body: bytes) -> bool
     """Make an instant visible, and then tell the followers."""
     done = untold(table, completed, body)
     for follower in vars(completion)["own_followers"](table):
-        follower.before(table, completed, body)
+        follower.before(table, completed, FileChanges())
     return done
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.index.record_locations import RecordLocations
 from tests.mutants.behaviours import (
     Unlisted,
@@ -3120,6 +3121,7 @@ CATALOGS = [
 """Of what a catalog is told."""
 
 _DELTA = "tests/integration/test_delta.py"
+_AFTER_COMMIT = "tests/unit/services/test_after_commit.py"
 DELTA = [
     Mutant(
         "a version of a Delta log takes the place of another's",
@@ -3131,8 +3133,27 @@ DELTA = [
         "readers of Delta miss files that another sync had added",
     ),
     Mutant(
+        "a write begins that a follower cannot take in",
+        within("Coordinator.begin", followers=returns(())),
+        f"{_DELTA}::test_what_delta_has_no_type_for_is_refused_before_anything_is_written",
+        "readers of Delta never see the table again",
+    ),
+    Mutant(
+        "a clean goes before what names its files",
+        within("follow_up", Service=(Service.CLEAN, Service.DELTA, Service.CATALOG)),
+        f"{_AFTER_COMMIT}"
+        "::test_what_names_files_follows_before_they_are_deleted_and_the_rest_at_last",
+        "readers of Delta are sent to files that are gone",
+    ),
+    Mutant(
+        "a clean waits for a catalog",
+        Text("names_files: ClassVar[bool] = False", "names_files: ClassVar[bool] = True"),
+        f"{SYNC}::test_services_by_hand_need_no_catalog",
+        "a table grows for as long as a catalog is down",
+    ),
+    Mutant(
         "a clean does not wait for the Delta log",
-        always("wants_delta", False),
+        always("ServiceContext.followers", ()),
         f"{_DELTA}::test_a_clean_deletes_nothing_that_the_log_still_names",
         "readers of Delta are sent to files that are gone",
     ),
@@ -3150,9 +3171,7 @@ DELTA = [
     ),
     Mutant(
         "a table that changes its version tells its Delta log nothing",
-        within(
-            "HoodieTable._change_version", followed_by_sync=lambda context, work, *, dry: work()
-        ),
+        within("HoodieTable._change_version", followed=lambda context, work: work()),
         f"{_DELTA}::test_the_log_goes_on_when_the_table_changes_its_version",
         "readers of Delta miss what an upgrade has compacted",
     ),

@@ -88,14 +88,3 @@ def test_a_job_does_what_is_not_switched_off(
 ) -> None:
     wanted = WriteOptions.parse({"path": "/t", **options}).services.of_jobs
     assert {Service.COMPACTION, Service.CLEAN, Service.ARCHIVE} - wanted == missing
-
-
-@pytest.mark.parametrize("is_stream", [True, False])
-def test_a_catalog_is_told_where_that_is_asked_for_whatever_other_services_do(
-    is_stream: bool,
-) -> None:
-    on = {"hoodie.datasource.hive_sync.enable": "true"}
-    off = {"hoodie.table.services.enabled": "false"}
-    assert _services(is_stream, **on, **off) == {Service.CATALOG}
-    assert Service.CATALOG in _services(is_stream, **on)
-    assert Service.CATALOG not in _services(is_stream)

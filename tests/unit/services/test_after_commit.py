@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds, SystemClock
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, DeltaSyncError, HoodieError
 from hoodie_ds.services.after_commit import AfterCommit, follow_up
 from hoodie_ds.services.boundary import ServiceFailure
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline
 from tests.unit.transaction.failed_tables import new_table
@@ -53,6 +59,48 @@ def test_one_service_that_fails_keeps_no_other_from_its_turn() -> None:
         Service.CATALOG,
     ]
     assert {after.timeline for _, after in seen} == {TIMELINE}
+
+
+@dataclass(frozen=True)
+class Noting:
+    """A follower that notes when it is asked to come to where the table is, and may fail."""
+
+    service: Service
+    names_files: bool
+    seen: list[tuple[Service, Timeline | None]]
+    error: HoodieError | None = None
+
+    def check(self, columns: pa.Schema) -> None:
+        raise AssertionError("the write is done")
+
+    def before(self, table: Table, completed: Instant, changes: FileChanges) -> None:
+        raise AssertionError("the instant is visible")
+
+    def after(self, table: Table, timeline: Timeline | None = None) -> None:
+        self.seen.append((self.service, timeline))
+        if self.error:
+            raise self.error
+
+    def repair(self, table: Table, *, dry: bool = False) -> None:
+        raise AssertionError("nothing is broken")
+
+
+def test_what_names_files_follows_before_they_are_deleted_and_the_rest_at_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where no service is wanted; and one that fails keeps no other from its turn."""
+    seen: list[tuple[Service, Timeline | None]] = []
+    down = DeltaSyncError("it is down")
+    catalog, delta = Noting(Service.CATALOG, False, seen), Noting(Service.DELTA, True, seen, down)
+    monkeypatch.setattr(ServiceContext, "followers", lambda _, table: (catalog, delta))
+    failures = follow_up(
+        AFTER, {Service.CLEAN}, {Service.CLEAN: lambda after: seen.append((Service.CLEAN, None))}
+    )
+    wanted = [(Service.DELTA, TIMELINE), (Service.CLEAN, None), (Service.CATALOG, TIMELINE)]
+    assert seen == wanted
+    assert failures == (ServiceFailure(Service.DELTA, TIME, "DeltaSyncError: it is down"),)
+    assert follow_up(AFTER, (), {}) == failures
+    assert seen == [*wanted, wanted[0], wanted[2]]
 
 
 def test_what_is_not_wanted_is_not_done() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hoodie_ds import CatalogError, HoodieTable, OptionError, Service
+from hoodie_ds import CatalogError, HoodieTable, MissingPackageError, OptionError, Service
+from hoodie_ds.config.catalog_options import CatalogOptions
+from hoodie_ds.sync import run
 from tests.fake_metastore import FakeMetastore, in_place_of_thrift
 from tests.tables import TRIPS, TYPE, VERSION, trips
 
@@ -73,6 +75,40 @@ def test_a_sync_that_fails_does_not_fail_the_batch_and_is_made_up(
         assert not table.upsert(trips(("a", "oslo", 2, 1.0))).failed_services
     assert set(partitions(fake)) == {"oslo", "place0", "place1", "place2"}
     assert table.read().num_rows == 4
+
+
+def test_services_by_hand_need_no_catalog(
+    tmp_path: Path, fake: FakeMetastore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They change files, of which it knows nothing; what else they change the next write tells."""
+    cleaned = {"hoodie.clean.commits.retained": "1"}
+    table = HoodieTable(tmp_path, {**ON, **cleaned, TYPE: "MERGE_ON_READ"})
+    with in_place_of_thrift(fake):
+        table.upsert(trips(("a", "oslo", 1, 0.0)))
+        for fare in (1.0, 2.0, 3.0):
+            table.upsert(trips(("a", "oslo", 1, fare)))
+            assert table.compact()
+        fake.failing = {"get_database", "get_table"}
+        table.upsert(trips(("a", "oslo", 1, 4.0)))
+        assert "out of order" in caplog.text
+        fake.calls.clear()
+        assert table.clean()
+        assert table.compact()
+        assert table.rollback()
+    assert fake.calls == []
+
+
+def test_a_catalog_that_nothing_here_speaks_to_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "require_packages", _lacking)
+    with pytest.raises(MissingPackageError, match="not installed"):
+        HoodieTable(tmp_path / "t", ON).upsert(trips(("a", "oslo", 1, 1.0)))
+    assert not (tmp_path / "t").exists()
+
+
+def _lacking(options: CatalogOptions) -> None:
+    raise MissingPackageError("pymetastore is not installed")
 
 
 def test_columns_that_come_and_widen_are_told_with_the_partitions(
