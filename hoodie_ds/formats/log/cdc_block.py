@@ -1,7 +1,7 @@
-"""CDC blocks: what a commit changed in a file group, beside the base file that it wrote anew.
+"""CDC blocks: the changes of a commit in a file group, next to the base file that it rewrote.
 
-They lie in files of their own (``.cdc``), which snapshots do not look at. How much of a change is
-logged is a property of the table, and each of the three modes has a schema (RFC-51).
+They are stored in files of their own (``.cdc``), which snapshots do not read. How much of a change
+is logged is a property of the table, and each of the three modes has a schema (RFC-51).
 
 Invariant: an image is a row's user columns, in the types of the table's schema at that commit.
 """
@@ -34,15 +34,7 @@ _NULL_FIRST: Final = ["null", "string"]
 
 
 def cdc_schema(logging: SupplementalLogging, avro_schema: str) -> str:
-    """Return the Avro schema of the changes of a table, as JSON.
-
-    Parameters
-    ----------
-    logging : SupplementalLogging
-        What the table logs of a change.
-    avro_schema : str
-        Avro JSON of the table's rows, with or without their meta columns.
-    """
+    """Return the Avro JSON of a table's changes; its rows' schema may have meta columns or not."""
     if logging is SupplementalLogging.OP_KEY_ONLY:
         fields = [{"name": name, "type": _STRING_FIRST} for name in (OP, KEY)]
         return _json({"type": "record", "name": "Record", "fields": fields})
@@ -63,38 +55,14 @@ def cdc_schema(logging: SupplementalLogging, avro_schema: str) -> str:
 
 
 def encode_cdc_block(changes: pa.Table, schema: str, instant: str) -> bytes:
-    """Return a block of changes; see `hoodie_ds.formats.log.data_block.encode_avro_block`.
-
-    Parameters
-    ----------
-    changes : pyarrow.Table
-        The columns of `schema`, any of which may be null.
-    schema : str
-        From `cdc_schema`.
-    instant : str
-        Time of the commit that made the changes.
-    """
+    """Return a block of changes, with the columns of `schema`, which may be missing or null."""
     return encode_avro_block(changes, schema, instant, BlockType.CDC_DATA)
 
 
 def decode_cdc_block(block: LogBlock, name: str) -> pa.Table:
-    """Return the changes of a block, with the columns that its own schema has.
+    """Return the changes of a block, with the columns of its own schema.
 
-    Parameters
-    ----------
-    block : LogBlock
-        A block of type ``CDC_DATA``.
-    name : str
-        The file's path, for errors.
-
-    Raises
-    ------
-    CorruptFileError
-        The content is damaged, or the block is none of changes; names the file.
-    UnsupportedTableError
-        Content of a version before Hudi 0.10.
-    SchemaError
-        The block's schema has no Arrow counterpart; names the column.
+    Errors are those of `decode_data_block`; a block of another type is a `CorruptFileError`.
     """
     if block.block_type is not BlockType.CDC_DATA:
         raise CorruptFileError(

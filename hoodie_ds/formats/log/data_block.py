@@ -1,7 +1,7 @@
 """Data blocks of log files: rows as Parquet or as Avro.
 
-Invariant: a block's rows have the types of the Avro schema in the block's header, whichever of the
-two encodings it has, and round trip exactly.
+Invariant: a block's rows have the types of the Avro schema in the block's header, in both
+encodings, and round trip exactly.
 """
 
 from __future__ import annotations
@@ -31,21 +31,8 @@ _INT: Final = struct.Struct(">i")
 def encode_parquet_block(table: pa.Table, avro_schema: str, instant: str, codec: str) -> bytes:
     """Return a block that holds rows as a Parquet file (Hudi tech spec, "Log File Format").
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Rows with their meta columns, of the columns of `avro_schema`.
-    avro_schema : str
-        Avro JSON of the rows, the block's ``SCHEMA``.
-    instant : str
-        Time of the deltacommit that the block belongs to.
-    codec : str
-        Parquet compression as pyarrow spells it.
-
-    Raises
-    ------
-    SchemaError
-        The rows do not fit the schema; names the column.
+    `table` has the columns of `avro_schema`, meta columns included; `instant` is the time of the
+    deltacommit. A `SchemaError` names a column that does not fit the schema.
     """
     schema = arrow_schema_of(parse_avro(avro_schema, "table schema"), "table schema")
     sink = pa.BufferOutputStream()
@@ -61,15 +48,7 @@ def encode_avro_block(
     instant: str,
     block_type: BlockType = BlockType.AVRO_DATA,
 ) -> bytes:
-    """Return a block that holds rows as Avro records; see `encode_parquet_block`.
-
-    Parameters
-    ----------
-    table, avro_schema, instant
-        As in `encode_parquet_block`.
-    block_type : BlockType
-        ``AVRO_DATA``, or ``CDC_DATA`` of `hoodie_ds.formats.log.cdc_block`.
-    """
+    """Return a block that holds rows as Avro records; see `encode_parquet_block`."""
     node = parse_avro(avro_schema, "table schema")
     table = conform(table, arrow_schema_of(node, "table schema"))
     parts = [_avro_records(batch, node) for batch in table.to_batches()]
@@ -79,7 +58,7 @@ def encode_avro_block(
 
 
 def in_blocks(rows: pa.Table, block_bytes: int) -> list[pa.Table]:
-    """Cut rows into parts of about so many Arrow bytes, one for each block; none without rows."""
+    """Cut rows into parts of about `block_bytes` Arrow bytes, one per block; none without rows."""
     if not rows.num_rows:
         return []
     count = max(1, -(-rows.nbytes // block_bytes))
@@ -95,25 +74,12 @@ def decode_data_block(
 ) -> pa.Table:
     """Return the rows of a data block, in the types of the block's own schema.
 
-    Parameters
-    ----------
-    block : LogBlock
-        A block of type ``AVRO_DATA`` or ``PARQUET_DATA``.
-    name : str
-        The log file's path, for errors.
-    trusted : callable
-        Whether the block is known to be as it was committed; see `BaseFileReader`.
-    columns : collection of str, optional
-        Columns that are needed, all if None; others may come with them, and some be missing.
+    `trusted` says whether the block is known to be as committed; see `BaseFileReader`. `columns`
+    are the required ones; others may be returned too, and some be missing.
 
-    Raises
-    ------
-    CorruptFileError
-        The content is damaged; names the file.
-    UnsupportedTableError
-        Another type of block, or Avro content of a version before Hudi 0.10.
-    SchemaError
-        The block's schema has no Arrow counterpart; names the column.
+    A `CorruptFileError` names the file if the content is damaged, a `SchemaError` a column without
+    an Arrow type. Other block types, and Avro content from before Hudi 0.10, are an
+    `UnsupportedTableError`.
     """
     match block.block_type:
         case BlockType.AVRO_DATA:
@@ -131,7 +97,7 @@ def decode_data_block(
 
 
 def decode_avro_rows(block: LogBlock, name: str) -> pa.Table:
-    """Return the rows of a block whose content are Avro records; see `decode_data_block`."""
+    """Return the rows of a block that holds Avro records; see `decode_data_block`."""
     records = _split_records(memoryview(block.content), name)
     return decode_rows(records, _schema(block, name), name)
 

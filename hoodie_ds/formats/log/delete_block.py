@@ -1,9 +1,9 @@
-"""Delete blocks of log files: keys, each with the ordering value that its delete has.
+"""Delete blocks of log files: keys, each with the ordering value of its delete.
 
 Invariant: an ordering value is wrapped so that Hudi's readers can compare it with the values of
-rows; ``IntWrapper(0)`` and only that (or null) is a delete that no ordering value can outrank. Of
-several ordering fields the values are wrapped one by one, in an ``ArrayWrapper``; there 0 is 0, and
-the lowest integer of its type stands for a null.
+rows; only ``IntWrapper(0)`` or null is a delete that outranks every ordering value. The values of
+several ordering fields are wrapped one by one, in an ``ArrayWrapper``; there 0 is 0, and the lowest
+integer of its type stands for a null.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _WRAPPED: Final = {
 }
 """Branches of the union ``HoodieDeleteRecord.orderingVal``: what each wrapper holds."""
 _ITEMS: Final = {**_WRAPPED, _LOCAL_DATE_WRAPPER: (AvroType(Kind.INT, "date"), pa.date32())}
-"""The same of what an ``ArrayWrapper`` holds; the last stands where it has no branch itself."""
+"""The same for an ``ArrayWrapper``, which may also hold the last one."""
 _MOST_FIELDS: Final = 1000
 """Ordering fields that a delete may have values of; each becomes a column."""
 _ENCODED_WRAPPERS: Final = (1, _INT_WRAPPER, 3, 4, 5, 7, 9)
-"""Those that Hudi's readers can compare with a row's value; not bytes, for one."""
+"""Those that Hudi's readers can compare with a row's value; not bytes, for example."""
 _LOWEST: Final = {_INT_WRAPPER: -(2**31), 3: -(2**63)}
-"""What stands for a null among several values: Hudi 1.2 on the JVM fails to read a null."""
+"""The value for a null among several values: Hudi 1.2 on the JVM fails to read a null."""
 _UNCONDITIONAL: Final = b"\4\0"  # branch 2, value 0
 _END_OF_ITEMS: Final = b"\0"
 
@@ -89,26 +89,14 @@ def encode_delete_block(
 ) -> bytes:
     """Return a block that deletes keys (``HoodieDeleteRecordList``, content version 3).
 
-    Parameters
-    ----------
-    keys, partition_paths : pyarrow.Array or ChunkedArray
-        Strings, one per delete.
-    ordering : pyarrow.Array or ChunkedArray, optional
-        Ordering values; where null, and everywhere if None, the delete is unconditional. So it is
-        for the 32-bit integer 0 and the date 1970-01-01, which Hudi cannot tell from no value.
-        A date or timestamp is stored as its number, as Hudi compares it in rows. Structs where
-        several fields order: one child per field, most significant first; a null in one that is an
-        integer, date or timestamp is stored as the lowest number of its type.
-    instant : str
-        Time of the deltacommit that the block belongs to.
-    avro_schema : str
-        The table's schema with its meta fields.
+    A delete without an ordering value is unconditional, and so are the 32-bit integer 0 and the
+    date 1970-01-01, which Hudi cannot tell from no value. Dates and timestamps are stored as
+    numbers, which Hudi compares in rows. Several ordering fields are the children of structs, most
+    significant first; a null integer, date or timestamp among them is stored as the lowest number
+    of its type.
 
-    Raises
-    ------
-    SchemaError
-        The ordering values have a type that Hudi cannot compare, or a decimal has more than 15
-        digits before or after its point.
+    `avro_schema` has the table's meta fields. A `SchemaError` means that Hudi cannot compare values
+    of the type, or that a decimal has more than 15 digits before or after its point.
     """
     content = _encode_list(keys, partition_paths, ordering) if len(keys) else b"\0"
     header: dict[int, str] = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: avro_schema}
@@ -119,29 +107,14 @@ def encode_delete_block(
 def decode_delete_block(block: LogBlock, name: str) -> pa.Table:
     """Return the deletes of a block.
 
-    Parameters
-    ----------
-    block : LogBlock
-        A block of type ``DELETE``.
-    name : str
-        The log file's path, for errors.
+    The columns are ``record_key`` and ``partition_path`` (string), ``ordering`` and
+    ``unconditional`` (bool), true if the delete has no value, ``ordering`` being null then.
+    ``ordering`` has the wrapped type, or null without any value: a date or timestamp may be wrapped
+    as its number, and ``ordering.cast`` gives it the type of the ordering field. For several
+    ordering fields it is a struct with one child per field.
 
-    Returns
-    -------
-    pyarrow.Table
-        ``record_key`` and ``partition_path`` (string); ``ordering``, in the type that the block
-        wraps, or of type null where no delete has a value; ``unconditional`` (bool), true where
-        the delete has no value, ``ordering`` being null there. A date or timestamp may be wrapped
-        as its number: ``ordering.cast`` gives it the type of the ordering field. Of several
-        ordering fields, ``ordering`` is a struct with one child per field.
-
-    Raises
-    ------
-    CorruptFileError
-        The content is damaged, or its ordering values differ in type or in number; names the
-        file.
-    UnsupportedTableError
-        Content of a version before Hudi 0.11.
+    Damaged content, or ordering values that differ in type or number, are a `CorruptFileError` that
+    names the file; content from before Hudi 0.11 is an `UnsupportedTableError`.
     """
     body = _checked_body(memoryview(block.content), name)
     entries = DatumReader(_DELETE_LIST, name).read(body)
@@ -194,7 +167,7 @@ def _fill(branch: int, wrapped: pa.Array) -> pa.Array:
 
 
 def _wrap(ordering: pa.Array | pa.ChunkedArray) -> tuple[int, pa.Array]:
-    """Wrap the values of one field, null where there is none; with the branch of the wrapper."""
+    """Wrap the values of one field, null without a value; returns the wrapper's branch too."""
     path = "ordering value"
     stored = pa.schema([(path, ordering.type)])
     kind = normalise_schema(stored, stored).field(0).type
@@ -238,7 +211,7 @@ def _branch(wrapped: dict[str, Any] | None) -> tuple[int, Any]:
 
 
 def _item(wrapped: dict[str, Any] | None) -> tuple[int, Any]:
-    """Branch and value of one of several values; branch 0 for what stands for a null."""
+    """Branch and value of one of several values; branch 0 for the substitute of a null."""
     branch, value = _branch(wrapped)
     return (0, None) if _LOWEST.get(branch, ...) == value else (branch, value)
 

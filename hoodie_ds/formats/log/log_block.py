@@ -1,7 +1,7 @@
 """The container of Hudi's log files: blocks of a header map, a content and a footer map.
 
-Invariant: a block is handed out only if all of its length fields agree with one another and with
-the bytes that are there. No length read from a file leads to an allocation: contents are views.
+Invariant: a block is returned only if all of its length fields agree with one another and with the
+file's bytes. No length read from a file leads to an allocation: contents are views.
 """
 
 from __future__ import annotations
@@ -54,35 +54,15 @@ class HeaderKey(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogBlock:
-    """One block of a log file.
+    """One block of a log file; its content is a view of the file's bytes."""
 
-    Parameters
-    ----------
-    block_type : BlockType
-        What it holds; ``CORRUPT`` for bytes that lenient reading skipped.
-    header : mapping of int to str
-        Its header; a key of a newer Hudi stays a number.
-    content : bytes or memoryview
-        Its content; a view of the file's bytes.
-    """
-
-    block_type: BlockType
-    header: Mapping[int, str]
+    block_type: BlockType  # ``CORRUPT`` for bytes that lenient reading skipped
+    header: Mapping[int, str]  # a key of a newer Hudi stays a number
     content: Bytes
 
 
 def encode_block(block_type: BlockType, header: Mapping[int, str], content: Bytes) -> bytes:
-    """Return a block's bytes; the content is copied once.
-
-    Parameters
-    ----------
-    block_type : BlockType
-        What the block holds.
-    header : mapping of int to str
-        Its header map.
-    content : bytes or memoryview
-        Its content.
-    """
+    """Return a block's bytes; the content is copied once."""
     content_bytes = memoryview(content).nbytes
     entries = [(key, text.encode()) for key, text in header.items()]
     head = b"".join(
@@ -101,22 +81,11 @@ def encode_block(block_type: BlockType, header: Mapping[int, str], content: Byte
 
 
 def read_blocks(data: Bytes, name: str, *, lenient: bool = False) -> Iterator[LogBlock]:
-    """Read the blocks of a log file.
+    """Read the blocks of a whole log file.
 
-    Parameters
-    ----------
-    data : bytes or memoryview
-        The whole file.
-    name : str
-        Its path, for errors.
-    lenient : bool
-        Whether to go on at the next magic after a damaged block, as Hudi's own readers do; what
-        is skipped comes as a block of type ``CORRUPT``. Otherwise damage is an error.
-
-    Raises
-    ------
-    CorruptFileError
-        A block is damaged; names the file and the block's offset.
+    A damaged block is a `CorruptFileError` that names the file and the block's offset. With
+    `lenient` reading goes on at the next magic, as Hudi's own readers do, and the skipped bytes are
+    a block of type ``CORRUPT``.
     """
     view = memoryview(data).cast("B")
     start = 0
@@ -133,15 +102,7 @@ def read_blocks(data: Bytes, name: str, *, lenient: bool = False) -> Iterator[Lo
 
 
 def first_instant(data: Bytes, name: str) -> str | None:
-    """Return the instant time of a log file's first block; None where that is damaged or missing.
-
-    Parameters
-    ----------
-    data : bytes or memoryview
-        The whole file.
-    name : str
-        Its path, for errors.
-    """
+    """Return the instant time of a log file's first block; None if it is damaged or missing."""
     first = next(read_blocks(data, name, lenient=True), None)
     return None if first is None else first.header.get(HeaderKey.INSTANT_TIME)
 

@@ -12,24 +12,16 @@ import pyarrow.parquet as pq
 from hoodie_ds.formats.parquet.base_file import AVRO_SCHEMA_FOOTER
 
 _CODEC: Final = "gzip"
-"""The default of ``hoodie.parquet.compression.codec``, which Hudi obeys here too."""
+"""The default of ``hoodie.parquet.compression.codec``, which Hudi uses here too."""
 
 
 def encode_records(
     pieces: Iterable[pa.Table], schema: pa.Schema, avro_schema: str, short: Iterable[str]
 ) -> bytes:
-    """Return a Parquet file of records.
+    """Return a Parquet file of records, with a row group for each piece.
 
-    Parameters
-    ----------
-    pieces : iterable of pyarrow.Table
-        The records, of this schema; each piece becomes a row group.
-    schema : pyarrow.Schema
-        Columns of the file; one that is not nullable is required in Parquet too.
-    avro_schema : str
-        The same as Avro JSON, for readers on the JVM.
-    short : iterable of str
-        Columns of short values: they have statistics, by which readers pass row groups over.
+    `avro_schema` is `schema` as Avro JSON, for readers on the JVM. `short` are columns of short
+    values: they have statistics, by which readers skip row groups.
     """
     sink = io.BytesIO()
     names = list(short)

@@ -1,7 +1,7 @@
-"""What Parquet tells apart as Avro does, and Arrow's columns here do not: ``fixed`` and required.
+"""Types that Parquet and Avro have, but Arrow's columns here do not: ``fixed`` and required.
 
-Hudi's Avro readers ask Parquet for the types of the table's schema, and are refused a column that
-may be null where it must not be, or that has bytes of any length where it is to have so many.
+Hudi's Avro readers request the types of the table's schema from Parquet, and fail on a column that
+is nullable but must not be, or has bytes of any length instead of a fixed one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from hoodie_ds.formats.conform import rebuild_list, rebuild_map
 def stored_schemas(
     schema: pa.Schema, avro: str
 ) -> tuple[pa.Schema, pa.Schema, Mapping[str, AvroType]]:
-    """Return columns as Parquet stores them, and by name those with an enum somewhere.
+    """Return columns as Parquet stores them, without and with required, and enum columns by name.
 
-    In the second schema what cannot be null is marked so, at whatever depth; `as_stored` returns
-    such columns.
+    Required columns cannot be null, at any depth; `as_stored` returns such columns.
     """
     record = parse_avro(avro, "table schema")
     nodes = dict(zip(record.names, record.children, strict=True))
@@ -41,10 +40,8 @@ def stored_schemas(
 def as_stored(table: pa.Table, schema: pa.Schema, enums: Mapping[str, AvroType]) -> pa.Table:
     """Return rows with the columns of the second schema of `stored_schemas`.
 
-    Raises
-    ------
-    SchemaError
-        A value is null that must not be, or is none of an enum's; names the column.
+    A `SchemaError` names a column with a null that is not allowed, or a value that is none of its
+    enum's.
     """
     for name, node in enums.items():
         _check_symbols(table.column(name), node, name)
@@ -147,7 +144,7 @@ def _marked_struct(array: pa.StructArray, target: pa.StructType, path: str) -> p
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """The same with whatever lies where it is null: nobody reads it, since its struct is null."""
+    """The same without its nulls: no reader sees their values, since the struct is null there."""
     if pa.types.is_struct(array.type):
         fields = [array.field(i) for i in range(array.type.num_fields)]
         return pa.Array.from_buffers(array.type, len(array), [None], children=fields)

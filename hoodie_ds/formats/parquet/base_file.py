@@ -1,7 +1,7 @@
-"""Parquet base files, written as Hudi's own Avro writer labels them.
+"""Parquet base files, written with the footers of Hudi's own Avro writer.
 
-Invariant: every page that is written carries a checksum. Parquet's footer has none: whoever needs
-to see damage there compares the checksum of the whole file.
+Invariant: every written page has a checksum. Parquet's footer has none: damage there is found by
+the checksum of the whole file.
 """
 
 from __future__ import annotations
@@ -29,24 +29,14 @@ _COMMIT_TIME, _COMMIT_SEQNO, _RECORD_KEY, _PARTITION_PATH, _FILE_NAME = META_COL
 _REPETITIVE: Final = (_COMMIT_TIME, _PARTITION_PATH, _FILE_NAME)
 _UNIQUE: Final = (_COMMIT_SEQNO, _RECORD_KEY)
 _PROLEPTIC_SPARK: Final = "3.5.0"
-"""A version whose files Spark and Hudi read as they are, dates before 1582 too.
-
-Without a version they refuse those. Nothing else is concluded from it.
-"""
+"""A version whose files Spark and Hudi read without rebasing, also dates before 1582. Without a
+version they refuse those. The footer has no other effect."""
 REPEATED_STRING: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
 class BaseFileFooter:
-    """What a finished base file holds.
-
-    Parameters
-    ----------
-    num_rows : int
-        Number of rows.
-    min_key, max_key : str or None
-        Smallest and largest record key in Java's order; None if no row has a key.
-    """
+    """Number of rows of a base file and its key range in Java's order, None without keys."""
 
     num_rows: int
     min_key: str | None
@@ -56,33 +46,15 @@ class BaseFileFooter:
 class BaseFileWriter:
     """Writes one Parquet file with Hudi's footers (Hudi tech spec, "Base Files").
 
-    Rows are held back until a row group is full, so many small tables cost no more than one large
-    one. Meta columns that repeat one value may come as dictionary arrays; they are written without
-    being expanded. If writing fails, the sink's owner discards the sink; there is no other abort.
+    Rows are buffered until a row group is full, so many small tables cost no more than one large
+    one. Meta columns that repeat one value may be dictionary arrays, which are written without
+    decoding, and so may the string columns `dictionaries`. If writing fails, the sink's owner
+    discards the sink; there is no other abort.
 
-    Parameters
-    ----------
-    sink : BinaryIO
-        Written to from its current position, not closed.
-    schema : pyarrow.Schema
-        Columns as `normalise_schema` types them, the meta columns first.
-    avro_schema : str
-        The same as Avro JSON, for readers on the JVM.
-    codec : str
-        Parquet compression as pyarrow spells it.
-    row_group_bytes : int
-        Arrow bytes at which a row group is closed; one has at most one and a half times as many.
-    dictionaries : collection of str
-        Further string columns that mostly come as dictionary arrays, and need not be expanded.
-    bloom : BloomParams, optional
-        Of the bloom filter of the record keys, which a bloom index needs in the footer.
-    has_keys : bool
-        Whether the record keys are the user's; the range of automatic ones is of no use.
-
-    Raises
-    ------
-    SchemaError
-        There is to be a bloom filter, but no column of record keys.
+    `sink` is not closed. `avro_schema` is `schema` as Avro JSON, for readers on the JVM. A row
+    group is closed at `row_group_bytes` Arrow bytes, and has at most one and a half times as many.
+    `has_keys` says whether the record keys are the user's; the range of automatic ones is of no
+    use.
     """
 
     def __init__(
@@ -129,18 +101,7 @@ class BaseFileWriter:
             self._writer.is_open = False
 
     def write(self, table: pa.Table) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            Every column of the writer's schema, found by name.
-
-        Raises
-        ------
-        SchemaError
-            A column does not fit the schema; names it.
-        """
+        """Add rows with every column of the schema; a `SchemaError` names one that does not fit."""
         if not table.num_rows:
             return
         table = self._as_stored(table)
@@ -155,13 +116,7 @@ class BaseFileWriter:
             self.flush()
 
     def close(self, footers: Mapping[str, str] | None = None) -> BaseFileFooter:
-        """Write what is held back and the footer.
-
-        Parameters
-        ----------
-        footers : mapping of str to str, optional
-            Further footer entries.
-        """
+        """Write the buffered rows and the footer, with further entries if given."""
         self.flush()
         entries = {**self._footers, **(footers or {})}
         if self._bloom is not None:
@@ -189,7 +144,7 @@ class BaseFileWriter:
         )
 
     def flush(self) -> None:
-        """Write what is held back as a row group, to free its memory."""
+        """Write the buffered rows as a row group, to free their memory."""
         if not self._pending:
             return
         rows = pa.concat_tables(self._pending).unify_dictionaries()

@@ -1,4 +1,4 @@
-"""Parquet base files of whatever engine, read into a table's schema; checksums are verified."""
+"""Parquet base files of any engine, read into a table's schema; checksums are verified."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strin
 from hoodie_ds.formats.relabel import relabelled
 
 _PIECE_ROWS: Final = 128 * 1024
-"""Rows of a piece: few enough to stay near the processor, enough to make calls cheap."""
+"""Rows of a piece: few enough for the processor's cache, enough to make calls cheap."""
 
 _PIECE_BYTES: Final = 16 << 20
-"""Encoded bytes of a piece, about: several are held at a time, and are larger when decoded."""
+"""Approximate encoded bytes of a piece: several are in memory, and are larger when decoded."""
 
 _FEWEST_ROWS: Final = 1024
 """Rows of a piece at least, however wide they are."""
 
 _BUFFER_BYTES: Final = 1 << 20
 _BUFFERS: Final = 4
-"""Buffers that a column chunk has to be worth, as each column takes one."""
+"""A column chunk smaller than so many buffers is read whole, as each column takes a buffer."""
 
 _ROWS_PER_BYTE: Final = 64
-"""Rows that a byte of a base file may stand for at most."""
+"""Rows that a byte of a base file may encode at most."""
 
 _HARMLESS_BYTES: Final = 128 << 20
-"""Bytes that may come out of a few by a codec without a limit, if nobody vouches for them."""
+"""Bytes that an untrusted file may decode to from a few, by a codec without a limit."""
 
 _CODEC_REACH: Final = {"UNCOMPRESSED": 1, "SNAPPY": 32, "LZ4": 256, "LZ4_RAW": 256, "GZIP": 1100}
-"""Bytes that a codec makes of one at most; those of others are without a useful limit."""
+"""The most bytes that a codec makes of one; other codecs have no useful limit."""
 
 _USUAL_REACH: Final = 1000
-"""Bytes that other codecs make of one, but where a value repeats that is longer than a page."""
+"""Bytes that other codecs make of one, unless a value longer than a page repeats."""
 
 _COUNTED: Final = (
     pa.types.is_signed_integer,
@@ -58,31 +58,21 @@ _COUNTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MadeColumn:
-    """A column that is made from others, whatever a file holds under its name.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    made_from : pyarrow.Schema
-        The others, in the table's types.
-    make : callable
-        Makes the column from rows of those columns.
-    """
+    """A column that is made from others, even if a file has one of its name."""
 
     name: str
-    made_from: pa.Schema
+    made_from: pa.Schema  # the others, in the table's types
     make: Callable[[pa.Table], pa.ChunkedArray]
 
     def sources(self, wanted: pa.Schema) -> pa.Schema:
-        """Return the columns to read, where `wanted` are to be had."""
+        """Return the columns to read in order to return `wanted`."""
         if self.name not in wanted.names:
             return wanted
         given = [field for field in wanted if field.name != self.name]
         return pa.schema([*given, *(f for f in self.made_from if f.name not in wanted.names)])
 
     def complete(self, rows: pa.Table, wanted: pa.Schema) -> pa.Table:
-        """Return the columns that are wanted of rows of `sources`."""
+        """Return the wanted columns of rows with the columns of `sources`."""
         if self.name not in wanted.names:
             return rows
         made = self.make(conform(rows.select(self.made_from.names), self.made_from))
@@ -90,31 +80,16 @@ class MadeColumn:
 
 
 class BaseFileReader:
-    """Reads one base file.
+    """Reads one base file into a table's schema.
 
-    Parameters
-    ----------
-    source : BinaryIO
-        Seekable file.
-    schema : pyarrow.Schema
-        The table's columns; one that the file lacks is null, one of an older type is converted.
-    name : str
-        The file's path, for errors.
-    keep_dictionaries : bool
-        Whether `pieces` may hand out string columns as the dictionary arrays that they are stored
-        as; they are then cheaper to read, to filter and to write again.
-    trusted : bool
-        Whether its bytes are known to be what a writer committed. Of a file that anybody may have
-        made, no more is taken than its bytes can usually stand for.
-    made : MadeColumn, optional
-        A column of `schema` that the file does not hold.
+    A column that the file lacks is null, one of an older type is converted. With
+    `keep_dictionaries` `pieces` may return string columns as the dictionary arrays that they are
+    stored as, which are cheaper to read, to filter and to write. `trusted` says that the file's
+    bytes are known to be as committed; other files are refused if they claim more content than
+    their bytes usually hold.
 
-    Raises
-    ------
-    CorruptFileError
-        The file is no whole Parquet file. So do all methods, also where a page fails its checksum.
-    UnsupportedTableError
-        Only a newer pyarrow reads it.
+    All methods raise `CorruptFileError` if the file is no whole Parquet file or a page fails its
+    checksum; the constructor raises `UnsupportedTableError` if only a newer pyarrow reads the file.
     """
 
     def __init__(
@@ -158,13 +133,13 @@ class BaseFileReader:
 
     @property
     def stored_schema(self) -> pa.Schema:
-        """The columns that are in the file, in the types in which Arrow reads them."""
+        """The columns of the file, in the types in which Arrow reads them."""
         return self._file.schema_arrow
 
     def greatest(self, column: str) -> int | None:
-        """Return the greatest value of a column as the integer that stands for it.
+        """Return the greatest value of a column as the integer that represents it.
 
-        None if the statistics do not tell, or the file has no such column of the table's type.
+        None if the statistics do not say, or the file has no such column of the table's type.
         """
         kind, stored = self.schema.field(column).type, self._file.schema_arrow
         if stored.get_field_index(column) < 0 or stored.field(column).type != kind:
@@ -182,7 +157,7 @@ class BaseFileReader:
         return max(found, default=None)
 
     def bounds(self, row_group: int, field: pa.Field) -> Bounds | None:
-        """Return what the footer says of a column of the table in a row group; see `Bounds`."""
+        """Return what the footer says of a table's column in a row group; see `Bounds`."""
         if self._made is not None and self._made.name == field.name:
             return None
         if self._rebases(field.name):  # the footer's ends are days of the other calendar
@@ -200,21 +175,13 @@ class BaseFileReader:
             return low.decode(), high.decode()
 
     def bloom_filter(self) -> BloomFilter | None:
-        """Return the bloom filter of the record keys; None if there is none that can be used."""
+        """Return the bloom filter of the record keys; None if there is no usable one."""
         return BloomFilter.from_footers(self._file.metadata.metadata or {}, self._name)
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
-        """Read all rows.
+        """Read all rows, with the given columns in their order or all.
 
-        Parameters
-        ----------
-        columns : list of str, optional
-            Columns to read, in the order in which they are returned; all if None.
-
-        Raises
-        ------
-        SchemaError
-            A column cannot be converted; names it.
+        A `SchemaError` names a column that cannot be converted.
         """
         wanted = self._selection(columns)
         sources = self._sources(wanted)
@@ -226,7 +193,7 @@ class BaseFileReader:
     def pieces(
         self, columns: list[str] | None = None, row_groups: Iterable[int] | None = None
     ) -> Iterator[pa.Table]:
-        """Read all rows piece by piece, in order; columns in `dictionaries` as dictionary arrays.
+        """Read rows piece by piece, in order; columns in `dictionaries` are dictionary arrays.
 
         See `read`; `row_groups` are the numbers of the row groups to read, all if None.
         """
@@ -313,9 +280,9 @@ def read_base_file(
 
 
 def _buffer_bytes(metadata: pq.FileMetaData, source: BinaryIO) -> int:
-    """Bytes that are read ahead of each column chunk; 0 to read whole ones, as object stores want.
+    """Bytes to read ahead of each column chunk; 0 to read whole ones, as object stores need.
 
-    Of a local file with large column chunks a little is as fast, and spares the memory.
+    For a local file with large column chunks a few bytes are as fast, and save memory.
     """
     is_local = isinstance(source, io.BufferedReader)
     if not (is_local and metadata.num_row_groups and metadata.num_columns):
@@ -342,7 +309,7 @@ def _open(
 
 
 def _native(source: BinaryIO) -> BinaryIO | pa.NativeFile:
-    """What Arrow reads of a local file or of bytes without Python; any other source as it is."""
+    """A source that Arrow reads without Python, of a local file or bytes; others as they are."""
     if type(source) is io.BytesIO:
         return pa.BufferReader(source.getvalue())  # which copies nothing
     if type(source) is io.BufferedReader and isinstance(source.name, str):
@@ -352,11 +319,11 @@ def _native(source: BinaryIO) -> BinaryIO | pa.NativeFile:
 
 
 def _check_claims(metadata: pq.FileMetaData, source: BinaryIO, trusted: bool) -> None:
-    """Refuse a footer that claims more than can be in the file, before memory is taken for it.
+    """Refuse a footer that claims more than the file can hold, before memory is allocated for it.
 
-    Each row of a base file has a record key of its own, which no encoding brings below some bits.
-    How far a column shrinks says nothing of a file that a writer committed: one large value over
-    and over does so by any factor.
+    Each row of a base file has its own record key, which no encoding stores in less than some bits.
+    The compression ratio of a committed file proves nothing: a repeated large value compresses by
+    any factor.
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     counts = [group.num_rows for group in groups]
@@ -385,7 +352,7 @@ def _check_claims(metadata: pq.FileMetaData, source: BinaryIO, trusted: bool) ->
 
 
 def _counted(rows: pa.Table, num_rows: int) -> pa.Table:
-    """Keep the number of rows where none of the wanted columns is in the file."""
+    """Keep the number of rows if none of the wanted columns is in the file."""
     if rows.num_columns:
         return rows
     return pa.table({"": pa.nulls(num_rows)})

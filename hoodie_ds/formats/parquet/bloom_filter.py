@@ -1,7 +1,7 @@
-"""Bloom filters of record keys, as base files carry them in their footers (Hudi tech spec).
+"""Bloom filters of record keys, which base files store in their footers (Hudi tech spec).
 
-Invariant: the same keys in the same order give the bytes that Hudi writes, and a key that was
-added is never denied.
+Invariant: the same keys in the same order give the bytes that Hudi writes, and an added key is
+never ruled out.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _MURMUR: Final = 1
 _POSITIONS_AT_ONCE: Final = 1 << 21
 """Positions of keys that are in memory together, eight bytes each."""
 _FIRST_HASHES: Final = 4
-"""After so many, one in sixteen keys that are not there is left, or fewer."""
+"""After so many, at most one in sixteen keys that are not in the filter is left."""
 _MOST_HASHES: Final = 1075
-"""What the smallest share of false positives that a double can hold asks for."""
+"""The number of hashes for the smallest share of false positives that a double can hold."""
 _MOST_FILTERS: Final = 1000
-"""Beyond so many within one, to ask them takes longer than to read the keys."""
+"""With more filters in one, testing them takes longer than reading the keys."""
 _MOST_BITS: Final = 2**31 - 1
 _NO_LIMIT: Final = 2**31 - 1
 
@@ -48,24 +48,12 @@ Packed = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class BloomParams:
-    """How the filter of a base file is made.
+    """How the filter of a base file is made."""
 
-    Parameters
-    ----------
-    num_entries : int
-        Keys that one filter is made for.
-    false_positives : float
-        Share of other keys that such a filter does not deny.
-    kind : BloomFilterType
-        ``DYNAMIC_V0`` adds filters as keys come, ``SIMPLE`` is a single one.
-    max_entries : int
-        Keys from which on a dynamic filter grows no more.
-    """
-
-    num_entries: int
-    false_positives: float
-    kind: BloomFilterType
-    max_entries: int
+    num_entries: int  # keys that one filter is made for
+    false_positives: float  # share of other keys that such a filter lets pass
+    kind: BloomFilterType  # ``DYNAMIC_V0`` adds filters as keys are added
+    max_entries: int  # keys at which a dynamic filter stops growing
 
     @property
     def num_bits(self) -> int:
@@ -80,13 +68,7 @@ class BloomParams:
 
 
 class BloomFilterBuilder:
-    """A filter that is being filled.
-
-    Parameters
-    ----------
-    params : BloomParams
-        Size and kind.
-    """
+    """A filter that is being filled."""
 
     def __init__(self, params: BloomParams) -> None:
         self._params = params
@@ -117,7 +99,7 @@ class BloomFilterBuilder:
         }
 
     def _room(self) -> tuple[int, int]:
-        """How many keys the last filter still takes; and how many filters share those after."""
+        """How many keys the last filter still takes; how many filters share the next ones."""
         params = self._params
         if params.kind is BloomFilterType.SIMPLE:
             return _NO_LIMIT, 1
@@ -143,44 +125,19 @@ class BloomFilterBuilder:
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
-    """A filter that was read.
+    """A filter that was read; a key may be in it if it may be in one of `rows`."""
 
-    Parameters
-    ----------
-    num_hashes : int
-        Bits that each key has set.
-    num_bits : int
-        Bits of each filter.
-    rows : tuple of numpy.ndarray of uint8
-        The bits of each filter, eight to a byte, the lowest first, as they are stored; a key is in
-        if it is in one of them.
-    """
-
-    num_hashes: int
-    num_bits: int
-    rows: tuple[Packed, ...]
+    num_hashes: int  # bits that each key sets
+    num_bits: int  # of each filter
+    rows: tuple[Packed, ...]  # the bits of each filter as stored, lowest first
 
     @classmethod
     def from_footers(cls, footers: Mapping[bytes, bytes], name: str) -> BloomFilter | None:
-        """Read the filter of a base file.
+        """Read the filter from a base file's footer entries.
 
-        Parameters
-        ----------
-        footers : mapping of bytes to bytes
-            The file's footer entries.
-        name : str
-            The file's path, for errors.
-
-        Returns
-        -------
-        BloomFilter or None
-            None if the file has none, or one of the ancient form, which uses another hash, or of
-            a kind that is not known here, or one of more filters than it pays to ask.
-
-        Raises
-        ------
-        CorruptFileError
-            The entry is no bloom filter.
+        None if there is none, or one of the ancient form, which uses another hash, of an unknown
+        kind, or of too many filters to be worth testing. An entry that is no bloom filter is a
+        `CorruptFileError` of the file `name`.
         """
         text = footers.get(BLOOM_FILTER_FOOTER.encode()) or footers.get(_OLD_FOOTER.encode())
         if text is None:
@@ -209,18 +166,10 @@ class BloomFilter:
             ) from error
 
     def may_contain(self, keys: pa.Array, first: UInts | None = None) -> Mask:
-        """Say which keys may be in the file.
+        """Return which keys may be in the file; false only for keys that were never added.
 
-        Parameters
-        ----------
-        keys : pyarrow.Array of string, without nulls
-        first : numpy.ndarray of uint32, optional
-            Their `first_hashes`, where many files are asked for the same keys.
-
-        Returns
-        -------
-        numpy.ndarray of bool, shape (keys,)
-            False only for keys that were never added.
+        `keys` are strings without nulls; `first` are their `first_hashes`, if many files are
+        tested.
         """
         left = np.arange(len(keys))
         # Of the keys that are not there, one hash rules out half or more.
@@ -280,7 +229,7 @@ def _row_bytes(params: BloomParams, row: Mask) -> bytes:
 
 
 def _rows(data: memoryview, count: int, head: bytes) -> tuple[Packed, ...]:
-    """The filters, each of which begins as all of them do; views of what was read."""
+    """The filters, each of which begins with the same header; views of the data."""
     *_, num_bits = _HEADER.unpack(head)
     size = _HEADER.size + -(-num_bits // 8)
     if count <= 0 or count * size > len(data):

@@ -13,10 +13,10 @@ _HIGH_CHARACTER: Final = r"[\x{E000}-\x{10FFFF}]"
 
 
 class KeyRange:
-    """Smallest and largest of all keys added so far, by UTF-16 code units.
+    """Smallest and largest of all added keys, by UTF-16 code units.
 
-    Arrow compares UTF-8 bytes, which is the order of code points. Java's order differs from it
-    only between characters beyond U+FFFF, whose surrogates come first, and U+E000 to U+FFFF.
+    Arrow compares UTF-8 bytes, which is the order of code points. Java's order differs from it only
+    between characters beyond U+FFFF, whose surrogates come first, and U+E000 to U+FFFF.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Dates and timestamps of Parquet files that Spark wrote in the hybrid calendar, as Spark rebases.
+"""Dates and timestamps that Spark wrote to Parquet in the hybrid calendar, as Spark rebases them.
 
-Spark before 3.0, and any Spark that was asked to, counts days before 15 October 1582 by the Julian
-calendar: a day number stands for another date there. The footer says which files do.
+Spark before 3.0, and later if configured so, counts days before 15 October 1582 by the Julian
+calendar: a day number is another date there. The footer says which files do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UTC: Final = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z")
 _GREGORIAN: Final = -141_427
 """Day of 15 October 1582, the first of the Gregorian calendar, from 1970 on."""
 _YEAR_1900: Final = -25_567
-"""Day from which on Java's two libraries have the same offsets of every time zone."""
+"""The day from which on Java's two libraries have the same offsets for every time zone."""
 _DAY_SECONDS: Final = 86_400
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -38,28 +38,16 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LegacyCalendar:
-    """The hybrid calendar of a file.
+    """The columns of a file in the hybrid calendar."""
 
-    Parameters
-    ----------
-    has_datetimes : bool
-        Whether dates and timestamps are in it that are stored as plain integers.
-    int96 : frozenset of str
-        Columns with timestamps in it that are stored as INT96.
-    zone : str or None
-        The writer's time zone; None if the file does not tell.
-    name : str
-        The file's path, for errors.
-    """
-
-    has_datetimes: bool
-    int96: frozenset[str]
-    zone: str | None
+    has_datetimes: bool  # whether it has dates and timestamps of plain integers
+    int96: frozenset[str]  # columns with timestamps stored as INT96
+    zone: str | None  # the writer's time zone, if the file says
     name: str
 
     @classmethod
     def of(cls, metadata: pq.FileMetaData, name: str) -> LegacyCalendar | None:
-        """Return what a footer says; None if nothing of the file is in the hybrid calendar."""
+        """Return the calendar of a footer; None if no column is in the hybrid calendar."""
         footers = metadata.metadata or {}
         has_datetimes, has_int96 = (_is_legacy(footers, *kind) for kind in (_DATETIME, _INT96))
         leaves = map(metadata.schema.column, range(metadata.num_columns) if has_int96 else ())
@@ -70,17 +58,14 @@ class LegacyCalendar:
         return cls(has_datetimes, frozenset(int96), zone.decode() if zone else None, name)
 
     def concerns(self, field: pa.Field) -> bool:
-        """Whether values of a column, in the file's type, may have to be rebased."""
+        """Whether values of a column, in the file's type, may need rebasing."""
         return self._has(field.type, field.name)
 
     def rebased(self, rows: pa.Table) -> pa.Table:
         """Return rows of the file in the proleptic Gregorian calendar.
 
-        Raises
-        ------
-        UnsupportedTableError
-            A timestamp is before 1900 in another time zone than UTC, where Java's offsets differ
-            from library to library; names column and file.
+        A timestamp before 1900 in another time zone than UTC, for which offsets differ between
+        Java's libraries, is an `UnsupportedTableError` that names column and file.
         """
         for at, field in enumerate(rows.schema):
             if self.concerns(field):
@@ -142,13 +127,13 @@ class LegacyCalendar:
 
 
 def _is_legacy(footers: dict[bytes, bytes], since: str, legacy: bytes) -> bool:
-    """Whether Spark takes a file for one in the hybrid calendar; it, too, compares strings."""
+    """Whether Spark reads a file in the hybrid calendar; it compares strings, too."""
     version = footers.get(SPARK_VERSION_FOOTER.encode())
     return version is not None and (version.decode() < since or legacy in footers)
 
 
 def _proleptic(days: _Ints) -> _Ints:
-    """Days that have the same year, month and day as these have in the Julian calendar.
+    """Days with the year, month and day that the given ones have in the Julian calendar.
 
     A 29 February that the Gregorian calendar lacks is the day after the 28th, 1 March.
     """

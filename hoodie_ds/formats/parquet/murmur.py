@@ -19,24 +19,12 @@ _M = np.uint32(0x5BD1E995)
 
 @dataclass(frozen=True, slots=True)
 class _SameLength:
-    """Strings of one length, taken apart.
+    """Strings of one length, split into words."""
 
-    Attributes
-    ----------
-    at : numpy.ndarray of int64, shape (strings,)
-        Their positions among all strings.
-    length : numpy.uint32
-        Bytes of each.
-    words : numpy.ndarray of uint32, shape (length // 4, strings)
-        Their four-byte words, mixed already, as that does not depend on the seed.
-    tail : numpy.ndarray of uint32 or None, shape (strings,)
-        What is left over; None where nothing is.
-    """
-
-    at: npt.NDArray[np.int64]
-    length: np.uint32
-    words: UInts
-    tail: UInts | None
+    at: npt.NDArray[np.int64]  # their positions among all strings
+    length: np.uint32  # bytes of each
+    words: UInts  # four-byte words by position, mixed already: that needs no seed
+    tail: UInts | None  # the bytes after the words, if any
 
     def hashes(self, seeds: UInts) -> UInts:
         found = seeds ^ self.length
@@ -53,29 +41,14 @@ class _SameLength:
 
 
 class Murmur:
-    """Strings to be hashed with one seed after another, as a bloom filter does.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array of string
-        Without nulls.
-    """
+    """Strings (without nulls) to hash with one seed after another, as a bloom filter does."""
 
     def __init__(self, texts: pa.Array) -> None:
         self._count = len(texts)
         self._parts = _by_length(texts) if len(texts) else []
 
     def hashes(self, seeds: UInts) -> UInts:
-        """Hash every string with a seed of its own.
-
-        Parameters
-        ----------
-        seeds : numpy.ndarray of uint32, shape (strings,)
-
-        Returns
-        -------
-        numpy.ndarray of uint32, shape (strings,)
-        """
+        """Hash every string with its own seed."""
         found = np.empty(self._count, np.uint32)
         for part in self._parts:
             found[part.at] = part.hashes(seeds[part.at])

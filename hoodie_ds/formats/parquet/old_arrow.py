@@ -1,4 +1,4 @@
-"""What older releases of pyarrow take for damage in files that Hudi on the JVM wrote."""
+"""Files of Hudi on the JVM that older releases of pyarrow report as damaged."""
 
 from __future__ import annotations
 
@@ -14,32 +14,16 @@ _SAID: Final = (
     "MAP-annotated groups must have a single child",
     "Group with one repeated child must be LIST-annotated",
 )
-"""What those before say, which cannot even tell the columns of such a file."""
+"""Messages of earlier releases, which cannot even read the columns of such a file."""
 
 
 def refuse_arrays_of_maps(
     error: pa.ArrowInvalid, schema: pa.Schema, name: str, version: str
 ) -> None:
-    """Raise an error of its own where a file cannot be opened for want of a newer pyarrow.
+    """Raise `UnsupportedTableError` if Arrow's `error` means that a newer pyarrow is needed.
 
-    Hudi's writers on the JVM store arrays in two levels by default.
-
-    Parameters
-    ----------
-    error : pyarrow.ArrowInvalid
-        Why Arrow did not open a file.
-    schema : pyarrow.Schema
-        The columns that are wanted of it.
-    name : str
-        Its path, for the error.
-    version : str
-        The release of pyarrow.
-
-    Raises
-    ------
-    UnsupportedTableError
-        It has an array of maps, and pyarrow is older than those that read it; names the release
-        that does, and the columns.
+    Hudi's writers on the JVM store arrays in two levels by default. The error names the file, its
+    columns of arrays of maps and the first release that reads them.
     """
     is_old = int(version.partition(".")[0]) < _FIRST
     if not is_old or not any(said in str(error) for said in _SAID):

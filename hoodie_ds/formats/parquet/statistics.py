@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says of the values of its columns."""
+"""What the footer of a Parquet file says about the values of its columns."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hoodie_ds.filters.bounds import Bounds, kind_of, sortable
 from hoodie_ds.formats.relabel import repaired
 
 _DICTIONARY_BYTES: Final = 3
-"""Encoded bytes per value up to which a string column is worth keeping as a dictionary."""
+"""Encoded bytes per value up to which a string column is kept as a dictionary."""
 
 
 def column_bounds(
     metadata: pq.FileMetaData, stored: pa.Schema, row_group: int, field: pa.Field
 ) -> Bounds | None:
-    """Return what a footer says of a column of the table in a row group of a file.
+    """Return what a footer says about a table's column in a row group.
 
-    None if nothing is known for sure, as where the file has another kind of values.
+    None if nothing is certain, for example if the file has another kind of values.
     """
     if field.name not in stored.names:
         return Bounds(values=False)
@@ -54,7 +54,7 @@ def _widened(ends: list[object], held: pa.DataType, wanted: pa.DataType) -> pa.A
 
 
 def repetitive_strings(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:
-    """Return the string columns that the file stores as short references into a dictionary."""
+    """Return the string columns that the file stores as short references to a dictionary."""
     strings = {field.name for field in schema if pa.types.is_string(field.type)}
     values: dict[str, int] = {}
     sizes: dict[str, int] = {}
