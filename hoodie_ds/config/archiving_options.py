@@ -11,7 +11,6 @@ from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.enums import CleaningPolicy
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, Option
-from hoodie_ds.errors import OptionError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -75,28 +74,28 @@ class ArchivingOptions(OptionGroup):
         options, cleaning = super().of(given), CleaningOptions.of(given)
         fewest, most, retained = options.min_commits, options.max_commits, cleaning.commits
         if most <= fewest:
-            given.refuse(_crossed(given, fewest, most))
+            _refuse_crossed(given, fewest, most)
         if cleaning.policy is not CleaningPolicy.KEEP_LATEST_COMMITS or fewest > retained:
             return options
         raised = retained + 1, retained + 1 + most - fewest
         if given.written(cls.min_commits) and given.written(CleaningOptions.commits):
             remedy = f"it must be more than {CleaningOptions.commits.key} = {retained}"
-            given.refuse(OptionError(cls.min_commits.key, fewest, remedy))
+            given.refuse_value(cls.min_commits, remedy)
         if given.written(cls.min_commits) and most > fewest:
             _warn_of_raised(fewest, raised[0], most, raised[1])
         return replace(options, min_commits=raised[0], max_commits=raised[1])
 
 
-def _crossed(given: GivenOptions, fewest: int, most: int) -> OptionError:
-    """Say of a number that was given that it does not go with the other one."""
+def _refuse_crossed(given: GivenOptions, fewest: int, most: int) -> None:
+    """Note of a number that was given that it does not go with the other one."""
     by_default = ", which is the default; give both"
     least_option, most_option = ArchivingOptions.min_commits, ArchivingOptions.max_commits
-    fewest_given, most_given = given.written(least_option), given.written(most_option)
-    if not most_given:
+    if not given.written(most_option):
         remedy = f"it must be less than {most_option.key} = {most}{by_default}"
-        return OptionError(fewest_given[0][0], fewest, remedy)
+        given.refuse_value(least_option, remedy)
+        return
     remedy = f"it must be more than {least_option.key} = {fewest}"
-    return OptionError(most_given[0][0], most, remedy + ("" if fewest_given else by_default))
+    given.refuse_value(most_option, remedy + ("" if given.written(least_option) else by_default))
 
 
 @lru_cache(maxsize=256)

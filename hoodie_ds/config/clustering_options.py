@@ -21,7 +21,6 @@ from hoodie_ds.config.option import (
     choice,
     whole,
 )
-from hoodie_ds.errors import OptionError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -167,17 +166,15 @@ class ClusteringOptions(OptionGroup):
         """Take the options out of those given, which note what is wrong."""
         gives_way = given.get(cls.updates_strategy) is UpdatesStrategy.ALLOW
         if gives_way and not given.get_or_default(cls.rollback_on_conflict):
-            key, text = given.written(cls.updates_strategy)[0]
             remedy = f"set {cls.rollback_on_conflict.key} = true too, or updates would be lost"
-            given.refuse(OptionError(key, text, remedy))
+            given.refuse_value(cls.updates_strategy, remedy)
         options = super().of(given)
         of_class = _FILTERS_OF.get(given.get_or_default(cls.plan_strategy))
         if of_class is not None and given.get(cls.partition_filter) not in (None, of_class):
-            key, text = given.written(cls.partition_filter)[0]
             named = given.written(cls.plan_strategy)[0][0]
             remedy = (
                 f"the class that {named} names stands for {of_class.value}; leave one of them out"
             )
-            given.refuse(OptionError(key, text, remedy))
+            given.refuse_value(cls.partition_filter, remedy)
         partition_filter = of_class or options.partition_filter
         return replace(options, gives_way=gives_way, partition_filter=partition_filter)

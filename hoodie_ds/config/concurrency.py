@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 from hoodie_ds.config.enums import ConcurrencyMode, FailedWritesPolicy, LockProvider
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.option import POSITIVE_INT, Option, choice, whole
-from hoodie_ds.errors import OptionError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -106,12 +105,11 @@ class Concurrency(OptionGroup):
         mode, policy = given.get_or_default(cls.mode), given.get(cls.failed_writes)
         shared = mode is ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL
         if policy is not None and (policy is FailedWritesPolicy.LAZY) is not shared:
-            key, text = given.written(cls.failed_writes)[0]
             remedy = (
                 f"{cls.mode.key} = {mode.value} decides when failed writes are undone; leave this "
                 "out"
             )
-            given.refuse(OptionError(key, text, remedy))
+            given.refuse_value(cls.failed_writes, remedy)
         options = super().of(given)
         lease_ms = given.get_or_default(cls.lease_seconds) * 1000
         if options.lock_provider is LockProvider.FILE_SYSTEM:

@@ -36,6 +36,11 @@ class GivenOptions:
         if all(problem.args != known.args for known in self.problems):
             self.problems.append(problem)
 
+    def refuse_value(self, option: Option[Any], remedy: str) -> None:
+        """Note what is wrong with an option, under each name that it was given by."""
+        for key, text in self.written(option):
+            self.refuse(OptionError(key, text, remedy))
+
     def check(self) -> None:
         """Raise one `OptionError` for all that is wrong, if anything is."""
         if self.problems:

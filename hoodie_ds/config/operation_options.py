@@ -157,9 +157,8 @@ class OperationOptions(OptionGroup):
         policy = given.get(cls.duplicate_policy)
         if given.get(cls.drop_duplicates):
             if policy not in (None, DuplicatePolicy.DROP):
-                key, text = given.written(cls.drop_duplicates)[0]
                 remedy = f"contradicts {cls.duplicate_policy.key}; give one"
-                given.refuse(OptionError(key, text, remedy))
+                given.refuse_value(cls.drop_duplicates, remedy)
             policy = policy or DuplicatePolicy.DROP
         return replace(
             super().of(given),

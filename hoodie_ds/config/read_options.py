@@ -52,12 +52,8 @@ class ReadOptions(QueryOptions, StorageOptions):
 def _check_stream(options: ReadOptions, given: GivenOptions) -> None:
     """Note options of queries that were given for a stream."""
     for option in (IncrementalOptions.begin, IncrementalOptions.end, QueryOptions.as_of):
-        for key, text in given.written(option):
-            remedy = (
-                f"a stream has no end, and begins where {StreamOptions.start.key} says; leave it "
-                "out"
-            )
-            given.refuse(OptionError(key, text, remedy))
+        remedy = f"a stream has no end, and begins where {StreamOptions.start.key} says"
+        given.refuse_value(option, f"{remedy}; leave it out")
     if options.query_type is QueryType.READ_OPTIMIZED:
         remedy = "a stream returns what commits wrote; leave it out"
         given.refuse(OptionError(QueryOptions.query_type.key, options.query_type.value, remedy))
@@ -71,14 +67,12 @@ def _incremental(
     if options.query_type is not QueryType.INCREMENTAL:
         for option in (begin, end, *(() if may_be_stream else (format,))):
             if given.get(option) not in (None, option.default):
-                key, text = given.written(option)[0]
                 asked = f"{QueryOptions.query_type.key}={QueryType.INCREMENTAL.value}"
                 remedy = f"belongs to an incremental query; set {asked}, or leave it out"
-                given.refuse(OptionError(key, text, remedy))
+                given.refuse_value(option, remedy)
         return None
-    for key, text in given.written(QueryOptions.as_of):
-        remedy = f"leave it out; {end.key} says where an incremental query ends"
-        given.refuse(OptionError(key, text, remedy))
+    remedy = f"leave it out; {end.key} says where an incremental query ends"
+    given.refuse_value(QueryOptions.as_of, remedy)
     if may_be_stream and not given.written(begin):
         return None
     asked_for = IncrementalOptions.of(given)

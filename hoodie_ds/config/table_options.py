@@ -245,8 +245,7 @@ def _either(
     """Return the value of two options that mean one thing under different values."""
     value = given.get(option)
     if value is not None and other_value not in (None, value):
-        key, text = given.written(other)[0]
-        given.refuse(OptionError(key, text, f"contradicts {given.written(option)[0][0]}; give one"))
+        given.refuse_value(other, f"contradicts {given.written(option)[0][0]}; give one")
     return other_value if value is None else value
 
 

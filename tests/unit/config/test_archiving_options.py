@@ -80,6 +80,8 @@ def test_no_fewer_are_left_than_a_clean_retains() -> None:
         OptionError, match=f"{_MIN}' = '5' is refused: it must be more than {_RETAINED} = 5"
     ):
         _parse({_MIN: "5", _RETAINED: "5"})
+    with pytest.raises(OptionError, match=f"'archive.min_commits' = '5' .* {_RETAINED} = 5"):
+        _parse({"archive.min_commits": "5", _RETAINED: "5"})
     assert _parse({_MIN: "6", _RETAINED: "5"}).min_commits == 6
 
 
