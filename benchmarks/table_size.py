@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 from results import emit
 
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.index.bucket_identifier import KeyParsing
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
@@ -45,7 +44,7 @@ GOAL = 1.2
 def keys_of(num_buckets: int) -> tuple[pa.Array, pa.Array]:
     """Return keys, one for each bucket, and `ROWS` for each of the first `TOUCHED` buckets."""
     keys = pc.cast(pa.array(np.arange(4 * ROWS * num_buckets)), pa.string())
-    hashed = Buckets(num_buckets, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    hashed = Buckets(num_buckets, ("id",), ("id",))
     buckets = hashed.ids_by_key(pa.chunked_array([keys]))
     every, first = np.unique(buckets, return_index=True)
     assert len(every) == num_buckets

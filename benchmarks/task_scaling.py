@@ -30,7 +30,6 @@ from results import emit
 from spark_side import KEYED, session
 
 import hoodie_ds
-from hoodie_ds.index.bucket_identifier import KeyParsing
 from hoodie_ds.index.buckets import Buckets
 
 CORES = (1, 2)
@@ -72,7 +71,7 @@ def group_sizes(half: Path, layout: str) -> np.ndarray:
     order, line = (pc.cast(column, pa.string()) for column in rows.columns)
     keys = pc.binary_join_element_wise("l_orderkey:", order, ",l_linenumber:", line, "")
     fields = ("l_orderkey", "l_linenumber")
-    hashed = Buckets(buckets, fields, fields, KeyParsing.LAST_COMMA_BEFORE_COLON).ids_by_key(keys)
+    hashed = Buckets(buckets, fields, fields).ids_by_key(keys)
     groups = rows.column("l_orderkey").to_numpy() % parts * buckets + hashed
     return np.sort(np.bincount(groups, minlength=parts * buckets))[::-1]
 

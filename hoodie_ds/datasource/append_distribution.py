@@ -1,6 +1,6 @@
 """How the rows of a table without record keys are distributed over tasks, and so over files.
 
-Nothing has to come together there, so rows stay where they are unless an option says otherwise.
+No rows need to be together there, so they stay where they are unless an option says otherwise.
 """
 
 from __future__ import annotations
@@ -18,16 +18,11 @@ from hoodie_ds.errors import OptionError
 def distribute(
     df: DataFrame, properties: TableProperties, options: WriteOptions, num_tasks: int
 ) -> DataFrame:
-    """Scatter and sort rows as the options say.
+    """Scatter and sort rows as the options say; refuse to sort a stream, or without columns.
 
-    Rows of a partition are scattered over so many tasks by their content, so a task that is
-    computed again gets the same rows (the hot spot scattering of AnalyticDB's writer). The number
-    of tasks is given to Spark, which would else put small ones together.
-
-    Raises
-    ------
-    OptionError
-        A stream is to be sorted, or nothing says by which columns.
+    Rows of a partition are scattered over that many tasks by their content, so a recomputed task
+    gets the same rows (the hot spot scattering of AnalyticDB's writer). The number of tasks is
+    given to Spark, which would otherwise coalesce small ones.
     """
     partition = [sf.col(field) for field in properties.partition_fields]
     if options.tasks_per_partition is not None and partition:
@@ -38,7 +33,7 @@ def distribute(
         raise OptionError(
             OperationOptions.sort_columns.key,
             None,
-            "the table has no partitions; name what to sort by",
+            "the table has no partitions; name the columns to sort by",
         )
     match options.sort_mode:
         case SortMode.GLOBAL_SORT | SortMode.PARTITION_SORT if df.isStreaming:

@@ -1,4 +1,4 @@
-"""The file id assigner as a function for ``mapInArrow``, upstream of the shuffle."""
+"""The file id assigner as a function for ``mapInArrow``, before the shuffle."""
 
 from __future__ import annotations
 
@@ -19,19 +19,10 @@ from hoodie_ds.timeline.timeline import Timeline
 def assigning_mapper(
     options: WriteOptions, schema: pa.Schema, num_tasks: int, view: Timeline | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that adds the hidden columns of the shuffle.
+    """Return a function that adds the hidden columns of a shuffle over `num_tasks` tasks.
 
-    Parameters
-    ----------
-    options : WriteOptions
-        How the rows will be written.
-    schema : pyarrow.Schema
-        Their columns.
-    num_tasks : int
-        Tasks that the shuffle spreads rows over.
-    view : Timeline or None
-        The table as all tasks are to see it; None in a stream, where every micro-batch pins its
-        own.
+    `view` is the timeline that all tasks see; None in a stream, where every micro-batch pins its
+    own.
     """
 
     def assign(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,15 +13,7 @@ from hoodie_ds.sink.coordinator import Coordinator
 
 
 class HoodieBatchWriter(DataSourceArrowWriter):
-    """Writes one DataFrame as one commit.
-
-    Parameters
-    ----------
-    options : WriteOptions
-        How to write.
-    schema : pyarrow.Schema
-        Columns of the DataFrame.
-    """
+    """Writes one DataFrame as one commit."""
 
     def __init__(self, options: WriteOptions, schema: pa.Schema) -> None:
         self._coordinator = Coordinator.of(options)
@@ -36,5 +28,5 @@ class HoodieBatchWriter(DataSourceArrowWriter):
         self._coordinator.commit(unwrap(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Give the write up (driver)."""
+        """Abort the write (driver)."""
         self._coordinator.abort(unwrap(messages))

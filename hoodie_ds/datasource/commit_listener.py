@@ -1,4 +1,4 @@
-"""Shows what each micro-batch cost the sink, beside Spark's own ``StreamingQueryProgress``."""
+"""Reports what each micro-batch cost the sink, next to Spark's own ``StreamingQueryProgress``."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.loading import read_commit
 
 _LOOK_BACK: Final = 20
-"""Commits to look through: other writers' may lie after the batch's own."""
+"""Commits to search: other writers may have committed after the batch."""
 
 _LAST_REPORTS_MS: Final = 2_000
-"""How long the end of a process waits for the reports of batches that are done."""
+"""How long the end of a process waits for the reports of finished batches."""
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -49,12 +49,12 @@ class CommitListener(StreamingQueryListener):
     Parameters
     ----------
     opts : mapping of str to str
-        ``path`` of the table, and what else it takes to read it.
+        ``path`` of the table, and options to read it.
     report : callable, optional
         Takes the metrics by name: ``path`` of the table, ``instant``, ``batch_id``, and the fields
-        of ``WriteMetrics``; where table services failed beside the batch, ``failed_services`` says
-        which and why, and ``num_failed_services`` counts those of the driver too. By default they
-        are logged at level INFO, or, in a process that has set up no logging, written to standard
+        of ``WriteMetrics``; if table services of the batch failed, ``failed_services`` says which
+        and why, and ``num_failed_services`` counts those of the driver too. By default they are
+        logged at level INFO, or, in a process that has set up no logging, written to standard
         error.
 
     Examples
@@ -91,7 +91,7 @@ class CommitListener(StreamingQueryListener):
 
 
 def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | None:
-    """Read the metrics of a micro-batch's commit; None if it was none, or is long past."""
+    """Read the metrics of a micro-batch's commit; None if there is none, or it is long past."""
     try:
         timeline = open_table(storage).load_timeline()
     except TableNotFoundError:  # there was no row yet
@@ -101,7 +101,7 @@ def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | N
         if extra.get(BATCH_KEY) == batch.to_json():
             metrics = json.loads(extra.get(METRICS_KEY, "{}"))
             failed = noted_failures(storage, instant.time)
-            if failed:  # on the driver too, of which the commit does not know
+            if failed:  # the commit does not know of those on the driver
                 metrics["num_failed_services"] = len(failed)
                 metrics["failed_services"] = "; ".join(map(str, failed))
             return {"instant": instant.time, "batch_id": batch.batch_id, **metrics}
@@ -117,10 +117,9 @@ def _show(metrics: Mapping[str, str | int]) -> None:
 
 
 def _leave(own: weakref.ref[CommitListener]) -> None:
-    """Take a listener out of Spark at the end of the process.
+    """Remove a listener at the end of the process, once finished batches are reported.
 
-    Spark would go on to call it, and show the stack of each call that nobody answers. Batches
-    that are done already are reported before.
+    Otherwise Spark would go on calling it, and print the stack of each unanswered call.
     """
     listener, spark = own(), SparkSession.getActiveSession()
     if listener is None or spark is None or is_remote():

@@ -1,4 +1,4 @@
-"""What differs between Spark versions, and nowhere else (4.1 and newer)."""
+"""The differences between Spark versions (4.1 and newer), all in one place."""
 
 from __future__ import annotations
 
@@ -44,10 +44,7 @@ _ZONE: Final[dict[str, Any]] = (
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow form of a Spark schema, timestamps in UTC.
 
-    Raises
-    ------
-    SchemaError
-        A column has a type that Arrow lacks, such as an interval of years; names it.
+    `SchemaError` names a column of a type that Arrow lacks, such as an interval of years.
     """
     return pa.schema(map(_arrow_field, schema.fields))
 

@@ -1,7 +1,4 @@
-"""Whether a text is a schema in Spark's DDL, as far as that can be told without Spark.
-
-Names, types and brackets are looked at; what Spark says of the rest is left to it.
-"""
+"""Checks a schema in Spark's DDL, as far as possible without Spark: names, types and brackets."""
 
 from __future__ import annotations
 
@@ -21,13 +18,7 @@ _OPEN: Final = {"<": ">", "(": ")"}
 
 
 def ddl_fault(text: str) -> str | None:
-    """Return what is wrong with a schema in Spark's DDL; None if nothing is.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``id BIGINT, tags ARRAY<STRING>``.
-    """
+    """Return what is wrong with a schema in Spark's DDL; None if nothing is."""
     try:
         _columns(_TOKEN.findall(text), 0, "")
     except _FaultError as fault:
@@ -40,11 +31,11 @@ class _FaultError(Exception):
 
 
 def _columns(tokens: list[str], at: int, end: str) -> int:
-    """Pass over columns up to a closing bracket, or the end of the text."""
+    """Skip columns up to a closing bracket, or the end of the string."""
     while True:
         name = _at(tokens, at)
         if not _NAME.fullmatch(name):
-            raise _FaultError(f"there is {name or 'nothing'!r} where a column's name is expected")
+            raise _FaultError(f"a column's name is expected, not {name or 'nothing'!r}")
         at += 2 if _at(tokens, at + 1) == ":" else 1
         at = _type(tokens, at, name.strip("`"))
         at = _clauses(tokens, at)
@@ -65,14 +56,14 @@ def _type(tokens: list[str], at: int, column: str) -> int:
     if kind not in ("array", "map", "struct"):
         return at
     if _at(tokens, at) != "<":
-        raise _FaultError(f"the {kind} of column {column!r} wants its types in <>")
+        raise _FaultError(f"the {kind} of column {column!r} needs its types in <>")
     if kind == "struct":
         at = at + 1 if _at(tokens, at + 1) == ">" else _columns(tokens, at + 1, ">")
     else:
         at = _clauses(tokens, _type(tokens, at + 1, column))
         if kind == "map":
             if _at(tokens, at) != ",":
-                raise _FaultError(f"the map of column {column!r} wants two types")
+                raise _FaultError(f"the map of column {column!r} needs two types")
             at = _clauses(tokens, _type(tokens, at + 1, column))
     if _at(tokens, at) != ">":
         raise _FaultError(f"the {kind} of column {column!r} is not closed by >")
@@ -80,7 +71,7 @@ def _type(tokens: list[str], at: int, column: str) -> int:
 
 
 def _clauses(tokens: list[str], at: int) -> int:
-    """Pass over what may follow a type: its size, NOT NULL, a comment, a default."""
+    """Skip what may follow a type: its size, NOT NULL, a comment, a default."""
     closing: list[str] = []
     if _at(tokens, at) not in ("", ",", ">") and _at(tokens, at).lower() not in _AFTER_A_TYPE:
         raise _FaultError(f"there is {_at(tokens, at)!r} after a type; a comma may be missing")

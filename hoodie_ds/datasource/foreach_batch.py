@@ -1,4 +1,4 @@
-"""The same sink for ``writeStream.foreachBatch``, where a Python data source cannot be registered.
+"""The same sink for ``writeStream.foreachBatch``, if a Python data source cannot be registered.
 
 RFC-24 keeps a pipeline for engines without an operator coordinator; this is its counterpart. The
 function that Spark calls begins the batch, runs the tasks as a job of its own, and commits.
@@ -36,18 +36,17 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     """Return a function for ``writeStream.foreachBatch`` that writes each micro-batch once.
 
     A batch that Spark runs again, after a failure or a restart from the checkpoint, is recognised
-    by the query's identity and the batch id; its rows are compared with those that are in the
-    table (`ReplayMismatchError` if they are others) and dropped. The identity is the option
-    ``hoodie.datasource.write.streaming.checkpoint.identifier``, and with it the id that Spark keeps
-    in the checkpoint: so a new checkpoint is a new query, whose batches are all written. Spark
-    Connect does not tell that id: give another identifier there with a new checkpoint, or its
-    batches are refused. Give every query of a table an identifier of its own, and keep it as long
-    as the checkpoint.
+    by the query's identity and the batch id; its rows are compared with those in the table
+    (`ReplayMismatchError` if they differ) and dropped. The identity is the option
+    ``hoodie.datasource.write.streaming.checkpoint.identifier`` and the id that Spark keeps in the
+    checkpoint: so a new checkpoint is a new query, whose batches are all written. Spark Connect
+    hides that id: give another identifier there with a new checkpoint, or its batches are refused.
+    Give every query of a table an identifier of its own, and keep it as long as the checkpoint.
 
-    What the data source does and this cannot: overlap a batch's commit with the next batch (a
-    mini-batch cannot outlive the function's call), or write from a session whose data frames
-    cannot run Python on Arrow data. Rows must not depend on how often they are computed, as Spark
-    may compute them again within a batch; cache them where they do.
+    Unlike the data source, this cannot overlap a batch's commit with the next batch (a mini-batch
+    cannot outlive the function's call), nor write from a session whose data frames cannot run
+    Python on Arrow data. Rows must not depend on how often they are computed, as Spark may compute
+    them again within a batch; cache them if they do.
 
     Parameters
     ----------
@@ -103,10 +102,10 @@ def _identifier(options: WriteOptions) -> str:
 def _write_once(options: WriteOptions, rows: DataFrame, batch_id: BatchId) -> None:
     coordinator = Coordinator.of(options)
     begun = coordinator.begin(arrow_schema(rows.schema), batch_id.query_id, is_stream=True)
-    batch = informed(begun, batch_id)  # refuses here what each task would
+    batch = informed(begun, batch_id)  # refuses here what each task would refuse
     sent = rows.mapInArrow(_task(batch, batch_id), _MESSAGES).collect()
     messages = [pickle.loads(row.message) for row in sent]  # noqa: S301  our own
-    # A frame without partitions has no task to answer, and may be a batch that does something.
+    # A frame without partitions has no task to answer, and the batch may still do something.
     messages = messages or [write_task(batch, TaskId(), batch_id, [])]
     try:
         coordinator.commit(messages)
@@ -116,7 +115,7 @@ def _write_once(options: WriteOptions, rows: DataFrame, batch_id: BatchId) -> No
 
 
 def _query_id(rows: DataFrame) -> str | None:
-    """Return the id that the running query has in its checkpoint; None where Spark hides it."""
+    """Return the id in the running query's checkpoint; None where Spark hides it."""
     try:
         context = rows.sparkSession.sparkContext
     except AttributeError:  # Spark Connect calls from another process than that of the query

@@ -1,10 +1,10 @@
 """Hudi's bucket hash as a Spark expression, run by the JVM.
 
-Upstream of a shuffle this is twice as fast as any way through Python. Catalyst's ``HiveHash`` of a
-string is Java's ``String.hashCode`` over its UTF-8 bytes, so for ASCII it is the hash that Hudi
-takes; other strings are folded over their UTF-16 code units by a higher-order function, which only
-they pay for. Keys that Hudi takes apart in an unexpected way (RFC-29's ``BucketIdentifier`` on
-values with both a comma and a colon) go through the same parsing in SQL functions.
+Before a shuffle this is twice as fast as any way through Python. Catalyst's ``HiveHash`` of a
+string is Java's ``String.hashCode`` of its UTF-8 bytes, so for ASCII it is the hash that Hudi
+takes; only other strings pay for a higher-order function that folds their UTF-16 code units. Keys
+that Hudi parses in an unexpected way (RFC-29's ``BucketIdentifier`` on values with both a comma and
+a colon) are parsed alike by SQL functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.keys.keygen import KeySpec
 
 _DIGITS: Final = (ByteType, ShortType, IntegerType, LongType, BooleanType, DateType)
-"""Types whose cast to string is what Hudi puts into keys, in ASCII and without ',' and ':'."""
+"""Types whose cast to string is what Hudi puts into keys: ASCII, without ',' and ':'."""
 
 _UNSIGNED: Final = 0xFFFFFFFF
 _NOTHING: Final = ("", "__null__", "__empty__")
@@ -45,9 +45,9 @@ def native_bucket(df: DataFrame, buckets: Buckets, spec: KeySpec) -> Column | No
     kinds = {field: df.select(sf.col(field)).schema[0].dataType for field in fields}
     if not all(isinstance(kind, (StringType, *_DIGITS)) for kind in kinds.values()):
         return None
-    texts = {field: sf.col(field).cast("string") for field in fields}
-    free = [texts[field] for field in fields if isinstance(kinds[field], StringType)]
-    key, regular = _key_and_hash(df, texts, buckets, spec)
+    strings = {field: sf.col(field).cast("string") for field in fields}
+    free = [strings[field] for field in fields if isinstance(kinds[field], StringType)]
+    key, regular = _key_and_hash(df, strings, buckets, spec)
     if free:
         # One branch for everything rare keeps the expression, which Spark compiles, short.
         rare = reduce(or_, [_is_rare(text) for text in free])
@@ -56,17 +56,17 @@ def native_bucket(df: DataFrame, buckets: Buckets, spec: KeySpec) -> Column | No
 
 
 def _key_and_hash(
-    df: DataFrame, texts: Mapping[str, Column], buckets: Buckets, spec: KeySpec
+    df: DataFrame, strings: Mapping[str, Column], buckets: Buckets, spec: KeySpec
 ) -> tuple[Column, Column]:
-    """The record key, and its hash where it is ASCII and Hudi takes it apart as expected."""
-    if len(texts) > 1:
+    """The record key, and its hash if it is ASCII and Hudi parses it as expected."""
+    if len(strings) > 1:
         parts = [
             sf.concat(sf.lit(f"{field}:"), sf.coalesce(text, sf.lit("__null__")))
-            for field, text in texts.items()
+            for field, text in strings.items()
         ]
-        hashed = [texts[field] for field in texts if field in buckets.hash_fields]
+        hashed = [strings[field] for field in strings if field in buckets.hash_fields]
         return sf.concat_ws(",", *parts), _list_hash([_value_hash(df, text) for text in hashed])
-    ((field, text),) = texts.items()
+    ((field, text),) = strings.items()
     if spec.kind is KeyGeneratorType.COMPLEX and spec.complex_key_prefixed:
         text = sf.concat(sf.lit(f"{field}:"), text)
     return text, _list_hash([hive_hash(df, text)])
@@ -79,7 +79,7 @@ def _value_hash(df: DataFrame, text: Column) -> Column:
 
 
 def _is_rare(text: Column) -> Column:
-    """Whether a text is not ASCII, or may confuse the way in which Hudi takes keys apart."""
+    """Whether a string is not ASCII, or has a comma, which may confuse the parsing of keys."""
     wide = sf.length(text) != sf.octet_length(text)
     return sf.coalesce(wide | sf.contains(text, sf.lit(",")), sf.lit(False))
 
@@ -109,13 +109,13 @@ def _list_hash(hashes: Sequence[Column]) -> Column:
 
 
 def _parsed_hash(key: Column, hash_fields: Sequence[str]) -> Column:
-    """Hash of a record key as Hudi takes it apart.
+    """Hash of a record key as Hudi parses it.
 
-    Without a comma or without a colon it is one value. Else a field begins after the last comma
-    before a colon, and fields that are not hashed do not count.
+    Without a comma or without a colon it is one value. Otherwise a field begins after the last
+    comma before a colon, and fields that are not hashed do not count.
     """
     segments = sf.split(key, ",(?=[^,:]*:)")
-    # Before the first colon no comma parts anything, so the first two segments are one.
+    # A comma before the first colon separates nothing, so the first two segments are one.
     first = sf.contains(segments.getItem(0), sf.lit(":"))
     fields = sf.when(first, segments).otherwise(sf.slice(segments, sf.lit(3), sf.size(segments)))
     kept = sf.filter(fields, lambda part: sf.substring_index(part, ":", 1).isin(*hash_fields))
@@ -135,9 +135,9 @@ def _parsed_hash(key: Column, hash_fields: Sequence[str]) -> Column:
 
 
 def hive_hash(df: DataFrame, text: Column) -> Column:
-    """Java's ``String.hashCode`` of an ASCII text as an unsigned bigint.
+    """Java's ``String.hashCode`` of an ASCII string as an unsigned bigint.
 
-    It is Catalyst's ``HiveHash``, which has no function of its own in the DataFrame API.
+    It is Catalyst's ``HiveHash``, which the DataFrame API has no function for.
     """
     jvm: Any = df.sparkSession._jvm
     column: Any = type(text)

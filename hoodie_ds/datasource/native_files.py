@@ -1,4 +1,4 @@
-"""Which base files Spark's own Parquet reader reads as ours does, and under which paths."""
+"""Which base files Spark's own Parquet reader reads as ours does, and by which paths."""
 
 from __future__ import annotations
 
@@ -38,18 +38,9 @@ _TEXT: Final = (
 def natively_readable(
     storage: Storage, files: Sequence[BaseFile], schema: pa.Schema
 ) -> frozenset[str]:
-    """Return the instants whose files Spark reads into a table's columns without any loss.
+    """Return the instants whose files Spark reads into the columns of `schema` without any loss.
 
-    A commit writes all of its files with one schema, so that one footer tells of all of them.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    files : sequence of BaseFile
-        What is to be read.
-    schema : pyarrow.Schema
-        The table's columns.
+    A commit writes all its files with one schema, so one footer describes all of them.
     """
     samples = {file.name.instant_time: file for file in files}
 
@@ -65,12 +56,12 @@ def natively_readable(
 
 
 def spark_path(folder: str, path: str) -> str:
-    """Return a file's path as Spark takes it: what it would expand is escaped."""
+    """Return a file's path for Spark, with glob characters escaped."""
     return _GLOB.sub(r"\\\1", f"{folder}/{path}")
 
 
 def _reads(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Spark reads a column of a file into a type with the values that we read."""
+    """Whether Spark reads a file's column into a type with the same values as we do."""
     if _TYPES.is_dictionary(stored):
         stored = stored.value_type
     if _TYPES.is_struct(wanted):

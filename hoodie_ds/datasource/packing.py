@@ -1,4 +1,4 @@
-"""The tasks of a scan, packed so that neither one nor 100,000 files make a bad number of them."""
+"""Packs the tasks of a scan, so that neither one file nor 100,000 make a bad number of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Final
 from hoodie_ds.reader.scan_plan import PartTask, ScanTask
 
 PACK_BYTES: Final = 64 << 20
-"""Bytes of files that one Python task reads at most, where there are several files."""
-
+"""Bytes of files that one Python task reads at most, if there are several files."""
 
 PART_BYTES: Final = 32 << 20
-"""Bytes of a base file that are worth a task of their own."""
+"""Bytes of a base file that justify a task of their own."""
 
 _SPLITS_PER_CORE: Final = 2
-"""Splits for each core of the driver's machine, which is all that is known of the cluster."""
+"""Splits for each core of the driver's machine, the only number known of the cluster."""
 
 
 def packed_for_all_cores(
@@ -25,31 +24,16 @@ def packed_for_all_cores(
 ) -> list[tuple[ScanTask, ...]]:
     """Distribute tasks so that every core of a machine like the driver's has some.
 
-    Parameters
-    ----------
-    tasks : sequence of ScanTask
-        See `packed`.
-    may_divide : bool
-        Whether the tasks are ones that a `SliceExecutor` reads; see `divided`.
+    With `may_divide`, for tasks that a `SliceExecutor` reads, large base files are divided.
     """
     cores = (os.cpu_count() or 1) * _SPLITS_PER_CORE
     return packed(divided(tasks, cores) if may_divide else tasks, cores)
 
 
 def divided(tasks: Sequence[ScanTask], at_least: int) -> list[ScanTask]:
-    """Divide the tasks of large base files, by their row groups.
+    """Divide large base files by row groups, so that `at_least` cores are busy.
 
-    Parameters
-    ----------
-    tasks : sequence of ScanTask
-        Of slices.
-    at_least : int
-        Number of tasks that keep all cores busy.
-
-    Returns
-    -------
-    list of ScanTask
-        Slices with log files stay whole.
+    Slices with log files stay whole.
     """
     total = sum(task.size for task in tasks)
     wanted = min(PACK_BYTES, max(PART_BYTES, -(-total // at_least)))
@@ -64,22 +48,12 @@ def divided(tasks: Sequence[ScanTask], at_least: int) -> list[ScanTask]:
 
 
 def packed(tasks: Sequence[ScanTask], at_least: int) -> list[tuple[ScanTask, ...]]:
-    """Distribute tasks evenly by their bytes over as few packs as make sense.
+    """Distribute tasks evenly by bytes over few packs, none empty, that keep `at_least` cores busy.
 
-    Parameters
-    ----------
-    tasks : sequence of ScanTask
-        What to read.
-    at_least : int
-        Number of packs that keep all cores busy.
-
-    Returns
-    -------
-    list of tuple of ScanTask
-        None of them is empty; a task of Spark's costs as much as some thousands of rows.
+    A Spark task costs as much as some thousands of rows.
     """
     total = sum(task.size for task in tasks)
-    # A multiple, so that the cores that are done first do not wait for the last packs.
+    # A multiple, so that cores that finish first do not wait for the last packs.
     number = min(len(tasks), max(1, -(-total // (PACK_BYTES * at_least))) * at_least)
     packs: list[list[ScanTask]] = [[] for _ in range(number)]
     loads = [(0, at) for at in range(number)]

@@ -1,7 +1,8 @@
-"""The task of each row computed in Python, where no JVM expression can be reached.
+"""Computes the task of each row in Python, if no JVM expression can.
 
-That is a session without a JVM at hand, keys of types whose text Spark writes otherwise, and a
-number of buckets that depends on the partition's path, which Spark would have to make.
+That is the case in a session without a JVM at hand, for keys of types that Spark formats
+differently, and if the number of buckets depends on the partition path, which Spark would have to
+make.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def task_mapper(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for ``mapInArrow`` that adds the task column.
 
-    With `by_key` nothing but the key decides, and not the partition.
+    With `by_key` only the key decides, not the partition.
     """
 
     def add_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

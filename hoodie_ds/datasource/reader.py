@@ -20,26 +20,18 @@ from hoodie_ds.reader.scan_plan import ScanTask
 from hoodie_ds.reader.slice_executor import SliceExecutor
 
 BATCH_ROWS: Final = 10_000
-"""Spark's own size of an Arrow batch: larger ones only hold memory on its side."""
+"""Spark's own size of an Arrow batch: larger ones only take memory on its side."""
 
 
 @dataclass
 class PackedSplit(InputPartition):
-    """Some tasks to read; none where a table has none, as Spark wants one split at least."""
+    """The tasks of one split; empty for an empty table, as Spark needs at least one split."""
 
     tasks: tuple[ScanTask, ...]
 
 
 class HoodieReader(DataSourceReader):
-    """Reads what a query asks for, as the table was when the query was opened.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    columns : pyarrow.Schema
-        What to return, in the types that Spark expects.
-    """
+    """Reads `columns`, in Spark's types, of the table as it was when the query was opened."""
 
     def __init__(self, query: Query, columns: pa.Schema) -> None:
         self._query = query
@@ -65,14 +57,14 @@ class HoodieReader(DataSourceReader):
 
 
 class FilteringReader(HoodieReader):
-    """Leaves out what the filters of a query rule out.
+    """Drops rows that the filters of a query rule out.
 
-    Spark 4.3 keeps a reader with the filters of one query, and uses it for other queries of the
-    same DataFrame, which then miss rows. So a user has to ask for it.
+    Spark 4.3 keeps a reader with the filters of one query and reuses it for other queries of the
+    same DataFrame, which then miss rows. So filter pushdown is an option.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
-        """Keep what rules rows out, and leave all filters to Spark as well."""
+        """Keep the filters that rule rows out, and leave all filters to Spark as well."""
         stored = pa.schema(map(self._query.schema.field, self._columns.names))
         self._predicate = from_spark(filters, stored)
         return filters

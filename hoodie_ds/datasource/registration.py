@@ -1,4 +1,4 @@
-"""Making ``hoodie_py`` known to a Spark session."""
+"""Registers ``hoodie_py`` with a Spark session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from hoodie_ds.datasource.arrow_settings import prefer_large_arrow_batches
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence
 from hoodie_ds.datasource.triggers import refuse_continuous
@@ -19,20 +18,23 @@ from hoodie_ds.datasource.triggers import refuse_continuous
 _REGISTERED: Final = "spark.hoodie_ds.registered"
 _PUSHES: Final = "spark.sql.python.filterPushdown.enabled"
 _OF_HUDI: Final = ("hoodie.", "spark.hoodie.")
+_ARROW_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+_UNLIMITED: Final = "2147483647"
+_UNSET: Final = "1"  # must parse as a size; no user limits a batch to one byte
 _log = logging.getLogger("hoodie_ds")
 
 
 def register(spark: SparkSession) -> None:
     """Register the data source ``hoodie_py`` with a session; a second time does nothing.
 
-    Also lifts Spark's byte limit on Arrow batches where the user has not chosen one: with the
-    limit on, Spark adds up the size of the whole batch after every row, which dominates the cost
-    of handing rows to Python. See `prefer_large_arrow_batches`. And PySpark's exceptions end with
-    the error of this library that they tell of, which Spark itself buries; see
-    `end_with_our_sentence`. A stream into the data source with ``trigger(continuous=...)``, of
-    which Spark would write nothing, is refused when it starts. Unless the user has set it, Spark is
-    told that Python data sources may take the filters of queries, without which it refuses those
-    that can. A warning names settings of the session by which Hudi on the JVM would go.
+    Also lifts Spark's byte limit on Arrow batches unless the user has set one: with a limit, Spark
+    sums the size of the whole batch after every row, which dominates the cost of passing rows to
+    Python. See `prefer_large_arrow_batches`. PySpark's exceptions then end with the error of this
+    library that they report, which Spark itself buries; see `end_with_our_sentence`. A stream into
+    the data source with ``trigger(continuous=...)``, of which Spark would write nothing, is refused
+    when it starts. Unless the user has set it, filter pushdown to Python data sources is switched
+    on, without which Spark refuses data sources that can do it. A warning names settings of the
+    session that Hudi on the JVM would obey.
     """
     end_with_our_sentence()
     refuse_continuous(DataStreamWriter, HoodieDataSource.name())
@@ -51,7 +53,7 @@ def register(spark: SparkSession) -> None:
 
 
 def _warn_of_session_options(spark: SparkSession) -> None:
-    """Spark hands a Python data source the options of the call alone."""
+    """Spark passes only the options of the call to a Python data source."""
     found = sorted(key for key in spark.conf.getAll if key.startswith(_OF_HUDI))
     if found:
         _log.warning(
@@ -63,9 +65,9 @@ def _warn_of_session_options(spark: SparkSession) -> None:
 
 @contextmanager
 def _active(spark: SparkSession) -> Iterator[None]:
-    """Make a session the active one, where Spark looks whether it has the data source already.
+    """Make a session the active one, in which Spark checks whether the data source is registered.
 
-    Without that a second session, as ``newSession`` makes it, is refused what the first one has.
+    Otherwise a second session, from ``newSession``, is refused what the first one has.
     """
     if not hasattr(spark, "_jvm"):  # Connect, whose server looks into the right session
         yield
@@ -80,3 +82,16 @@ def _active(spark: SparkSession) -> Iterator[None]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+def prefer_large_arrow_batches(spark: SparkSession) -> None:
+    """Lift the byte limit of Arrow batches, unless the user set one.
+
+    With a limit, Spark sums the size of the whole batch after every row. Without it only
+    ``spark.sql.execution.arrow.maxRecordsPerBatch`` (10,000 rows) ends a batch: with rows of 100 kB
+    that is 1 GB at once, so set either of the two for very wide rows.
+    """
+    default = spark.conf.get(_ARROW_BYTES)
+    if default != _UNLIMITED and spark.conf.get(_ARROW_BYTES, _UNSET) == _UNSET:
+        spark.conf.set(_ARROW_BYTES, _UNLIMITED)
+        _log.info("%s set to %s (was %s): see conf/README.md", _ARROW_BYTES, _UNLIMITED, default)

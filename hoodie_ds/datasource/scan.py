@@ -1,10 +1,10 @@
 """``hoodie_ds.read``: a query as a DataFrame most of whose rows never leave the JVM.
 
-Base files are read by Spark's own Parquet reader, with its pruning of columns and its filters. Of a
-file slice with log files Python makes two things: a bitmap of the rows of the base file whose keys
-are in the log files, and the rows that the slice has under those keys. Spark leaves out the rows of
-the bitmap, as it knows the position of each row that it reads. That is exact whatever the merge
-rule is, as no rule lets a record change a row of another key.
+Spark's own Parquet reader reads base files, with its column pruning and filters. For a file slice
+with log files Python makes a bitmap of the base file's rows whose keys are in the log files, and
+the rows that the slice has under those keys. Spark drops the rows of the bitmap, as it knows the
+position of each row that it reads. That is exact for every merge rule, as no rule lets a record
+change a row of another key.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 
 _BASE_BYTES: Final = 64 << 30
-"""Bytes of base files up to which bitmaps of their rows are sent to every executor: a bit a row."""
+"""Bytes of base files up to which bitmaps, a bit a row, are sent to every executor."""
 
 _STAYS: Final = """
 CASE WHEN {bits} IS NULL THEN raise_error(concat('no rows are known to be replaced in ', {file}))
@@ -57,12 +57,12 @@ ELSE bit_get({bits}[CAST(shiftright({row}, 6) AS INT)], CAST({row} & 63 AS INT))
 """
 
 _TASKS_OF_CONNECT: Final = 8
-"""Tasks that keep a server busy of which nothing is known."""
+"""Tasks that keep an unknown server busy."""
 
 _READER: Final = {
-    "recursiveFileLookup": "true",  # no columns out of the names of folders
+    "recursiveFileLookup": "true",  # no columns from the names of folders
     "mergeSchema": "false",
-    "ignoreMissingFiles": "false",  # no answer with rows missing, whatever the session's default
+    "ignoreMissingFiles": "false",  # never skip rows, whatever the session's default
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
@@ -80,9 +80,9 @@ def read(
 ) -> DataFrame:
     """Return a table's rows as a DataFrame, at the speed of Spark's own Parquet reader.
 
-    The rows are those of ``spark.read.format("hoodie_py")``, as the table is now: base files are
-    read by Spark itself, and only what log files have changed comes through Python. All columns may
-    be null. Spark compares no checksums; with ``hoodie.py.read.verify.checksums`` = ``true`` every
+    The rows are those of ``spark.read.format("hoodie_py")``, as the table is now: Spark reads base
+    files itself, and only what log files have changed comes through Python. All columns are
+    nullable. Spark verifies no checksums; with ``hoodie.py.read.verify.checksums`` = ``true`` every
     file is read through Python, which does. So are tables that Spark has no access to, and files
     that it cannot read into the table's columns.
 
@@ -96,10 +96,10 @@ def read(
         Hudi's read options.
     filters : sequence of (str, str, object), optional
         Column, operator and value of conditions that all hold for the rows, such as
-        ``("city", "=", "oslo")`` or ``("fare", "in", [3, 4])``; the others are ``!=``, ``<``,
-        ``<=``, ``>``, ``>=`` and ``not in``. Partitions and buckets that they rule out are not
-        opened, but for incremental queries. A filter of the DataFrame comes too late for that: it
-        prunes what Spark reads of each base file.
+        ``("city", "=", "oslo")`` or ``("fare", "in", [3, 4])``; the other operators are ``!=``,
+        ``<``, ``<=``, ``>``, ``>=`` and ``not in``. Partitions and buckets that they rule out are
+        not opened, except in incremental queries. A filter of the DataFrame comes too late for
+        that: it prunes what Spark reads of each base file.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def read(
 
 
 def _that_hold(rows: DataFrame, conditions: Sequence[Condition]) -> DataFrame:
-    """Filter rows by conditions, as Spark compares."""
+    """Filter rows by conditions, with Spark's comparison."""
     for name, operator, value in conditions:
         column = rows[_quoted(name)]
         if operator in ("in", "not in"):
@@ -147,7 +147,7 @@ def _quoted(name: str) -> str:
 
 
 def _compares(given: Mapping[str, str]) -> bool:
-    """Whether the user asks for files to be compared with their checksums."""
+    """Whether the user asks to verify files by their checksums."""
     asked = [
         text
         for key, text in given.items()
@@ -176,17 +176,7 @@ def _folder(spark: SparkSession, storage: Storage, base_path: str) -> str | None
 
 @dataclass(frozen=True)
 class _Scan:
-    """A DataFrame of the slices of one table.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        Where it will run.
-    pinned : PinnedTable
-        The table.
-    folder : str
-        The table's folder as Spark opens it.
-    """
+    """A DataFrame of the slices of one table; `folder` is the table's folder as Spark opens it."""
 
     spark: SparkSession
     pinned: PinnedTable
@@ -215,7 +205,7 @@ class _Scan:
 
     @property
     def schema(self) -> StructType:
-        """The columns, each of which may be null."""
+        """The columns, all nullable."""
         fields = from_arrow_schema(self.pinned.schema)
         return StructType([StructField(f.name, f.dataType) for f in fields])
 
@@ -231,10 +221,10 @@ class _Scan:
         ]
 
     def _merged_natively(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
-        """Those with log files whose base rows are left out by their positions.
+        """The slices with log files whose base rows are dropped by position.
 
-        The keys must be in the files, a file's name must tell it from the others, and log files
-        must not be so large that they replace most rows.
+        The keys must be in the files, file names must be distinct, and log files must not be so
+        large that they replace most rows.
         """
         if not self.pinned.table.properties.populate_meta_fields:
             return []
@@ -254,7 +244,7 @@ class _Scan:
         return self.spark.read.schema(self.schema).options(**_READER).parquet(*paths)
 
     def _kept(self, tasks: Sequence[ScanTask]) -> DataFrame:
-        """The rows of base files that the log files beside them do not replace."""
+        """The rows of base files that their log files do not replace."""
         wanted = ("file_name", "file_size", "row_index", "log_base", "log_base_size", "log_bits")
         columns = [_unused(f"_hoodie_{name}", self.pinned.schema.names) for name in wanted]
         file, size, row, base, base_size, bits = columns
@@ -266,8 +256,8 @@ class _Scan:
         replaced = self._python(
             bitmaps, tasks, f"{base} string, {base_size} bigint, {bits} array<bigint>"
         )
-        # A number is looked up for each row; the name, which is many times as dear to hash, is
-        # looked at where it is found. Two comparisons in place of an equality keep it so.
+        # The join hashes a number; the name, many times as slow to hash, is compared only where
+        # the number matches. Two comparisons in place of an equality keep it out of the hash.
         same_name = (sf.col(file) <= sf.col(base)) & (sf.col(file) >= sf.col(base))
         same = (sf.col(size) == sf.col(base_size)) & same_name
         stays = sf.expr(_STAYS.format(file=file, row=row, bits=bits))
@@ -279,7 +269,7 @@ class _Scan:
         tasks: Sequence[ScanTask],
         schema: StructType | str,
     ) -> DataFrame:
-        """What Python makes of tasks, packed."""
+        """The rows that Python makes of packed tasks."""
         packs = [pickle.dumps(pack) for pack in packed(tasks, self._parallelism)]
         numbers = self.spark.range(0, len(packs), 1, max(1, len(packs)))
         return numbers.mapInArrow(PackedTasks(rows, tuple(packs)), schema)
@@ -306,7 +296,7 @@ class TaskRows:
 
 @dataclass(frozen=True)
 class SliceRows:
-    """The rows that log files have a say in, in the types that Spark expects."""
+    """The rows whose keys are in log files, in the types that Spark expects."""
 
     logged: LoggedRows
     columns: pa.Schema
@@ -336,16 +326,16 @@ class SliceBitmaps:
 
 @dataclass(frozen=True)
 class PackedTasks:
-    """A function for ``mapInArrow``: numbers of packs in, what is made of their tasks out.
+    """A function for ``mapInArrow``: from numbers of packs to the rows of their tasks.
 
-    Every task of Spark gets all packs, pickled, and unpickles its own alone.
+    Every Spark task gets all packs, pickled, and unpickles only its own.
     """
 
     rows: SliceRows | SliceBitmaps | TaskRows
     packs: tuple[bytes, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what there is, batch by batch."""
+        """Yield the rows, batch by batch."""
         with in_worker():
             for batch in batches:
                 for number in batch.column(0).to_pylist():

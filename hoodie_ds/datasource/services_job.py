@@ -1,4 +1,4 @@
-"""Table services as a job on the executors, beside a stream or instead of it."""
+"""Table services as a job on the executors, next to a stream or instead of it."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ class ServicesResult:
 
 
 def run_services(spark: SparkSession, opts: Mapping[str, str]) -> ServicesResult:
-    """Do what is due of a table's services: compaction, then clean, then archiving.
+    """Run the table services that are due: compaction, then clean, then archiving.
 
-    The work of a compaction is a job on the executors, with a task for each file group. Streams
-    do all this by themselves; where one leaves compaction to others
-    (``hoodie.datasource.write.streaming.disable.compaction``), call this in a loop beside it, or
-    from a scheduler. What a killed run has done stays, and the next one goes on with it. Plans of
-    other engines are carried out too.
+    A compaction is a job on the executors, with a task for each file group. Streams do all this by
+    themselves; if one leaves compaction to others
+    (``hoodie.datasource.write.streaming.disable.compaction``), call this in a loop next to it, or
+    from a scheduler. The next run resumes what a killed run has begun. Plans of other engines are
+    executed too.
 
     Parameters
     ----------
     spark : SparkSession
         Where to run, also through Spark Connect.
     opts : mapping of str to str
-        ``path`` of the table and the options of its writers; they say which services are wanted
-        and when each is due.
+        ``path`` of the table and the options of its writers, which say which services run and when
+        each is due.
 
     Returns
     -------
     ServicesResult
-        What was done, and what failed; that one service fails keeps no other from its turn.
+        What was done, and what failed; the failure of a service does not stop the others.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _context(options: WriteOptions) -> ServiceContext:
 
 
 def _compact(spark: SparkSession, context: ServiceContext, done: list[str]) -> None:
-    """Carry out what is planned, and what is due to be planned."""
+    """Execute the pending plans, and schedule one first if it is due."""
     compactor = Compactor(context)
     if not compactor.table.load_timeline().pending_compactions:
         compactor.schedule(only_if_due=True)
@@ -129,20 +129,14 @@ def _compact(spark: SparkSession, context: ServiceContext, done: list[str]) -> N
 def _execute(
     spark: SparkSession, options: WriteOptions, instant: Instant, plan: CompactionPlan
 ) -> None:
-    """Run a task for each file group of a plan.
-
-    Raises
-    ------
-    TimelineError
-        One of them failed.
-    """
+    """Run a task for each file group of a plan; `TimelineError` if one of them failed."""
     count = len(plan.operations)
     numbers = spark.range(0, count, 1, max(1, count))
     task = _task(options, instant, plan.operations)
     failed = numbers.mapInArrow(task, _REASON).collect()
     if failed:
         raise TimelineError(
-            f"{options.base_path}: compaction {instant.time} goes on with the next run: "
+            f"{options.base_path}: compaction {instant.time} is resumed by the next run: "
             f"{failed[0].reason}"
         )
 

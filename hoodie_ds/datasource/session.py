@@ -1,7 +1,7 @@
 """What a job needs of Spark: a session, a running stream and its progress, a read.
 
-Everything here takes and gives plain values, so that a job above knows nothing of PySpark; errors
-of Spark leave as a `HoodieError` of one line.
+Everything here takes and returns plain values, so a job above needs no PySpark; errors of Spark
+become a `HoodieError` of one line.
 """
 
 from __future__ import annotations
@@ -26,48 +26,28 @@ from hoodie_ds.datasource.spark_errors import our_sentence
 from hoodie_ds.errors import HoodieError, OptionError
 
 AVAILABLE_NOW: Final = "available-now"
-"""Trigger that takes what the source has, in batches as it says, and ends."""
+"""Trigger that reads what the source has now, in its own batches, and ends."""
 
 _JAVA: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamJob:
-    """A stream into a table.
-
-    Parameters
-    ----------
-    source_format : str
-        Any streaming source that Spark knows.
-    table_options : mapping of str to str
-        ``path`` and options of the table, with Hudi's names.
-    checkpoint : str
-        Folder of the query's checkpoint.
-    source_options : mapping of str to str
-        Options of the source.
-    source_schema : str, optional
-        Spark DDL, for a source that needs it.
-    source_path : str, optional
-        For a source that reads a path.
-    trigger : str
-        `AVAILABLE_NOW`, or the interval from batch to batch, such as ``10 seconds``.
-    shuffle : bool
-        Whether each row goes to the task of its file group.
-    """
+    """A stream into a table."""
 
     source_format: str
     table_options: Mapping[str, str]
-    checkpoint: str
+    checkpoint: str  # folder
     source_options: Mapping[str, str] = field(default_factory=dict)
-    source_schema: str | None = None
-    source_path: str | None = None
-    trigger: str = AVAILABLE_NOW
-    shuffle: bool = True
+    source_schema: str | None = None  # Spark DDL, for a source that needs it
+    source_path: str | None = None  # for a source that reads a path
+    trigger: str = AVAILABLE_NOW  # or the interval between batches, such as "10 seconds"
+    shuffle: bool = True  # whether each row goes to the task of its file group
 
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """A micro-batch that is done: its number, its rows and how long it took."""
+    """A finished micro-batch: its number, its rows and how long it took."""
 
     batch_id: int
     rows: int
@@ -91,26 +71,10 @@ class SparkJob:
     ) -> SparkJob:
         """Start or find the session.
 
-        Parameters
-        ----------
-        name : str
-            Of the application.
-        environ : mapping of str to str
-            The process environment. Where Spark is started here, workers are made to run this
-            Python; under ``spark-submit`` nothing is changed.
-        master : str, optional
-            Where to run without ``spark-submit``; ``local[*]`` by default.
-        remote : str, optional
-            Address of a Spark Connect server instead, such as ``sc://host:15002``.
-        settings : mapping of str to str, optional
-            Spark's own settings.
-
-        Raises
-        ------
-        OptionError
-            Two of ``spark-submit``, `master` and `remote` choose where to run.
-        HoodieError
-            Spark could not be started or reached.
+        If Spark is started here, `environ` makes workers run this Python; under ``spark-submit``
+        nothing is changed. `master` is ``local[*]`` by default, and `remote` the address of a Spark
+        Connect server, such as ``sc://host:15002``; `OptionError` if two of the three choose where
+        to run.
         """
         submitted = "PYSPARK_GATEWAY_PORT" in environ
         if master is not None and (submitted or remote is not None):
@@ -135,15 +99,8 @@ class SparkJob:
     def run(self, job: StreamJob, poll_seconds: int) -> Generator[list[BatchProgress], None, None]:
         """Run a stream until it ends; stop it when the iterator is closed.
 
-        Yields
-        ------
-        list of BatchProgress
-            About every `poll_seconds`: the batches with rows that finished since the last time.
-
-        Raises
-        ------
-        HoodieError
-            The stream could not be started, or failed.
+        About every `poll_seconds` it yields the batches with rows that finished since the last
+        time.
         """
         with _one_line():
             query = self._start(job)
@@ -206,13 +163,13 @@ def _one_line() -> Iterator[None]:
 
 
 _PACKAGE: Final = (
-    "; a source that is a package of its own is given by --spark-conf spark.jars.packages=..., as "
+    "; add a source that is a package of its own by --spark-conf spark.jars.packages=..., as "
     "in conf/kafka.properties"
 )
 
 
 def summary(text: str) -> str:
-    """Return the one line of an error of Spark that a user needs: ours, if it wraps one of ours."""
+    """Return the one line of a Spark error that a user needs: ours, if it wraps one of ours."""
     found = our_sentence(text)
     if found is None:
         found = (_JAVA.findall(text) or text.strip().splitlines()[:1] or [""])[-1]

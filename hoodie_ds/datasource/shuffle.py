@@ -1,8 +1,8 @@
-"""`shuffle_by_file_group`: RFC-24's shuffle by file id, upstream of the sink.
+"""`shuffle_by_file_group`: RFC-24's shuffle by file id, before the sink.
 
-A Python sink cannot ask Spark for a distribution of its input, so the user asks for it. The row's
-task goes along in a hidden column; the sink drops it, and compares it with the task that it finds
-itself in, so a shuffle that something undid costs speed and never correctness.
+A Python sink cannot request a distribution of its input from Spark, so the user does. A hidden
+column carries each row's task. The sink compares it with the task it runs in and drops it, so a
+shuffle that something undid costs speed and never correctness.
 """
 
 from __future__ import annotations
@@ -48,16 +48,15 @@ _TASKS_MAX_REMOTE = 8
 def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     """Send all rows of a file group to one task, file groups spread evenly over the tasks.
 
-    This is RFC-24's file id assigner, upstream of Spark's own shuffle. With a bucket index it is a
-    pure hash. With an index that looks keys up (BLOOM, SIMPLE, FLINK_STATE) keys are looked up
-    here, once; a new key goes to a task that it decides itself, and joins a small file there. A
-    row whose key inserts have put into several file groups goes to each, and the sink counts it
-    once.
-    With a global index all rows of a key go to one task, and are looked up there.
+    This is RFC-24's file id assigner, before Spark's own shuffle. With a bucket index it is a pure
+    hash. With an index that looks keys up (BLOOM, SIMPLE, FLINK_STATE) keys are looked up here,
+    once; the hash of a new key decides its task, where it joins a small file. A row whose key is
+    stored in several file groups, after inserts, goes to each, and the sink counts it once. With a
+    global index all rows of a key go to one task, and are looked up there.
 
-    The file groups of a partition go round the tasks, beginning at one that its path decides: a
+    The file groups of a partition are assigned round-robin, from a task that its path decides: a
     partition of 64 buckets puts 8 on each of 8 tasks. Without this the sink writes the same rows,
-    only dearer.
+    only slower.
 
     Parameters
     ----------
@@ -69,14 +68,14 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     Returns
     -------
     DataFrame
-        To be written as it is; a table without record keys gets `df` back, distributed as options
-        say (``hoodie.bulkinsert.sort.mode``, ``hoodie.py.append.tasks.per.partition``).
+        Write it unchanged. For a table without record keys it is `df`, distributed as options say
+        (``hoodie.bulkinsert.sort.mode``, ``hoodie.py.append.tasks.per.partition``).
 
     Raises
     ------
     HoodieError
-        The options do not make a table, contradict the one that is there, or name a column that
-        `df` does not have.
+        The options do not describe a table, contradict the existing one, or name a column that `df`
+        does not have.
     """
     options = WriteOptions.parse(given_options(opts))
     table = _table(options)
@@ -107,7 +106,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
 def _by_bucket(
     df: DataFrame, buckets: Buckets, spec: KeySpec, num_tasks: int, by_key: bool = False
 ) -> DataFrame:
-    """Send rows where their bucket says, and their partition unless it is `by_key` alone."""
+    """Send rows to tasks by bucket and partition, or by bucket alone with `by_key`."""
     bucket = native_bucket(df, buckets, spec)
     if bucket is None:
         schema = StructType([*df.schema.fields, StructField(TASK_COLUMN, IntegerType())])
@@ -126,18 +125,18 @@ def _table(options: WriteOptions) -> Table | None:
 
 
 def _first_task(df: DataFrame, buckets: Buckets, spec: KeySpec, num_tasks: int) -> Column:
-    """The task of a partition's bucket 0, a function of no more than its path; see `first_task`."""
+    """The task of a partition's bucket 0, a function of the path alone; see `first_task`."""
     if spec.kind not in (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX):
         return sf.lit(0)  # several values may share a path; its buckets are spread all the same
     nothing = sf.lit(DEFAULT_PARTITION)
-    texts = [_path_text(df, field, spec) for field in spec.partition_fields]
-    values = [sf.when((text == "") | text.isNull(), nothing).otherwise(text) for text in texts]
+    strings = [_path_string(df, field, spec) for field in spec.partition_fields]
+    values = [sf.when((s == "") | s.isNull(), nothing).otherwise(s) for s in strings]
     hashed = hive_hash(df, sf.concat_ws("/", *values)).bitwiseAND(0x7FFFFFFF)
     return hashed % num_tasks * buckets.num_buckets
 
 
-def _path_text(df: DataFrame, field: str, spec: KeySpec) -> Column:
-    """A text that values with the same part of the path share."""
+def _path_string(df: DataFrame, field: str, spec: KeySpec) -> Column:
+    """A string that is equal for values with the same part of the path."""
     column = sf.col(field)
     kind = df.select(column).schema[0].dataType
     if spec.consistent_logical_timestamp and isinstance(kind, (TimestampType, TimestampNTZType)):
@@ -147,7 +146,7 @@ def _path_text(df: DataFrame, field: str, spec: KeySpec) -> Column:
 
 
 def _num_tasks(df: DataFrame) -> int:
-    """As many tasks as there are cores, and not more than Spark would shuffle into."""
+    """As many tasks as there are cores, but no more than Spark would shuffle into."""
     session = df.sparkSession
     shuffle = int(session.conf.get("spark.sql.shuffle.partitions") or _TASKS_MAX_REMOTE)
     if hasattr(session, "_jvm"):

@@ -36,7 +36,7 @@ from hoodie_ds.storage.connect import storage_to_read
 _OF_CATALOG: Final = {"owner", "provider"}
 """Options that Spark's catalog adds when a table is created."""
 
-_NO_CATALOG: Final = "Spark's catalog does not hand a table's location to a Python data source"
+_NO_CATALOG: Final = "Spark's catalog does not pass a table's location to a Python data source"
 
 _WHAT_WORKS: Final = (
     "what works is load(path), save(path), start(path), option('path', path), and in SQL CREATE "
@@ -54,7 +54,7 @@ class HoodieDataSource(DataSource):
     _was_pickled = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Remember that this one was made by another process."""
+        """Remember that another process made this one."""
         self.__dict__.update(state, _was_pickled=True)
 
     @classmethod
@@ -68,7 +68,7 @@ class HoodieDataSource(DataSource):
         Raises
         ------
         OptionError
-            Spark's catalog asks, for a table that no query could read.
+            Spark's catalog calls this, for a table that no query could read.
         """
         if {key.lower() for key in self.options} >= _OF_CATALOG:
             raise OptionError(
@@ -84,7 +84,7 @@ class HoodieDataSource(DataSource):
         return from_arrow_schema(_query(options).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a query, of the columns that the user declared."""
+        """Return the reader of a query, for the columns that the user declared."""
         options = ReadOptions.parse(self._given())
         query = _query(options)
         declared = arrow_schema(schema)
@@ -115,14 +115,14 @@ class HoodieDataSource(DataSource):
     def streamWriter(  # noqa: N802
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamArrowWriter:
-        """Return the writer of ``df.writeStream``; Spark asks for one in every micro-batch."""
+        """Return the writer of ``df.writeStream``; Spark calls this in every micro-batch."""
         if overwrite:
             raise OptionError("outputMode", "complete", "a stream is written in mode append")
         options = self._write_options()
         refuse_number(options)
-        # Spark makes a data source to plan the tasks of a micro-batch, and sends one that was made
-        # when the query started to where the batch is committed. Only the first begins a batch,
-        # and here: what is raised while Spark pickles the writer becomes a PicklingError.
+        # Spark makes a data source to plan the tasks of a micro-batch, and sends one made when the
+        # query started to the process that commits. Only the first begins a batch, and does so
+        # here: what is raised while Spark pickles the writer becomes a PicklingError.
         if self._was_pickled:
             return HoodieStreamWriter(options)
         return HoodieStreamWriter(
@@ -146,7 +146,7 @@ class HoodieDataSource(DataSource):
         return WriteOptions.parse(self._given())
 
     def _given(self) -> Mapping[str, str]:
-        """The options, the location of a table as the path where Spark hands it over."""
+        """The options, with the location of a table as the path if Spark passes it."""
         given = {key.lower(): value for key, value in self.options.items()}
         if given.get("path") is None:
             if "location" not in given:

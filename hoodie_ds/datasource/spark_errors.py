@@ -1,8 +1,8 @@
-"""Our sentence as the last line of what Spark prints.
+"""Our error as the last line of what Spark prints.
 
-An error of a data source reaches the user as text, in the middle of what Spark adds: states, the
-query's plan, the stack of the JVM. Nothing on the side of the data source can come after that, so
-the exceptions of PySpark in the user's own process are made to end with it.
+An error of a data source reaches the user as a string, in the middle of what Spark adds: states,
+the query's plan, the stack of the JVM. Nothing in the data source can come after that, so the
+exceptions of PySpark in the user's own process are changed to end with it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _MARK: Final = "ends_with_hoodie_ds"
 
 
 def our_sentence(text: str) -> str | None:
-    """Return what an error of this library says that Spark tells of; None if there is none."""
+    """Return the message of the error of this library that Spark reports; None if there is none."""
     found = _OURS.findall(text)
     return found[-1].strip() if found else None
 
 
 def worker_sentence(text: str) -> str | None:
-    """Return what to do about a Python worker that did not start, or lacks this package."""
+    """Return the remedy for a Python worker that did not start, or lacks this package."""
     if missing := _NO_MODULE.search(text):
         return (
             f"a Python worker of Spark has no module {missing.group(1)!r}: install hoodie-ds in "
@@ -50,11 +50,9 @@ def worker_sentence(text: str) -> str | None:
 def end_with_our_sentence() -> None:
     """Make PySpark's exceptions end with the error of this library that they report, if any.
 
-    A worker on which this library could not run at all has no such error, and gets a sentence that
-    says what to do (`worker_sentence`).
-
-    Their classes stay what they are, and other errors say what they did. May be called again, for
-    classes that were imported meanwhile, such as those of Spark Connect.
+    A worker that could not run this library has no such error; the exception then ends with the
+    remedy (`worker_sentence`). Classes and other errors stay as they are. May be called again, for
+    classes imported since, such as those of Spark Connect.
     """
     kinds: list[type[BaseException]] = [PySparkException, Py4JJavaError]
     for kind in kinds:

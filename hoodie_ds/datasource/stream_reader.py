@@ -1,9 +1,9 @@
 """``spark.readStream.format("hoodie_py")``: what commits wrote, from one position to the next.
 
 The offset of a query is the position of the last commit that was read (see
-`hoodie_ds.reader.table_stream`). That of its first batch holds the beginning as well: Spark keeps
-no initial offset, and would ask for another one where that batch comes again. Each says what layout
-the timeline had, as positions mean other moments in version 6 than later.
+`hoodie_ds.reader.table_stream`). The offset of its first batch holds the beginning as well: Spark
+keeps no initial offset, and would ask for another one if that batch comes again. Each offset
+records the timeline's layout, as positions mean other moments in version 6 than later.
 """
 
 from __future__ import annotations
@@ -35,22 +35,16 @@ Offset = dict[str, Any]
 
 @dataclass
 class StreamSplit(InputPartition):
-    """Some of the tasks of a batch, and what carries them out."""
+    """Some of the tasks of a batch, and their executor."""
 
     executor: Executor
     tasks: tuple[ScanTask, ...]
 
 
 class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a table as a stream.
+    """Reads a table as a stream, in the types that Spark expects.
 
-    Parameters
-    ----------
-    options : ReadOptions
-        Where it begins, and what a batch takes.
-    columns : pyarrow.Schema
-        What to return, in the types that Spark expects; columns that the table gets later are
-        read from the next start of the query on.
+    Columns that the table gets later are read once the query is started again.
     """
 
     def __init__(self, options: ReadOptions, columns: pa.Schema) -> None:
@@ -60,7 +54,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: Offset = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to the tasks, which need the columns alone."""
+        """What is sent to the tasks, which need only the columns."""
         return {"_columns": self._columns}
 
     def initialOffset(self) -> Offset:  # noqa: N802
@@ -69,7 +63,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._last
 
     def getDefaultReadLimit(self) -> ReadAllAvailable | ReadMaxFiles:  # noqa: N802
-        """Return the limit of a batch, whose unit this reader's options say."""
+        """Return the limit of a batch; this reader's options say in which unit."""
         limits = self._options.stream
         largest = limits.max_files or limits.max_commits
         return ReadAllAvailable() if largest is None else ReadMaxFiles(largest)
@@ -81,9 +75,9 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(  # noqa: N802
         self, start: Offset | None = None, limit: object = None
     ) -> Offset:
-        """Return where the next batch ends; `start` if there is no news.
+        """Return where the next batch ends; `start` if there are no new commits.
 
-        Releases of Spark before 4.2 say neither where the batch begins nor what limits it.
+        Releases of Spark before 4.2 pass neither where the batch begins nor a limit.
         """
         start = start or self._last
         limited = limit is not None and not isinstance(limit, ReadAllAvailable)
@@ -131,7 +125,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def _stream(self) -> TableStream:
-        """The table; made where it is asked for, as tasks take none along."""
-        if "_followed" not in self.__dict__:
-            self._followed = TableStream(storage_to_read(self._options), self._options)
-        return self._followed
+        """The table, opened on demand, as it is not sent to tasks."""
+        if "_opened" not in self.__dict__:
+            self._opened = TableStream(storage_to_read(self._options), self._options)
+        return self._opened

@@ -1,7 +1,7 @@
 """``df.writeStream.format("hoodie_py")``: the adapter between Spark's calls and the coordinator.
 
-Spark makes a new writer twice in every micro-batch, in two driver processes: one is pickled for
-the tasks, the other is asked to commit. Only the first has begun a batch.
+Spark creates a writer twice in every micro-batch, in two driver processes: one is pickled for the
+tasks, the other commits. Only the first has begun a batch.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ from hoodie_ds.sink.coordinator import Coordinator
 class HoodieStreamWriter(DataSourceStreamArrowWriter):
     """Writes micro-batches, each as one commit, exactly once.
 
-    Parameters
-    ----------
-    options : WriteOptions
-        How to write.
-    batch : Batch, optional
-        The batch that tasks write; None for the writer that commits it.
+    `batch` is what tasks write; None for the writer that commits.
     """
 
     def __init__(self, options: WriteOptions, batch: Batch | None = None) -> None:
@@ -37,17 +32,17 @@ class HoodieStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one partition (executor, once per attempt)."""
         if self._batch is None:
-            raise TimelineError("a task was handed a writer whose batch was never begun")
+            raise TimelineError("a task got a writer whose batch was never begun")
         return run_task(self._batch, iterator, streaming=True)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Complete the instant (driver, maybe again for the same batch)."""
         found = unwrap(messages)
         if found and all(message is None for message in found):
-            # In continuous mode Spark commits epochs whose rows it never hands to Python.
+            # In continuous mode Spark commits epochs whose rows it never passes to Python.
             raise continuous_error(batchId)
         Coordinator.of(self._options).commit(found)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Give the batch up (driver); tasks may still be writing."""
+        """Abort the batch (driver); tasks may still be writing."""
         Coordinator.of(self._options).abort(unwrap(messages))

@@ -1,4 +1,4 @@
-"""What a task on an executor knows of itself, and how its answer travels."""
+"""What a task on an executor knows of itself, and the wrapper of its message."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def run_task(
 
 @contextmanager
 def in_worker() -> Iterator[None]:
-    """Say of a storage that denies access, or does not answer, that it does so to a worker.
+    """Add to an error that the storage denies access, or does not answer, that a worker met it.
 
-    The driver has used the same storage before, so what the worker lacks is the driver's
-    environment: a user who sees the storage's answer alone looks for it in the wrong place.
+    The driver has used the same storage before, so the worker lacks the driver's environment: a
+    user who sees only the storage's answer looks in the wrong place.
     """
     try:
         yield
@@ -58,7 +58,7 @@ def in_worker() -> Iterator[None]:
 
 
 def refuse_number(options: WriteOptions) -> None:
-    """Raise `OptionError` where a stream is given the number of a batch write."""
+    """Raise `OptionError` if a stream is given the number of a batch write."""
     if options.batch_identifier is not None:
         raise OptionError(
             OperationOptions.batch_identifier.key,
@@ -68,7 +68,7 @@ def refuse_number(options: WriteOptions) -> None:
 
 
 def task_id() -> TaskId:
-    """Return the attempt that this process runs."""
+    """Return the task attempt of this process."""
     context = _context()
     return TaskId(context.partitionId(), context.stageId(), context.taskAttemptId())
 
@@ -81,18 +81,18 @@ def _context() -> TaskContext:
 
 
 def unwrap(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCommitMessage | None]:
-    """Take the tasks' messages out of Spark's wrapper; None for a task that did not finish."""
+    """Return the tasks' messages without Spark's wrapper; None for a task that did not finish."""
     return [message.message if isinstance(message, SparkMessage) else None for message in messages]
 
 
 def micro_batch() -> BatchId:
-    """Return the micro-batch that this process works for."""
+    """Return the micro-batch that this task belongs to."""
     context = _context()
     query = context.getLocalProperty(QUERY_ID)
     number = context.getLocalProperty("streaming.sql.batchId")
     if query is None or number is None:
         raise TimelineError(
-            "Spark did not tell this task its query and batch, without which a replay cannot be "
+            "Spark did not give this task its query and batch, without which a replay cannot be "
             "recognised; write the stream through hoodie_py from a streaming query"
         )
     return BatchId(query, int(number))

@@ -1,8 +1,8 @@
 """Refusal of ``trigger(continuous=...)``, which Spark accepts for any sink and cannot serve.
 
-In continuous mode Spark hands the rows of a Python sink to nobody, commits empty epochs for ever
-and passes over what ``commit`` raises. The data source is not told of the trigger before, so
-PySpark's `DataStreamWriter` in the user's own process refuses it.
+In continuous mode Spark passes no rows to a Python sink, commits empty epochs for ever and ignores
+what ``commit`` raises. The data source does not learn of the trigger before, so PySpark's
+`DataStreamWriter` in the user's own process refuses it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,9 @@ _MARK: Final = "_hoodie_ds_given"
 
 
 def refuse_continuous(writer: type[Any], name: str) -> None:
-    """Make a class of stream writers refuse to start a continuous query into a data source.
+    """Make a ``DataStreamWriter`` class refuse to start a continuous query into a data source.
 
-    Parameters
-    ----------
-    writer : type
-        PySpark's ``DataStreamWriter``, the classic one or that of Spark Connect; a second call for
-        the same class does nothing.
-    name : str
-        The data source.
+    A second call for the same class does nothing.
     """
     if hasattr(writer, _MARK):
         return
@@ -52,10 +46,10 @@ def _watching(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def continuous_error(value: object) -> OptionError:
-    """Return what to say of a continuous trigger."""
+    """Return the error for a continuous trigger."""
     return OptionError(
         "trigger(continuous=...)",
         value,
-        "Spark hands a Python sink no rows in continuous mode; use trigger(processingTime=...) or "
+        "Spark passes a Python sink no rows in continuous mode; use trigger(processingTime=...) or "
         "trigger(availableNow=True)",
     )

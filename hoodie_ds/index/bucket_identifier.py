@@ -1,7 +1,9 @@
 """Bucket index: from a record key to its bucket number, and from a bucket to its file id.
 
 The invariant: for every key the bucket is the one that Hudi's own writers and bucket-pruning
-readers compute, because a row in another bucket is a row they do not find (RFC-29).
+readers compute, because they do not find a row in another bucket (RFC-29). Keys are parsed as
+since Hudi 1.0: without a ``,`` or a ``:`` a key is one value; otherwise a field begins after the
+last ``,`` before a ``:``, so values may hold both.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import Enum
 from itertools import count
 
 import numpy as np
@@ -40,44 +41,21 @@ _BUCKETS_MAX = 10**8
 _BLOCK_ROWS = 1 << 16
 
 
-class KeyParsing(str, Enum):
-    """Which release family's way of taking hash values out of a record key applies.
-
-    The two differ only for keys whose values hold ``,`` or ``:``. Table version 6 was written by
-    the first family, versions 8 and 9 by the second.
-    """
-
-    SPLIT_ON_COMMAS = "0.13-0.15"
-    """Split on ``,``, then at the first ``:``; a part without ``:`` is a value."""
-
-    LAST_COMMA_BEFORE_COLON = "1.0+"
-    """Without a ``,`` or without a ``:`` the key is one value; otherwise a field begins after
-    the last ``,`` before a ``:``, so that values may hold both."""
-
-
 def bucket_ids(
     record_keys: pa.Array | pa.ChunkedArray,
     num_buckets: int | Counts,
     hash_fields: tuple[str, ...],
     record_key_fields: tuple[str, ...],
-    parsing: KeyParsing,
 ) -> BucketIds:
     """Return the bucket (int32) of each record key, as Hudi's ``BucketIdentifier`` computes it.
 
-    `num_buckets` is that of every partition, or of the partition of each row. Without `hash_fields`
-    all fields are hashed, in the key's own order. `record_key_fields` are those that the key
-    generator puts into the key, in order; keys of another shape are parsed one by one.
-
-    Raises
-    ------
-    OptionError
-        ``num_buckets`` is not between 1 and 10**8.
-    RecordKeyError
-        A key is not valid UTF-8.
+    `num_buckets` is the number in every partition, or in the partition of each row. Without
+    `hash_fields` all fields are hashed, in the key's own order. `record_key_fields` are those that
+    the key generator puts into the key, in order; keys of another shape are parsed one by one.
     """
     chunks = record_keys.chunks if isinstance(record_keys, pa.ChunkedArray) else [record_keys]
     parts = [
-        _key_hashes(keys.slice(begin, _BLOCK_ROWS), hash_fields, record_key_fields, parsing)
+        _key_hashes(keys.slice(begin, _BLOCK_ROWS), hash_fields, record_key_fields)
         for keys in (chunk.cast(pa.large_string()) for chunk in chunks)
         for begin in range(0, len(keys), _BLOCK_ROWS)
     ]
@@ -103,14 +81,14 @@ def file_id(bucket: int, generation: int = 0) -> str:
 def unused_file_id(bucket: int, taken: Collection[str]) -> str:
     """Return the file id of a bucket's next generation.
 
-    `taken` are the file ids of its partition that are in use, or hidden since they were replaced: a
-    new group under such an id would be hidden too.
+    `taken` are the file ids of its partition that are in use, or hidden because they were replaced:
+    a new group under such an id would be hidden too.
     """
     return next(name for name in (file_id(bucket, n) for n in count()) if name not in taken)
 
 
 def bucket_of(file_id: str) -> int | None:
-    """Bucket that a file id names, or ``None`` for an id that is not of a bucket-indexed table."""
+    """Bucket of a file id; None if it is not one of a bucket index."""
     match = _FILE_ID.match(file_id)
     return int(match[1]) if match else None
 
@@ -127,15 +105,11 @@ def _key_hashes(
     keys: pa.LargeStringArray,
     hash_fields: tuple[str, ...],
     key_fields: tuple[str, ...],
-    parsing: KeyParsing,
 ) -> UInts:
     """List hash of each key's values: whole keys, regular keys, then the odd ones by row."""
     text = TextBuffer.of(keys)
     commas, colons = _Marks.of(text, ","), _Marks.of(text, ":")
-    if parsing is KeyParsing.LAST_COMMA_BEFORE_COLON:
-        whole = (commas.count == 0) | (colons.count == 0)
-    else:
-        whole = (commas.count == 0) & (colons.count == 0)
+    whole = (commas.count == 0) | (colons.count == 0)
     starts, ends = text.bounds[:-1], text.bounds[1:]
     if whole.all():
         return list_hashes([slice_hashes(text.data, starts, ends)])
@@ -149,16 +123,16 @@ def _key_hashes(
         todo[rows] = False
     odd = np.flatnonzero(todo)
     if len(odd):
-        hashes[odd] = _odd_hashes(pc.take(keys, pa.array(odd)), hash_fields, parsing)
+        hashes[odd] = _odd_hashes(pc.take(keys, pa.array(odd)), hash_fields)
     return hashes
 
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """Where a separator stands in a text buffer.
+    """The positions of a separator in a string buffer.
 
-    ``at`` holds its ascending positions, ``first[i]`` the number of them before row ``i``, and
-    ``count[i]`` the number within row ``i``.
+    ``at`` holds them ascending, ``first[i]`` the number of them before row ``i``, and ``count[i]``
+    the number within row ``i``.
     """
 
     at: Offsets
@@ -179,13 +153,7 @@ class _Marks:
 def _regular_values(
     text: TextBuffer, commas: _Marks, colons: _Marks, fields: tuple[str, ...], among: Mask
 ) -> tuple[Offsets, Offsets, Offsets]:
-    """Rows of exactly the shape ``f1:v1,f2:v2`` for the given fields, and where the values lie.
-
-    Returns
-    -------
-    rows : shape (n,)
-    starts, ends : shape (n, fields)
-    """
+    """Rows of exactly the shape ``f1:v1,f2:v2``, and the bounds of their values by field."""
     last = len(fields) - 1
     rows = np.flatnonzero(among & (colons.count == last + 1) & (commas.count == last))
     starts = np.empty((len(rows), len(fields)), np.int64)
@@ -222,12 +190,11 @@ def _is_literal(data: Bytes, starts: Offsets, ends: Offsets, literal: bytes) -> 
     return same
 
 
-def _odd_hashes(keys: pa.Array, hash_fields: tuple[str, ...], parsing: KeyParsing) -> UInts:
+def _odd_hashes(keys: pa.Array, hash_fields: tuple[str, ...]) -> UInts:
     """List hash of keys of unusual shape, row by row: the rare fallback."""
-    split = (
-        _values_since_1_0 if parsing is KeyParsing.LAST_COMMA_BEFORE_COLON else _values_until_0_15
+    lists = pa.array(
+        [_hashed_values(key, hash_fields) for key in keys.to_pylist()], pa.list_(pa.string())
     )
-    lists = pa.array([split(key, hash_fields) for key in keys.to_pylist()], pa.list_(pa.string()))
     elements = string_hashes(lists.flatten())
     lengths = pc.list_value_length(lists).to_numpy()
     ends = np.cumsum(lengths)
@@ -238,23 +205,8 @@ def _odd_hashes(keys: pa.Array, hash_fields: tuple[str, ...], parsing: KeyParsin
     return hashes
 
 
-def _values_until_0_15(key: str, hash_fields: tuple[str, ...]) -> list[str | None]:
-    """Hash values by the rule of releases 0.13 to 0.15."""
-    parts = key.split(",")
-    while len(parts) > 0 and key and not parts[-1]:  # Java's split drops trailing empty parts
-        parts.pop()
-    values: list[str | None] = []
-    for part in parts:
-        field, colon, value = part.partition(":")
-        if not colon:
-            values.append(field)
-        elif not hash_fields or field in hash_fields:
-            values.append(_PLACEHOLDERS.get(value, value))
-    return values
-
-
-def _values_since_1_0(key: str, hash_fields: tuple[str, ...]) -> list[str | None]:
-    """Hash values by the rule of releases from 1.0 on."""
+def _hashed_values(key: str, hash_fields: tuple[str, ...]) -> list[str | None]:
+    """The values of one key that are hashed."""
     values: list[str | None] = []
     begin = 0
     while begin < len(key):

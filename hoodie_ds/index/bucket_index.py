@@ -1,7 +1,7 @@
 """Hudi's BUCKET index with the engine SIMPLE (RFC-29): the hash of a key names its file group.
 
-A table records its buckets, since all its writers and readers have to hash alike. Their number is
-changed by a rescale alone, which rewrites the table.
+A table records its buckets, since all its writers and readers must hash alike. Only a rescale,
+which rewrites the table, changes their number.
 """
 
 from __future__ import annotations
@@ -31,13 +31,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class BucketIndex:
-    """Every key belongs to one of the buckets of its partition; see `Index`.
-
-    Parameters
-    ----------
-    buckets : Buckets
-        The table's buckets.
-    """
+    """Every key belongs to one of the buckets of its partition; see `Index`."""
 
     buckets: Buckets
     kind: ClassVar = IndexType.BUCKET
@@ -51,28 +45,22 @@ class BucketIndex:
         stored: HashingConfig | None,
         groups: Iterable[FileGroupId],
     ) -> BucketIndex:
-        """Return the index of a table, some of whose file groups are given; see `Buckets.of`.
-
-        Raises
-        ------
-        UnsupportedTableError
-            A file group is named after no bucket.
-        """
+        """Return the index of a table; refuse one of whose `groups` is not named after a bucket."""
         buckets = Buckets.of(properties, options, stored)
         for group in groups:
             buckets.check_name(group)
         return cls(buckets)
 
     def spread(self, num_tasks: int) -> Buckets:
-        """Return the table's buckets, round the tasks."""
+        """Return the table's buckets, round-robin over the tasks."""
         return self.buckets
 
     def complete_change(self, table: Table, timeline: Timeline, clock: Clock) -> tuple[Table, bool]:
-        """Complete what a rescale has left, or a creation; see `complete_hashing_config`."""
+        """Complete an interrupted rescale or creation; see `complete_hashing_config`."""
         return complete_hashing_config(table, timeline, clock.now_ms())
 
     def changed_by(self, storage: Storage, began: Timeline, now: Timeline) -> Instant | None:
-        """Return a rescale, even one in which all file groups of a write are new ones."""
+        """Return a rescale, even if all file groups of the write are new."""
         for instant in now.commits_beyond(began):
             if instant.action in REPLACING:
                 before = load_hashing_config(storage, began)
@@ -84,7 +72,7 @@ class BucketIndex:
 def known_buckets(
     properties: TableProperties, options: WriteOptions, storage: Storage, timeline: Timeline
 ) -> Buckets | None:
-    """Return the buckets of a table as of a timeline; None if there are none, or none are known."""
+    """Return the buckets of a table as of a timeline; None if it has none, or they are unknown."""
     if properties.index_type not in (None, IndexType.BUCKET):
         return None
     stored = load_hashing_config(storage, timeline)
@@ -96,9 +84,9 @@ def known_buckets(
 def constant_buckets(
     properties: TableProperties, storage: Storage, timeline: Timeline
 ) -> Buckets | None:
-    """Return the buckets that files can be pruned by, whichever moment of a table is read.
+    """Return the buckets for pruning files, at any moment of a table that is read.
 
-    None where there are none, where a rescale changed them, or where they cannot be followed here.
+    None if there are none, if a rescale changed them, or if their rules cannot be followed here.
     """
     if properties.index_type is not IndexType.BUCKET or len(storage.list(HASHING_CONFIGS)) > 1:
         return None

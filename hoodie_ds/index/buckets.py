@@ -1,7 +1,7 @@
-"""The buckets of a table: how many, hashed how, and which file group each one is.
+"""The buckets of a table: their number, their hash, and the file group of each.
 
-The invariant: a bucket of a partition has at most one live file group (RFC-29). One that is there,
-whoever wrote it, is used; two are refused.
+The invariant: a bucket of a partition has at most one live file group (RFC-29). An existing one is
+used, whichever writer made it; two are refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 from hoodie_ds.hints import TWO_GROUPS
-from hoodie_ds.index.bucket_identifier import BucketIds, Counts, KeyParsing, bucket_ids, bucket_of
+from hoodie_ds.index.bucket_identifier import BucketIds, Counts, bucket_ids, bucket_of
 from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.hashing_config import HashingConfig
@@ -26,26 +26,11 @@ from hoodie_ds.table.hashing_config import HashingConfig
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """From record keys to buckets.
+    """From record keys to buckets."""
 
-    Parameters
-    ----------
-    num_buckets : int
-        Buckets in each partition that no rule matches.
-    hash_fields : tuple of str
-        Fields whose values are hashed; a subset of `record_key_fields`, in their order.
-    record_key_fields : tuple of str
-        Fields of the record key.
-    parsing : KeyParsing
-        How values are taken out of a record key.
-    rules : BucketRules or None
-        Which partitions have another number of buckets.
-    """
-
-    num_buckets: int
-    hash_fields: tuple[str, ...]
+    num_buckets: int  # in each partition that no rule matches
+    hash_fields: tuple[str, ...]  # a subset of `record_key_fields`, in their order
     record_key_fields: tuple[str, ...]
-    parsing: KeyParsing
     rules: BucketRules | None = None
 
     @classmethod
@@ -54,15 +39,8 @@ class Buckets:
     ) -> Buckets:
         """Take the buckets from the table, and from the options what it does not record.
 
-        Rules that it stores count before its properties: engines change them.
-
-        Raises
-        ------
-        OptionError
-            Neither the table nor an option says how many buckets there are, or an option
-            contradicts the stored rules.
-        UnsupportedTableError
-            The stored rules cannot be followed here.
+        Stored rules take precedence over table properties, as engines change them. `OptionError` if
+        the number is unknown, or options contradict the table.
         """
         num_buckets = properties.num_buckets or options.num_buckets
         rules = options.bucket_rules
@@ -84,17 +62,11 @@ class Buckets:
         _check_given(properties.name, IndexOptions.bucket_rules.key, options.bucket_rules, rules)
         keys = properties.record_key_fields
         hashed = properties.bucket_hash_fields or options.bucket_hash_fields or keys
-        return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
+        return cls(num_buckets, hashed, keys, rules)
 
     @classmethod
     def recorded(cls, properties: TableProperties, stored: HashingConfig | None) -> Buckets | None:
-        """Take the buckets from the table alone; None if it does not record them.
-
-        Raises
-        ------
-        UnsupportedTableError
-            The stored rules cannot be followed here.
-        """
+        """Take the buckets from the table alone; None if it does not record them."""
         num_buckets, expressions = properties.num_buckets, properties.bucket_rules
         if stored is not None:
             num_buckets, expressions = stored.default_buckets, stored.expressions
@@ -103,7 +75,7 @@ class Buckets:
         keys = properties.record_key_fields
         hashed = properties.bucket_hash_fields or keys
         rules = _stored_rules(expressions) if expressions else None
-        return cls(num_buckets, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
+        return cls(num_buckets, hashed, keys, rules)
 
     def num_buckets_in(self, partition_path: str) -> int:
         """Return the number of buckets of a partition."""
@@ -123,19 +95,11 @@ class Buckets:
         return self.hashed(record_keys, self.num_buckets)
 
     def hashed(self, record_keys: pa.ChunkedArray, num_buckets: int | Counts) -> BucketIds:
-        """Return the bucket of each record key, of so many buckets in its partition."""
-        return bucket_ids(
-            record_keys, num_buckets, self.hash_fields, self.record_key_fields, self.parsing
-        )
+        """Return the bucket of each record key, given the number of buckets in its partition."""
+        return bucket_ids(record_keys, num_buckets, self.hash_fields, self.record_key_fields)
 
     def check_name(self, group: FileGroupId) -> int:
-        """Return the bucket that a file group is named after.
-
-        Raises
-        ------
-        UnsupportedTableError
-            It is named after none: the table has another index.
-        """
+        """Return the bucket that a file group is named after; refuse a group of another index."""
         bucket = bucket_of(group.file_id)
         num_buckets = self.num_buckets_in(group.partition_path)
         if bucket is None or bucket >= num_buckets:
@@ -165,14 +129,9 @@ class Buckets:
 
 
 def only_slice(buckets: Buckets, slices: Sequence[FileSlice]) -> FileSlice | None:
-    """Return the live file group of a bucket, if it has one, of those that are named after it.
+    """Return the only live file group among those of a bucket; None if there is none.
 
-    Raises
-    ------
-    UnsupportedTableError
-        The table has fewer buckets than the name says.
-    CorruptFileError
-        Two file groups are live in the bucket; names both.
+    `CorruptFileError` names two live file groups of the bucket.
     """
     for slice_ in slices:
         buckets.check_name(slice_.group)
@@ -207,11 +166,11 @@ def _check_given(table: str, key: str, given: object, stored: object) -> None:
 
 
 def first_task(partition_path: str, num_tasks: int, num_groups: int = 1) -> int:
-    """Return the task of a partition's file group 0; the others follow, round the tasks.
+    """Return the task of a partition's file group 0; the others follow round-robin.
 
-    As Hudi's Flink writer does. Paths that count up, as days do, have hashes that do, so that
-    where one partition's file groups end the next one's begin: ten days of two buckets each keep
-    ten tasks busy. `num_groups` are the partition's file groups, as far as their number is known.
+    As Hudi's Flink writer does. Consecutive paths, such as days, have consecutive hashes, so a
+    partition's file groups begin where the previous one's end: ten days of two buckets each keep
+    ten tasks busy. `num_groups` is the number of the partition's file groups, if it is known.
     """
     (hashed,) = string_hashes(pa.array([partition_path])).tolist()
     return int((hashed & 0x7FFFFFFF) % num_tasks * num_groups % num_tasks)

@@ -1,7 +1,4 @@
-"""Which index a table has: what the user or the table says, else what file groups are named.
-
-An index that looks keys up needs its module, an entry in `_LOOKUPS` and its name in the option.
-"""
+"""Chooses the index of a table: what options or the table say, else by the names of file groups."""
 
 from __future__ import annotations
 
@@ -16,12 +13,10 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
-from hoodie_ds.index.bloom_index import BloomIndex
 from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.bucket_index import BucketIndex
+from hoodie_ds.index.lookup_indexes import BloomIndex, SimpleIndex, StateIndex
 from hoodie_ds.index.protocol import Index, LookupIndex
-from hoodie_ds.index.simple_index import SimpleIndex
-from hoodie_ds.index.state_index import StateIndex
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
@@ -48,14 +43,9 @@ _EMPTY_COMMITS: Final = 20
 def choose_index(
     properties: TableProperties, options: WriteOptions, table: Table | None, timeline: Timeline
 ) -> Index:
-    """Choose the index of a table with record keys; `table` is None if it is to be created.
+    """Choose the index of a table with record keys; `table` is None if it does not exist yet.
 
-    Raises
-    ------
-    OptionError
-        The index is not supported, or the number of buckets is not known.
-    UnsupportedTableError
-        The table's file groups do not fit the index.
+    `UnsupportedTableError` says that the table's file groups do not fit the index.
     """
     groups = _newest_groups(table, timeline) if table is not None else []
     stated = options.index_type or properties.index_type
@@ -86,7 +76,7 @@ def choose_index(
 def _keeping_keys_unique(
     kind: IndexType, properties: TableProperties, options: WriteOptions
 ) -> IndexType:
-    """Return the index by which a record key stays unique in a table that Hudi indexes by key."""
+    """Return the index that keeps record keys unique in a table with a record index of Hudi's."""
     if keys_are_global(kind, properties, options):
         return kind
     unique = IndexType.GLOBAL_BLOOM if properties.populate_meta_fields else IndexType.GLOBAL_SIMPLE
@@ -113,7 +103,7 @@ def _check_has_no_buckets(
     table: Table | None,
     groups: Sequence[FileGroupId],
 ) -> None:
-    """Refuse to look keys up where other writers go by buckets."""
+    """Refuse an index that looks keys up if other writers use buckets."""
     if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
         raise UnsupportedTableError(
             f"the file groups of table {properties.name!r} are named after buckets, so every "
@@ -139,16 +129,16 @@ def _has_hashing_rings(storage: Storage) -> bool:
 
 
 def keys_are_global(kind: IndexType, properties: TableProperties, options: WriteOptions) -> bool:
-    """Whether an index keeps record keys unique over several partitions, not only in each."""
+    """Whether an index keeps record keys unique in the whole table, not only in each partition."""
     return kind in _LOOKUPS and _LOOKUPS[kind].of(kind, properties, options).is_global
 
 
 def has_bloom_filter(
     group: FileGroupId, properties: TableProperties, options: WriteOptions
 ) -> bool:
-    """Whether the base files of a group of a table are to have a bloom filter.
+    """Whether the base files of a group need a bloom filter.
 
-    So they are wherever keys may be looked up: of buckets that are known as such, there is no need.
+    They do wherever keys may be looked up, so not in known buckets.
     """
     stated = options.index_type or properties.index_type
     stores_keys = properties.record_key_fields and properties.populate_meta_fields
@@ -158,7 +148,7 @@ def has_bloom_filter(
 
 
 def bloom_params(options: WriteOptions) -> BloomParams:
-    """Return how the bloom filters in base files are made."""
+    """Return the parameters of the bloom filters in base files."""
     return BloomParams(
         options.bloom_num_entries,
         options.bloom_false_positives,
@@ -179,7 +169,7 @@ def _are_buckets(groups: Sequence[FileGroupId]) -> bool:
 
 
 def _newest_groups(table: Table, timeline: Timeline) -> list[FileGroupId]:
-    """File groups of the newest commit that wrote any; all, where many have written none."""
+    """File groups of the newest commit that wrote any; all of them after many empty commits."""
     for instant in islice(timeline.commits_backwards(), _EMPTY_COMMITS):
         stats = file_changes(table.storage, instant).added.values()
         if stats:

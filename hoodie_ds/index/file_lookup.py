@@ -1,7 +1,7 @@
-"""Record keys looked up in the data files themselves.
+"""Looks record keys up in the data files themselves.
 
-As in Hudi: files whose key range cannot hold a key are passed over, then those whose bloom filter
-denies it; what is left is read. So the answer is exact, and the filters save reading only.
+As in Hudi: files whose key range or bloom filter rules a key out are skipped, and the others are
+read. So the answer is exact, and the filters only avoid reads.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from hoodie_ds.table.file_slice import FileSlice
 
 _KEYS: Final = pa.schema([pa.field(RECORD_KEY, pa.string())])
 _FIRST_DISORDERED: Final = "\ue000"
-"""From this character on Java's order of strings and that of UTF-8 bytes differ."""
+"""From this character on the orders of Java strings and of UTF-8 bytes differ."""
 
 
 class FileLookup:
-    """Looks record keys up in the files of slices, and in a cache of what it has read of them.
+    """Looks record keys up in the files of slices, and in a cache of the keys read from them.
 
-    Bloom filters are asked before keys are read, if `use_bloom` says so.
+    With `use_bloom`, bloom filters are tested before keys are read.
     """
 
     def __init__(self, context: LookupContext, cache: KeyCache, *, use_bloom: bool) -> None:
@@ -46,9 +46,9 @@ class FileLookup:
     ) -> RecordLocations:
         """Return the slices of each key; see `KeyLookup`.
 
-        A key that was deleted in a log file is still in the base file: what comes later of it
-        belongs there too, where its delete is remembered, unless it is stored elsewhere by now.
-        Where several slices remember deletes, the one that goes back furthest knows of all.
+        A key that was deleted in a log file is still in the base file: later rows of it belong
+        there too, where its delete is stored, unless the key is stored elsewhere by now. If several
+        slices store deletes, the oldest one has all of them.
         """
         encoded = keys.dictionary_encode()
         query, order = KeyQuery.of(encoded.dictionary)
@@ -74,7 +74,7 @@ class FileLookup:
         return located.take(encoded.indices.to_numpy(zero_copy_only=False))
 
     def _holds(self, source: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
-        """Which keys are those of rows, and which those of deleted ones."""
+        """Which keys are live in a slice, and which deleted."""
         slice_, context, stored = source.slice, self._context, self._cache.get(source)
         if stored is not None:
             return stored.live.search(query), stored.dead.search(query)
@@ -104,9 +104,9 @@ def _located(
     """Give keys that are not live one location, and put all in order."""
     is_live = np.zeros(num_keys, dtype=np.bool_)
     is_live[at[~dead]] = True
-    homeless = np.flatnonzero(dead & ~is_live[at])
+    deleted = np.flatnonzero(dead & ~is_live[at])
     age = np.argsort(np.argsort(np.array(begins, np.str_), kind="stable"))
-    oldest_last = homeless[np.argsort(-age[numbers[homeless]], kind="stable")]
+    oldest_last = deleted[np.argsort(-age[numbers[deleted]], kind="stable")]
     home = np.full(num_keys, -1, dtype=np.int64)
     home[at[oldest_last]] = numbers[oldest_last]
     tombstones = dead & (is_live[at] | (numbers != home[at]))

@@ -1,7 +1,7 @@
-"""A bloom filter in front of many slices: a key that none of them holds is not looked for in each.
+"""A bloom filter in front of many slices: a key that none of them holds is not searched in each.
 
 Without it a batch of new keys costs a search in every slice of the state, which grows with the
-table. What the filter lets pass is searched as before, so an answer stays exact.
+table. Keys that pass the filter are searched as before, so an answer stays exact.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 
 _FALSE_POSITIVES: Final = 0.01
 _ASKED_FOR: Final = 10
-"""To ask the filter for a key takes as long as to search so many slices for it (230 and 25 ns)."""
+"""Testing a key costs as much as searching it in that many slices (230 and 25 ns)."""
 _ADDED_FOR: Final = 2
-"""To add a key takes less than to search so many slices for one (40 ns)."""
+"""Adding a key costs less than searching one in that many slices (40 ns)."""
 
 
 class FrontFilter:
-    """A filter of the keys of all slices that it was asked about.
+    """A filter of the keys of all slices that were looked up.
 
-    It holds keys of slices that are no more, too, until it is full; then it is made anew, with
-    room for twice the keys that there are.
+    It keeps keys of slices that are gone, until it is full; then it is rebuilt, with room for twice
+    the current keys.
     """
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class FrontFilter:
     def ask(
         self, held: Mapping[KeySource, SliceKeys], hashes: UInts
     ) -> tuple[Set[KeySource], Mask]:
-        """Return the slices that need not be searched for all keys, and for which they need be.
+        """Return the slices that need a search only for some keys, and which keys those are.
 
-        There are no such slices where searching them costs less.
+        There are no such slices if searching them costs less than the filter.
         """
         new = {source: keys for source, keys in held.items() if source not in self._sources}
         num_new = sum(keys.num_keys for keys in new.values())
@@ -61,6 +61,6 @@ class FrontFilter:
             self._bloom.update(keys.live.hashes.tolist(), keys.dead.hashes.tolist())
         self._room -= num_new
         self._sources |= new.keys()
-        # Key by key, but within C: the filter has no call for many.
+        # Key by key, but within C: the filter has no bulk call.
         passed = map(self._bloom.__contains__, hashes.tolist())
         return self._sources & held.keys(), np.fromiter(passed, np.bool_, len(hashes))

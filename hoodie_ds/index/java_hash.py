@@ -1,12 +1,12 @@
 """Java's hash codes of strings and of lists of strings, over whole Arrow columns.
 
-Hudi routes a key to its bucket by ``List<String>.hashCode``; one wrong bit sends a row to the
-wrong file. The invariant: every hash equals the JVM's for every valid Unicode string, and the
-work is a fixed number of NumPy passes over the bytes, however long or uneven the strings are.
+Hudi routes a key to its bucket by ``List<String>.hashCode``; one wrong bit sends a row to the wrong
+file. The invariant: every hash equals the JVM's for every valid Unicode string, and the work is a
+fixed number of NumPy passes over the bytes, however long or uneven the strings are.
 
-The polynomial hash of a slice ``[s, e)`` of a text follows from a running sum: with ``v`` the
-inverse of 31 modulo 2**32 and ``P[j] = sum(unit[i] * v**(i+1) for i < j)``,
-``hash = (P[e] - P[s]) * 31**e``. One prefix sum thus serves all strings of a block.
+The polynomial hash of a slice ``[s, e)`` of a string follows from a running sum: with ``v`` the
+inverse of 31 modulo 2**32 and ``P[j] = sum(unit[i] * v**(i+1) for i < j)``, ``hash = (P[e] - P[s])
+* 31**e``. One prefix sum thus serves all strings of a block.
 """
 
 from __future__ import annotations
@@ -31,15 +31,7 @@ _INVERSE_OF_31 = pow(31, -1, 1 << 32)
 
 @dataclass(frozen=True, slots=True)
 class TextBuffer:
-    """The UTF-8 bytes of a string column and where each row lies in them.
-
-    Attributes
-    ----------
-    data : numpy.ndarray of uint8
-        The value bytes of the rows, one after another.
-    bounds : numpy.ndarray of int64, shape (rows + 1,)
-        Row ``i`` is ``data[bounds[i]:bounds[i + 1]]``.
-    """
+    """The UTF-8 bytes of a string column: row ``i`` is ``data[bounds[i]:bounds[i + 1]]``."""
 
     data: Bytes
     bounds: Offsets
@@ -60,19 +52,7 @@ class TextBuffer:
 def string_hashes(values: pa.Array | pa.ChunkedArray) -> UInts:
     """``String.hashCode`` of each row, as an unsigned 32-bit number; 0 for null.
 
-    Parameters
-    ----------
-    values : pyarrow.Array or pyarrow.ChunkedArray
-        Text: string, large_string, string_view, or a dictionary of one of them.
-
-    Returns
-    -------
-    numpy.ndarray of uint32, shape (rows,)
-
-    Raises
-    ------
-    RecordKeyError
-        A value is not valid UTF-8.
+    `values` are of any string type, or a dictionary of one. `RecordKeyError` if one is not UTF-8.
     """
     if isinstance(values, pa.ChunkedArray):
         parts = [string_hashes(chunk) for chunk in values.chunks]
@@ -103,23 +83,9 @@ def list_hashes(element_hashes: Sequence[UInts]) -> UInts:
 
 
 def slice_hashes(data: Bytes, starts: Offsets, ends: Offsets) -> UInts:
-    """``String.hashCode`` of many slices of one UTF-8 buffer.
+    """``String.hashCode`` of the slices ``data[starts[i]:ends[i]]`` of one UTF-8 buffer.
 
-    Parameters
-    ----------
-    data : numpy.ndarray of uint8
-        UTF-8 text; every slice must begin and end between two characters.
-    starts, ends : numpy.ndarray of int64, shape (slices,)
-        Slice ``i`` is ``data[starts[i]:ends[i]]``. Both must be non-decreasing.
-
-    Returns
-    -------
-    numpy.ndarray of uint32, shape (slices,)
-
-    Raises
-    ------
-    RecordKeyError
-        A slice's bytes are not valid UTF-8.
+    Slices begin and end between two characters; `starts` and `ends` must not decrease.
     """
     hashes = np.zeros(len(starts), np.uint32)
     longest = int((ends - starts).max(initial=0))

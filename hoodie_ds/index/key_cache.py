@@ -1,9 +1,8 @@
-"""Record keys of file slices kept in memory; those of the state index from batch to batch.
+"""Record keys of file slices kept in memory; the state index keeps them from batch to batch.
 
-The table is the truth and this is a cache of it: a slice is known by all of its files and, as log
-files hold blocks that count only once their commit is complete, by the moment at which those were
-read. So a slice that anybody changed or rolled back is another one, and what was dropped is simply
-read again.
+The table is the truth and this is a cache of it: a slice is identified by all of its files and, as
+blocks of log files count only once their commit is complete, by the timeline of the read. So a
+slice that any process changed or rolled back is another one, and dropped keys are read again.
 """
 
 from __future__ import annotations
@@ -18,10 +17,7 @@ from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 
 
 class KeyCache:
-    """Keys of the slices that were looked at last.
-
-    `max_bytes` bounds the keys, their hashes and the filter in front of them.
-    """
+    """Keys of the slices that were read last, up to `max_bytes` with their hashes and filter."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -36,7 +32,7 @@ class KeyCache:
         return self._front.nbytes
 
     def get(self, source: KeySource) -> SliceKeys | None:
-        """Return the keys of a slice; None if they are not kept."""
+        """Return the keys of a slice; None if they are not cached."""
         with self._lock:
             keys = self._slices.get(source)
             if keys is not None:
@@ -44,7 +40,7 @@ class KeyCache:
             return keys
 
     def put(self, source: KeySource, keys: SliceKeys) -> None:
-        """Keep the keys of a slice, and let go of others where there is no room."""
+        """Cache the keys of a slice, and evict others if there is no room."""
         with self._lock:
             self._drop(source)
             self._slices[source] = keys
@@ -54,10 +50,7 @@ class KeyCache:
     def ask_front(
         self, sources: Iterable[KeySource], query: KeyQuery
     ) -> tuple[Set[KeySource], Mask]:
-        """Return which slices need not be searched for all keys, and for which they need be.
-
-        See `FrontFilter.ask`; of the sources those are meant whose keys are kept.
-        """
+        """Return which cached slices need a search only for some keys; see `FrontFilter.ask`."""
         with self._lock:
             held = {source: self._slices[source] for source in sources if source in self._slices}
             answer = self._front.ask(held, query.hashes)

@@ -1,6 +1,6 @@
-"""What a write asks the index of its table: how the file group of a record key is found.
+"""The protocol between a write and its table's index, which finds the file group of a record key.
 
-There are two kinds. `BucketIndex` hashes a key into the file group of a bucket. Each other one is a
+There are two kinds. `BucketIndex` hashes a key into the file group of a bucket. All others are a
 `LookupIndex`: it says where a key is stored, and the sink does the rest. A key that is stored
 nowhere begins a file group or fills a small one, so two writers may store it in two, and commits
 compare keys. `choose_index` makes the index of a table.
@@ -23,7 +23,6 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.index.bucket_identifier import KeyParsing
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
@@ -35,11 +34,11 @@ from hoodie_ds.timeline.timeline import Timeline
 
 
 class Index(Protocol):
-    """The index of a table with record keys; a value, which travels to the tasks of a write."""
+    """The index of a table with record keys; a value, which is sent to the tasks of a write."""
 
     @property
     def kind(self) -> IndexType:
-        """What options and table properties call it."""
+        """Its name in options and table properties."""
         ...
 
     @property
@@ -52,14 +51,14 @@ class Index(Protocol):
         ...
 
     def complete_change(self, table: Table, timeline: Timeline, clock: Clock) -> tuple[Table, bool]:
-        """Finish what a process that died has left of a change of the index, such as a rescale.
+        """Finish a change of the index, such as a rescale, of a process that died.
 
-        Returns the table as it is then, and whether the index may be another one now.
+        Returns the table afterwards, and whether its index may have changed.
         """
         ...
 
     def changed_by(self, storage: Storage, began: Timeline, now: Timeline) -> Instant | None:
-        """Return the commit that gave keys other file groups since a write began, as a rescale."""
+        """Return the commit since a write began that moved keys to other groups: a rescale."""
         ...
 
 
@@ -71,7 +70,7 @@ class KeyLookup(Protocol):
     ) -> RecordLocations:
         """Return where in `slices`, the latest ones of their partitions, each key (string) is.
 
-        Each key has at least one location, if only that of a key which is in no slice. With
+        Each key has at least one location; that of a key which is in no slice is -1. With
         `live_only` a deleted key is in none.
         """
         ...
@@ -79,43 +78,20 @@ class KeyLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LookupContext:
-    """The table in which keys are looked up, and what it takes to read them.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is seen.
-    merged_keys : callable
-        Reads the keys of a slice that has log files, those merged.
-    memory_bytes : int
-        What keys may take of a task's memory.
-    virtual_keys : MadeColumn, optional
-        Makes the record keys of rows, where files are without them.
-    """
+    """The view of a table in which keys are looked up, and the means to read them."""
 
     storage: Storage
     timeline: Timeline
-    merged_keys: Callable[[FileSlice], SliceKeys]
-    memory_bytes: int
-    virtual_keys: MadeColumn | None = None
+    merged_keys: Callable[[FileSlice], SliceKeys]  # reads the keys of a slice with log files
+    memory_bytes: int  # of a task, for keys
+    virtual_keys: MadeColumn | None = None  # makes record keys that files do not store
 
 
 @dataclass(frozen=True)
 class LookupIndex(ABC):
     """An index that looks keys up; see `Index`.
 
-    Parameters
-    ----------
-    kind : IndexType
-        What options and table properties call it.
-    record_key_fields : tuple of str
-        Fields of the record key.
-    is_global : bool
-        Whether a record key is unique in the whole table rather than in its partition.
-    moves_records : bool
-        Whether, if it is, a record moves to another partition where a row says that.
+    With `moves_records` a global index moves a record to the partition that a new row names.
     """
 
     kind: IndexType
@@ -126,19 +102,19 @@ class LookupIndex(ABC):
     @classmethod
     @abstractmethod
     def of(cls, kind: IndexType, properties: TableProperties, options: WriteOptions) -> LookupIndex:
-        """Return the index that a table has by one of its names."""
+        """Return the index `kind` of a table."""
 
     @abstractmethod
     def lookup(self, context: LookupContext) -> KeyLookup:
-        """Return what looks keys up in a table."""
+        """Return the lookup of keys in a table."""
 
     def spread(self, num_tasks: int) -> Buckets:
         """Return one bucket for each task: the key alone decides where an insert goes."""
         keys = self.record_key_fields
-        return Buckets(num_tasks, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
+        return Buckets(num_tasks, keys, keys)
 
     def complete_change(self, table: Table, timeline: Timeline, clock: Clock) -> tuple[Table, bool]:
-        """Return the table as it is: what is stored is the index."""
+        """Return the table as it is: the stored rows are the index."""
         return table, False
 
     def changed_by(self, storage: Storage, began: Timeline, now: Timeline) -> Instant | None:

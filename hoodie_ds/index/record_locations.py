@@ -1,4 +1,4 @@
-"""The file slices in which record keys are stored: the answer of a look-up."""
+"""The result of a lookup: the file slices in which record keys are stored."""
 
 from __future__ import annotations
 
@@ -13,29 +13,18 @@ from hoodie_ds.columns.arrow_columns import Mask, Numbers, ranks
 class RecordLocations:
     """The file slices in which keys are stored; a key may be in several.
 
-    Apache Hudi's bloom and simple indexes join incoming records with all that are stored, so each
-    copy of a key is a location.
-
-    Parameters
-    ----------
-    keys : numpy.ndarray of int64, shape (locations,)
-        Position of the key that is located, ascending.
-    slices : numpy.ndarray of int64, shape (locations,)
-        Position of the slice; those of a key ascend. -1 for a key that is in none.
-    tombstones : numpy.ndarray of bool, shape (locations,)
-        Whether no more than a delete of the key is there; the key has another location too.
-    num_keys : int
-        Keys that were asked for.
+    Apache Hudi's bloom and simple indexes join incoming records with all stored ones, so each copy
+    of a key is a location.
     """
 
-    keys: Numbers
-    slices: Numbers
-    tombstones: Mask
-    num_keys: int
+    keys: Numbers  # position of the located key, ascending
+    slices: Numbers  # position of the slice, ascending for a key; -1 for a key in none
+    tombstones: Mask  # whether the slice only deletes the key, which has another location too
+    num_keys: int  # of the lookup
 
     @classmethod
     def nowhere(cls, num_keys: int) -> RecordLocations:
-        """Return the answer for keys none of which is stored."""
+        """Return the locations of keys that are not stored."""
         nowhere = np.full(num_keys, -1, dtype=np.int64)
         return cls(np.arange(num_keys), nowhere, np.zeros(num_keys, np.bool_), num_keys)
 
@@ -52,7 +41,7 @@ class RecordLocations:
         return int(np.bincount(self.keys).max(initial=0))
 
     def nth(self, number: int) -> tuple[Numbers, Numbers]:
-        """Return the keys (int64) with more locations than `number`, and that one of each."""
+        """Return the keys (int64) with more than `number` locations, and the slice of that one."""
         every = np.arange(len(self.keys))
         begins = np.maximum.accumulate(np.where(np.diff(self.keys, prepend=-1) > 0, every, 0))
         here = np.flatnonzero(every - begins == number)
@@ -64,7 +53,7 @@ class RecordLocations:
         return RecordLocations(*kept, self.num_keys)
 
     def take(self, positions: Numbers) -> RecordLocations:
-        """Return the locations of some keys, by position, each as often as it is named."""
+        """Return the locations of keys by position, repeated as the positions are."""
         counts = np.bincount(self.keys, minlength=self.num_keys)
         starts = np.cumsum(counts) - counts
         taken = counts[positions]

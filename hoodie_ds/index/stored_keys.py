@@ -1,4 +1,4 @@
-"""The record keys of one file slice, arranged so that a few of them are found among many.
+"""The record keys of one file slice, arranged to find a few keys among many.
 
 The invariant: an answer is exact. Hashes only say where to compare keys.
 """
@@ -27,15 +27,7 @@ _POSITION: Final = np.uint64(0xFFFFFFFF)
 
 @dataclass(frozen=True)
 class KeyQuery:
-    """Different keys that are asked for.
-
-    Parameters
-    ----------
-    keys : pyarrow.Array of string
-        Without nulls.
-    hashes : numpy.ndarray of uint32, shape (keys,)
-        Their hashes, ascending: a search then goes through memory in one direction.
-    """
+    """Distinct keys to look up, by ascending hash, so that a search reads memory in order."""
 
     keys: pa.Array
     hashes: UInts
@@ -49,7 +41,7 @@ class KeyQuery:
 
     @cached_property
     def first_hashes(self) -> UInts:
-        """What every bloom filter asks first of the keys; see `bloom_filter.first_hashes`."""
+        """What every bloom filter tests first of the keys; see `bloom_filter.first_hashes`."""
         return first_hashes(self.keys)
 
     def only(self, positions: Positions) -> KeyQuery:
@@ -65,7 +57,7 @@ class StoredKeys:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory, those of the hashes counted before they are there."""
+        """Bytes in memory, with those of the hashes before they are computed."""
         return int(self.keys.nbytes) + 8 * len(self.keys)
 
     @property
@@ -74,7 +66,7 @@ class StoredKeys:
         return (self._by_hash >> _HASH_BITS).astype(np.uint32)
 
     def look(self, query: KeyQuery) -> Mask:
-        """Which keys are stored, by what is cheapest where no hash is made yet."""
+        """Which keys are stored, by the cheapest way while no hashes are computed."""
         return self.search(query) if len(self.keys) < len(query.keys) else self.scan(query)
 
     def scan(self, query: KeyQuery) -> Mask:
@@ -93,7 +85,7 @@ class StoredKeys:
         if counts.sum() > len(query.keys) + len(self.keys):
             return self.scan(query)  # so many share a hash that it says nothing
         sought = np.repeat(np.arange(len(counts)), counts)
-        # Of the keys with one hash on the other side, the first, the second, and so on.
+        # For keys with one hash on the other side: the first, the second, and so on.
         met = first[sought] + ranks(counts)
         asked, stored = (met, sought) if len(self.keys) < len(query.keys) else (sought, met)
         candidates = self._by_hash[stored] & _POSITION
@@ -113,7 +105,7 @@ class StoredKeys:
 class SliceKeys:
     """Record keys of a file slice: of its rows, and those that only log files delete.
 
-    Some may come twice.
+    Some repeat.
     """
 
     live: StoredKeys
@@ -136,7 +128,7 @@ class SliceKeys:
 
 
 def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
-    """Which keys, all of them different, are stored; the shorter side is hashed."""
+    """Which of some distinct keys are stored; the shorter side is hashed."""
     if len(stored) < len(keys):
         result: Mask = pc.is_in(keys, value_set=stored).to_numpy(zero_copy_only=False)
         return result
@@ -147,7 +139,7 @@ def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """What keys were read from; another one as soon as the slice was changed.
+    """Identifies the slice that keys were read from; differs once the slice changes.
 
     `root` is that of the table's storage. `as_of` names the timeline by which log files were read,
     and is empty without log files.

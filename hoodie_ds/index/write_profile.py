@@ -1,7 +1,7 @@
 """The write profile: which file groups have room for inserts (Hudi's ``UpsertPartitioner``).
 
-Small base files are filled before new ones are begun, so that a table that grows by little at a
-time does not fall apart into many.
+Small base files are filled before new ones are begun, so that a table that grows slowly does not
+end up with many small files.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class WriteProfile:
 
     @cached_property
     def record_bytes(self) -> float:
-        """Average size of a stored record, by the newest commit that was large enough to tell.
+        """Average size of a stored record, by the newest commit that is large enough to measure.
 
-        A few are asked, as in Hudi (``hoodie.record.size.estimator.max.commits``).
+        A few commits are read, as in Hudi (``hoodie.record.size.estimator.max.commits``).
         """
         enough = self.options.record_size_threshold * self.limit_bytes
         for instant in islice(self.timeline.commits_backwards(), _COMMITS_ASKED):
@@ -67,8 +67,8 @@ class WriteProfile:
         """Choose the file groups of a partition that take inserts, the smallest first.
 
         A slice with log files takes none: Hudi's indexes on the JVM look for keys in base files,
-        and a new base file would have to be merged with the log files first. Nor does one that a
-        pending compaction or clustering is to rewrite.
+        and a new base file would have to be merged with the log files first. Nor does a slice that
+        a pending compaction or clustering rewrites.
         """
         limit, largest = self.limit_bytes, self.options.parquet_max_file_bytes
         storage, timeline = self.table.storage, self.timeline

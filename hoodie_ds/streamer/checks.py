@@ -1,4 +1,4 @@
-"""What `hoodie_ds.streamer.job` refuses before it starts Spark."""
+"""The checks of `hoodie_ds.streamer.job` before it starts Spark."""
 
 from __future__ import annotations
 
@@ -24,18 +24,10 @@ _DEFAULT_FS: Final = "spark.hadoop.fs.defaultFS"
 
 
 def parse_trigger(text: str) -> str:
-    """Return `AVAILABLE_NOW`, or the interval that a text says.
+    """Return `AVAILABLE_NOW`, or the interval of a trigger, in the spellings of people and Spark.
 
-    Parameters
-    ----------
-    text : str
-        As people and Spark write it: ``available-now``, ``availableNow``, ``once``,
-        ``10 seconds``, ``processingTime=10 seconds``; in any letter case.
-
-    Raises
-    ------
-    OptionError
-        It is neither, or asks for a continuous query.
+    Such as ``available-now``, ``availableNow``, ``once``, ``10 seconds``, ``processingTime=10
+    seconds``, in any letter case; `OptionError` for others, and for a continuous query.
     """
     word = re.sub(r"[-_\s]|=true$", "", text.lower())
     if word in _NOW:
@@ -45,28 +37,15 @@ def parse_trigger(text: str) -> str:
         return interval
     remedy = "write available-now, or an interval such as '10 seconds' or '1 minute 30 seconds'"
     if word.startswith("continuous"):
-        remedy = f"Spark hands a Python sink no rows in continuous mode; {remedy}"
+        remedy = f"Spark passes a Python sink no rows in continuous mode; {remedy}"
     raise OptionError("--trigger", text, remedy)
 
 
 def check_source(job: StreamJob, settings: Mapping[str, str], starts_spark: bool) -> None:
-    """Raise for a source or a checkpoint that cannot be.
+    """Refuse a source or a checkpoint that cannot work.
 
-    Parameters
-    ----------
-    job : StreamJob
-        What is to run.
-    settings : mapping of str to str
-        Spark's settings, as far as they are known.
-    starts_spark : bool
-        Whether Spark is started here with no more than those. It is only then known where a path
-        without a scheme lies, and what Spark is set to.
-
-    Raises
-    ------
-    OptionError
-        The schema is none, a path does not exist or is missing, or the checkpoint is a file, or
-        the table itself.
+    With `starts_spark` Spark is started here with `settings` alone: only then are its settings
+    known, and where a path without a scheme is.
     """
     fault = None if job.source_schema is None else ddl_fault(job.source_schema)
     if fault is not None:
@@ -80,7 +59,7 @@ def check_source(job: StreamJob, settings: Mapping[str, str], starts_spark: bool
     infers = settings.get(_INFERENCE, "false").lower() == "true"
     if starts_spark and kind in _FILES and job.source_schema is None and not infers:
         raise OptionError(
-            "--source-schema", None, f"a stream of {kind} files does not find out its columns"
+            "--source-schema", None, f"a stream of {kind} files does not infer its columns"
         )
     local = _local(path, starts_spark and _DEFAULT_FS not in settings)
     if path and local and not (glob(local) if has_magic(local) else Path(local).exists()):
@@ -96,7 +75,7 @@ def _check_checkpoint(job: StreamJob) -> None:
         raise OptionError("--checkpoint", job.checkpoint, "this is a file; name a folder")
     if job.checkpoint.rstrip("/") == job.table_options["path"].rstrip("/"):
         raise OptionError(
-            "--checkpoint", job.checkpoint, "this is the table; a checkpoint wants its own folder"
+            "--checkpoint", job.checkpoint, "this is the table; give the checkpoint its own folder"
         )
 
 

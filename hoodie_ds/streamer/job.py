@@ -1,7 +1,7 @@
 """A job that streams any Spark source into a Hudi table: the counterpart of Hudi Streamer.
 
 Run it as ``spark-submit hoodie_ds/streamer/job.py ...``, or as ``hoodie-streamer ...`` without
-``spark-submit``. What can be refused is refused before Spark starts.
+``spark-submit``. It refuses what it can before Spark starts.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ STOPPED: Final = 130
 
 
 class Interrupt:
-    """A Ctrl-C that waits until it does no harm, which is between two calls of the JVM.
+    """A Ctrl-C deferred until it does no harm, which is between two calls of the JVM.
 
     In the middle of one, Py4J logs the stack, and PySpark's own handler makes another call. A
-    second Ctrl-C ends the process at once; the table holds whole batches only.
+    second Ctrl-C ends the process at once; the table holds only whole batches.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Interrupt:
 
     @contextmanager
     def waits(self) -> Iterator[None]:
-        """Keep it waiting for as long as the context lasts."""
+        """Defer it for as long as the context lasts."""
         before = signal.getsignal(signal.SIGINT)
         self.watch()
         try:
@@ -56,7 +56,7 @@ class Interrupt:
                 signal.signal(signal.SIGINT, before)
 
     def watch(self) -> None:
-        """Take the signal over, maybe again: PySpark does so when it starts."""
+        """Install the handler, maybe again: PySpark installs its own when it starts."""
         if _in_main_thread():
             signal.signal(signal.SIGINT, self._note)
 
@@ -76,23 +76,9 @@ def _in_main_thread() -> bool:
 
 
 def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
-    """Run a stream, show its progress, and return how many batches had rows.
+    """Run a stream, show a line for each batch, and return how many batches had rows.
 
-    Parameters
-    ----------
-    session : SparkJob
-        Where to run it.
-    job : StreamJob
-        What to run.
-    console : Console
-        Shows a line for each batch and, on a terminal, a live line below.
-
-    Raises
-    ------
-    HoodieError
-        The stream could not be started, or failed; the table holds whole batches only.
-    KeyboardInterrupt
-        The user stopped it, and was told what becomes of it.
+    If the stream fails (`HoodieError`) or the user stops it, the table holds only whole batches.
     """
     timeline = TimelineReport.of(job.table_options)
     interrupt = Interrupt()
@@ -116,7 +102,7 @@ def run_stream(session: SparkJob, job: StreamJob, console: Console) -> int:
                     console.print(line, highlight=False, soft_wrap=True)
                 status.update(f"batches: {batches:,}, rows: {rows:,}, instant: {instant}")
         except KeyboardInterrupt:
-            console.print("stopped; the next run goes on from the checkpoint")
+            console.print("stopped; the next run resumes from the checkpoint")
             raise
     if not batches:
         console.print("no new input")
@@ -133,21 +119,9 @@ def _line(batch: BatchProgress) -> str:
 
 
 def table_options(path: str, props: Path | None, given: Iterable[str] = ()) -> dict[str, str]:
-    """Return the options of a table: a properties file, then single ones, which win.
+    """Return the options of a table: a properties file, then ``key=value`` strings, which win.
 
-    Parameters
-    ----------
-    path : str
-        Base path; a local one is made absolute, as Spark's workers have other working folders.
-    props : Path, optional
-        Java properties of ``hoodie.*`` options.
-    given : iterable of str
-        ``key=value`` each.
-
-    Raises
-    ------
-    HoodieError
-        The file or one of the options is malformed or unknown.
+    A local `path` is made absolute, as Spark's workers have other working folders.
     """
     options = {} if props is None else parse_properties(props.read_bytes(), str(props))
     local = scheme_of(path) == "file" and not path.lower().startswith("file:")
@@ -158,19 +132,19 @@ def table_options(path: str, props: Path | None, given: Iterable[str] = ()) -> d
 
 
 def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
-    """Return ``key=value`` texts as a mapping; `OptionError` names `option` for any other text."""
+    """Return ``key=value`` strings as a mapping; `OptionError` names `option` for any other."""
     found: dict[str, str] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            # The text stays out of the message: a part of it may be a password.
+            # The message omits the string: a part of it may be a password.
             raise OptionError(option, "***", "write key=value")
         found[key.strip()] = value.strip()
     return found
 
 
 def _has_keys(options: dict[str, str]) -> bool:
-    """Whether the table has record keys: as the options say, or the table that is there."""
+    """Whether the table has record keys, by the options or by the existing table."""
     parsed = WriteOptions.parse(options)
     if parsed.record_key_fields:
         return True
@@ -197,7 +171,7 @@ class _BadOption(click.ClickException):
 
 
 def fail(error: HoodieError) -> click.ClickException:
-    """Return what to raise in a console command for an error of ours: it ends with one line.
+    """Return a console error of one line for one of ours.
 
     The exit code is 2 if an option is at fault, and 1 otherwise.
     """
@@ -221,8 +195,8 @@ _PAIR = "key=value"
     "--trigger",
     default=AVAILABLE_NOW,
     show_default=True,
-    help="available-now: take what is there and end. Or an interval, '10 seconds'. "
-    "Spark's own spellings do, too: availableNow, once.",
+    help="available-now: read what is there and end. Or an interval, '10 seconds'. "
+    "Spark's own spellings work, too: availableNow, once.",
 )
 @click.option("--checkpoint", required=True, help="Folder of the stream's checkpoint.")
 @click.option(

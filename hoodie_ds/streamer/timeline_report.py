@@ -1,4 +1,4 @@
-"""A table's timeline, as a table for the terminal."""
+"""A table's timeline, formatted for the terminal."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class TimelineReport:
-    """Reads what a table's timeline says.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    """
+    """Formats a table's timeline."""
 
     storage: Storage
 
@@ -37,7 +31,7 @@ class TimelineReport:
         return cls(storage_to_read(parsed))
 
     def latest(self) -> str:
-        """The time of the latest completed commit; ``none`` where there is none."""
+        """The time of the latest completed commit; ``none`` if there is none."""
         commit = next(self._timeline().commits_backwards(), None)
         return "none" if commit is None else commit.time
 

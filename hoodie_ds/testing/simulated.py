@@ -10,7 +10,7 @@ from typing import TypeVar
 from unittest.mock import patch
 
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.index.state_index import shared_keys
+from hoodie_ds.index.lookup_indexes import shared_keys
 
 _Result = TypeVar("_Result")
 _POOLS = (

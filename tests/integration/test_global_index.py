@@ -14,7 +14,6 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.errors import OptionError, RecordKeyError
-from hoodie_ds.index.bucket_identifier import KeyParsing
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.record.merge.merge_hook import Merged
@@ -286,7 +285,7 @@ def test_a_table_of_buckets_is_refused(tmp_path: Path, index: str) -> None:
 
 def test_a_row_goes_to_the_task_of_its_key_alone() -> None:
     spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
-    buckets = Buckets(8, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    buckets = Buckets(8, ("id",), ("id",))
     rows = pa.table({"id": ["a", "b", "c"] * 20, "city": [f"c{i // 3}" for i in range(60)]})
     (batch,) = list(task_mapper(buckets, spec, 8, True)(rows.to_batches()))
     tasks = batch.column(TASK_COLUMN).to_pylist()

@@ -16,7 +16,6 @@ from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.datasource.python_bucket import task_mapper
 from hoodie_ds.errors import HoodieError, OptionError, UnsupportedTableError
-from hoodie_ds.index.bucket_identifier import KeyParsing
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
@@ -193,7 +192,7 @@ def test_an_error_of_a_partition_path_is_typed(tmp_path: Path) -> None:
 def test_every_bucket_of_every_partition_goes_to_one_task_and_they_spread() -> None:
     rules = BucketRules.parse("^p0$,1;^p1$,64")
     keys = ("id",)
-    buckets = Buckets(4, keys, keys, KeyParsing.LAST_COMMA_BEFORE_COLON, rules)
+    buckets = Buckets(4, keys, keys, rules)
     spec = KeySpec(KeyGeneratorType.SIMPLE, keys, ("city",))
     draw = random.Random(2)
     cities = [f"p{draw.randrange(4)}" for _ in range(8000)]

@@ -82,7 +82,7 @@ def test_what_cannot_be_sorted_is_refused(spark: Any, tmp_path: Path) -> None:
             hoodie_ds.shuffle_by_file_group(stream, options(tmp_path, **{SORT: mode}))
     unpartitioned = options(tmp_path, **{SORT: "GLOBAL_SORT"})
     del unpartitioned["hoodie.datasource.write.partitionpath.field"]
-    with pytest.raises(OptionError, match="name what to sort by"):
+    with pytest.raises(OptionError, match="name the columns to sort by"):
         hoodie_ds.shuffle_by_file_group(rows(spark), unpartitioned)
     with pytest.raises(SchemaError, match="'w' does not exist"):
         hoodie_ds.shuffle_by_file_group(rows(spark), options(tmp_path, **{COLUMNS: "w"}))

@@ -11,12 +11,11 @@ import pytest
 from pyspark.sql import functions as sf
 
 from hoodie_ds.config.enums import KeyGeneratorType
-from hoodie_ds.datasource.arrow_settings import prefer_large_arrow_batches
 from hoodie_ds.datasource.native_bucket import native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
+from hoodie_ds.datasource.registration import prefer_large_arrow_batches
 from hoodie_ds.datasource.shuffle import _first_task, shuffle_by_file_group
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.index.bucket_identifier import KeyParsing
 from hoodie_ds.index.buckets import Buckets, first_task
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
@@ -47,7 +46,7 @@ def _texts(count: int) -> list[str]:
 
 
 def _buckets(keys: tuple[str, ...], hashed: tuple[str, ...]) -> Buckets:
-    return Buckets(97, hashed, keys, KeyParsing.LAST_COMMA_BEFORE_COLON)
+    return Buckets(97, hashed, keys)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_rows_sit_in_the_task_that_their_column_names(
 
 def test_64_buckets_of_one_partition_are_even_on_8_tasks() -> None:
     spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
-    buckets = Buckets(64, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    buckets = Buckets(64, ("id",), ("id",))
     rows = pa.table({"id": [str(i) for i in range(64000)], "city": ["x"] * 64000})
     (batch,) = list(task_mapper(buckets, spec, 8)(rows.to_batches()))
     counts = np.bincount(batch.column(TASK_COLUMN).to_numpy(), minlength=8)
@@ -139,7 +138,7 @@ def test_64_buckets_of_one_partition_are_even_on_8_tasks() -> None:
 @pytest.mark.parametrize("path", ["2026-11-{:02}", "p{}", "{}"])
 def test_ten_partitions_of_two_buckets_keep_ten_tasks_busy(spark: Any, path: str) -> None:
     spec = KeySpec(KeyGeneratorType.SIMPLE, ("id",), ("city",))
-    buckets = Buckets(2, ("id",), ("id",), KeyParsing.LAST_COMMA_BEFORE_COLON)
+    buckets = Buckets(2, ("id",), ("id",))
     paths = [path.format(day) for day in range(10)]
     rows = pa.table({"id": [str(i) for i in range(5000)], "city": paths * 500})
     (batch,) = list(task_mapper(buckets, spec, 10)(rows.to_batches()))

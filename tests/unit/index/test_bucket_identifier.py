@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 
 from hoodie_ds.errors import OptionError
 from hoodie_ds.index.bucket_identifier import (
-    KeyParsing,
     bucket_ids,
     bucket_of,
     bucket_prefix,
     file_id,
 )
 
-OLD = KeyParsing.SPLIT_ON_COMMAS
-NEW = KeyParsing.LAST_COMMA_BEFORE_COLON
 MANY = 1_000_003
 
 
@@ -33,23 +30,7 @@ def bucket(values: list[str | None], buckets: int) -> int:
     return (code & 0x7FFFFFFF) % buckets
 
 
-def old_values(key: str, fields: tuple[str, ...]) -> list[str | None]:
-    """Releases 0.13 to 0.15: split on commas, then each part at its first colon."""
-    parts = key.split(",")
-    if key:
-        while parts and parts[-1] == "":
-            parts = parts[:-1]
-    values: list[str | None] = []
-    for part in parts:
-        pair = part.split(":", 1)
-        if len(pair) == 1:
-            values.append(part)
-        elif pair[0] in fields:
-            values.append({"__null__": None, "__empty__": ""}.get(pair[1], pair[1]))
-    return values
-
-
-def new_values(key: str, fields: tuple[str, ...]) -> list[str | None]:
+def hashed_values(key: str, fields: tuple[str, ...]) -> list[str | None]:
     """Releases from 1.0: a pair ends at the last comma before the next colon that has one."""
     if "," not in key or ":" not in key:
         return [key]
@@ -72,12 +53,8 @@ def new_values(key: str, fields: tuple[str, ...]) -> list[str | None]:
     return chosen or [key]
 
 
-def buckets_of(
-    keys: list[str], fields: tuple[str, ...], parsing: KeyParsing, buckets: int = MANY
-) -> list[int]:
-    ids: list[int] = bucket_ids(
-        pa.array(keys, pa.string()), buckets, fields, fields, parsing
-    ).tolist()
+def buckets_of(keys: list[str], fields: tuple[str, ...], buckets: int = MANY) -> list[int]:
+    ids: list[int] = bucket_ids(pa.array(keys, pa.string()), buckets, fields, fields).tolist()
     return ids
 
 
@@ -102,7 +79,7 @@ def pair(field: str, value: str | None) -> str:
 def test_documented_vectors(values: list[str | None], buckets: int, expected: int) -> None:
     fields = tuple(f"f{number}" for number in range(len(values)))
     key = ",".join(map(pair, fields, values)) if len(values) > 1 else str(values[0])
-    assert buckets_of([key], fields, NEW, buckets) == [expected]
+    assert buckets_of([key], fields, buckets) == [expected]
 
 
 # Buckets of 1000003 as Hudi 1.2.0's own BucketIdentifier.getBucketId printed them on a JVM.
@@ -124,53 +101,48 @@ def test_documented_vectors(values: list[str | None], buckets: int, expected: in
     ],
 )
 def test_buckets_of_the_jvm(key: str, fields: tuple[str, ...], expected: int) -> None:
-    assert bucket_ids(pa.array([key]), MANY, fields, ("a", "b"), NEW).tolist() == [expected]
+    assert bucket_ids(pa.array([key]), MANY, fields, ("a", "b")).tolist() == [expected]
 
 
-@pytest.mark.parametrize("parsing", list(KeyParsing))
-def test_plain_keys_hash_alike_under_both_rules(parsing: KeyParsing) -> None:
-    assert buckets_of(["abc", "TXN-001"], ("id",), parsing, 8) == [
+def test_plain_keys_are_hashed_as_they_are() -> None:
+    assert buckets_of(["abc", "TXN-001"], ("id",), 8) == [
         bucket(["abc"], 8),
         bucket(["TXN-001"], 8),
     ]
-    assert buckets_of(["f1:a,f2:b"], ("f1", "f2"), parsing, 16) == [2]
+    assert buckets_of(["f1:a,f2:b"], ("f1", "f2"), 16) == [2]
 
 
-def test_the_rules_differ_for_a_single_field_with_its_name() -> None:
-    assert buckets_of(["id:abc"], ("id",), NEW, 4) == [2]
-    assert buckets_of(["id:abc"], ("id",), OLD, 4) == [1]
+def test_the_name_of_a_single_field_is_hashed_with_its_value() -> None:
+    assert buckets_of(["id:abc"], ("id",), 4) == [2]
 
 
-def test_a_simple_key_with_a_colon_is_lost_by_the_old_rule() -> None:
-    assert buckets_of(["2024-10-24 10:11:11.234"], ("ts",), NEW, 8) == [0]
-    assert buckets_of(["2024-10-24 10:11"], ("ts",), OLD, 8) == [1]  # the empty list
+def test_a_simple_key_may_hold_a_colon() -> None:
+    assert buckets_of(["2024-10-24 10:11:11.234"], ("ts",), 8) == [0]
 
 
-@pytest.mark.parametrize("parsing", list(KeyParsing))
-def test_null_and_empty_placeholders(parsing: KeyParsing) -> None:
+def test_null_and_empty_placeholders() -> None:
     keys = ["a:1,b:__null__", "a:1,b:__empty__", "a:1,b:__nul1__"]
     expected = [2480, 2480, bucket(["1", "__nul1__"], 100_000)]
-    assert buckets_of(keys, ("a", "b"), parsing, 100_000) == expected
+    assert buckets_of(keys, ("a", "b"), 100_000) == expected
 
 
-def test_values_with_separators_keep_them_under_the_new_rule() -> None:
+def test_values_keep_their_commas_and_colons() -> None:
     key = "a:x,y,b:2014-10-22 13:50:42,c:z"
     expected = bucket(["x,y", "2014-10-22 13:50:42", "z"], MANY)
-    assert buckets_of([key], ("a", "b", "c"), NEW) == [expected]
+    assert buckets_of([key], ("a", "b", "c")) == [expected]
 
 
 def test_hash_fields_count_in_the_order_of_the_key() -> None:
     keys = pa.array(["a:1,b:2,c:3"])
-    for parsing in KeyParsing:
-        ids = bucket_ids(keys, MANY, ("c", "a"), ("a", "b", "c"), parsing)
-        assert ids.tolist() == [bucket(["1", "3"], MANY)]
-        everything = bucket_ids(keys, MANY, (), ("a", "b", "c"), parsing)
-        assert everything.tolist() == [bucket(["1", "2", "3"], MANY)]
+    ids = bucket_ids(keys, MANY, ("c", "a"), ("a", "b", "c"))
+    assert ids.tolist() == [bucket(["1", "3"], MANY)]
+    everything = bucket_ids(keys, MANY, (), ("a", "b", "c"))
+    assert everything.tolist() == [bucket(["1", "2", "3"], MANY)]
 
 
 def test_a_last_field_that_is_not_hashed_may_hold_colons() -> None:
     # Hudi 1.2.0 itself never returns from this key; the natural reading is taken.
-    ids = bucket_ids(pa.array(["a:1,b:2:3"]), MANY, ("a",), ("a", "b"), NEW)
+    ids = bucket_ids(pa.array(["a:1,b:2:3"]), MANY, ("a",), ("a", "b"))
     assert ids.tolist() == [bucket(["1"], MANY)]
 
 
@@ -182,48 +154,42 @@ FIELDS = st.sampled_from([("a",), ("b",), ("a", "b"), ("id",)])
 
 
 @given(st.lists(KEYS, min_size=1), FIELDS)
-def test_any_key_under_the_old_rule(keys: list[str], fields: tuple[str, ...]) -> None:
-    ids = bucket_ids(pa.array(keys), MANY, fields, ("a", "b"), OLD)
-    assert ids.tolist() == [bucket(old_values(key, fields), MANY) for key in keys]
-
-
-@given(st.lists(KEYS, min_size=1), FIELDS)
-def test_any_key_under_the_new_rule(keys: list[str], fields: tuple[str, ...]) -> None:
-    ids = bucket_ids(pa.array(keys), MANY, fields, ("a", "b"), NEW)
-    assert ids.tolist() == [bucket(new_values(key, fields), MANY) for key in keys]
+def test_any_key_is_hashed_as_since_1_0(keys: list[str], fields: tuple[str, ...]) -> None:
+    ids = bucket_ids(pa.array(keys), MANY, fields, ("a", "b"))
+    assert ids.tolist() == [bucket(hashed_values(key, fields), MANY) for key in keys]
 
 
 VALUES = st.none() | st.text(max_size=8).filter(lambda text: not set(text) & set(",:"))
 
 
-@given(st.lists(st.tuples(VALUES, VALUES), min_size=1), st.sampled_from(list(KeyParsing)))
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1))
 def test_keys_agree_with_the_values_they_were_made_of(
-    rows: list[tuple[str | None, str | None]], parsing: KeyParsing
+    rows: list[tuple[str | None, str | None]],
 ) -> None:
     keys = [f"{pair('f1', first)},{pair('f2', second)}" for first, second in rows]
-    # a text that is a placeholder cannot be told from what it stands for
+    # a string that is a placeholder cannot be told from what it stands for
     read = [[None if value == "__null__" else value for value in row] for row in rows]
     expected = [bucket(["" if v == "__empty__" else v for v in row], 17) for row in read]
-    assert buckets_of(keys, ("f1", "f2"), parsing, 17) == expected
+    assert buckets_of(keys, ("f1", "f2"), 17) == expected
 
 
 def test_chunks_slices_and_large_strings() -> None:
     keys = pa.array([f"a:{i},b:{i % 7}" for i in range(40_000)], pa.large_string())
     chunked = pa.chunked_array([keys[:3], keys[3:3], keys[3:]])
-    ids = bucket_ids(chunked, 64, ("a", "b"), ("a", "b"), NEW)
+    ids = bucket_ids(chunked, 64, ("a", "b"), ("a", "b"))
     expected = [bucket([str(i), str(i % 7)], 64) for i in range(40_000)]
     assert ids.tolist() == expected
     assert ids.dtype == "int32"
 
 
 def test_no_rows() -> None:
-    assert bucket_ids(pa.array([], pa.string()), 4, ("a",), ("a",), NEW).tolist() == []
+    assert bucket_ids(pa.array([], pa.string()), 4, ("a",), ("a",)).tolist() == []
 
 
 @pytest.mark.parametrize("buckets", [0, -1, 10**8 + 1])
 def test_number_of_buckets_is_checked(buckets: int) -> None:
     with pytest.raises(OptionError, match=r"num\.buckets"):
-        buckets_of(["a"], ("a",), NEW, buckets)
+        buckets_of(["a"], ("a",), buckets)
 
 
 def test_file_ids() -> None:

@@ -163,14 +163,14 @@ def test_sources_that_only_spark_knows_pass(tmp_path: Path) -> None:
             "i INTERVAL DAY TO SECOND, t TIMESTAMP_NTZ, s STRING COLLATE UTF8_LCASE DEFAULT 'x'",
             None,
         ),
-        ("", "there is 'nothing' where a column's name is expected"),
-        ("id INT,", "there is 'nothing' where"),
+        ("", "a column's name is expected, not 'nothing'"),
+        ("id INT,", "not 'nothing'"),
         ("id INT; b INT", "there is ';' after a type"),
         ("id INT name STRING", "there is 'name' after a type; a comma may be missing"),
         ("id DECIMAL(10, 2", "a bracket is not closed by )"),
-        ("a ARRAY", "the array of column 'a' wants its types in <>"),
+        ("a ARRAY", "the array of column 'a' needs its types in <>"),
         ("a ARRAY<INT", "the array of column 'a' is not closed by >"),
-        ("a MAP<INT>", "the map of column 'a' wants two types"),
+        ("a MAP<INT>", "the map of column 'a' needs two types"),
         ("a STRUCT<b INT", "',' or '>' is expected after column 'b'"),
         ("a INT>", "',' is expected after column 'a', not '>'"),
         ("a ARRAY<TEXT>", "column 'a' has the type 'text', which Spark does not know"),
@@ -226,7 +226,7 @@ def test_ctrl_c_waits_for_the_jvm_and_ends_with_130(
     if when == "stream":
         assert result.output.splitlines()[0].startswith("batch 0: 10 rows")
         assert result.output.splitlines()[1:] == [
-            "stopped; the next run goes on from the checkpoint"
+            "stopped; the next run resumes from the checkpoint"
         ]
     assert signal.getsignal(signal.SIGINT) == before
 
