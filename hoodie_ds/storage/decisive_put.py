@@ -29,8 +29,8 @@ def put_decisively(storage: Storage, path: str, body: bytes) -> bool:
             if isinstance(unreadable, NotFoundError) and not isinstance(error, UnavailableError):
                 raise error from None
             raise CommitOutcomeUnknownError(
-                f"{storage.root}/{path}: the answer to the commit was lost ({error}) and reading "
-                f"it back failed ({unreadable}); nothing was deleted, the next start of the query "
-                "finds out"
+                f"{storage.root}/{path}: the answer to the put was lost ({error}) and reading it "
+                f"back failed ({unreadable}); nothing was deleted, and the next write of the "
+                "table finds out"
             ) from error
     return True
