@@ -1,4 +1,4 @@
-"""Known options that change nothing that is stored here: accepted, and named in a warning.
+"""Known options without effect on what is stored here: accepted, and named in a warning.
 
 Invariant: an option is listed only if leaving it out of account cannot lose rows, change their
 values or weaken a guarantee. Names are those of the Hudi 1.2 configuration reference, and those
@@ -21,6 +21,7 @@ _SYNC: Final = "tunes Hudi's own sync; the sync here does without"
 _NO_SYNC: Final = "the table is synced to no catalog but a Hive metastore and AWS Glue"
 _JVM: Final = "tunes Hudi's engine on the JVM"
 
+# A key that ends with a dot stands for all that begin with it.
 _KEYS_BY_REASON: Final = {
     _JVM: """
         hoodie.write.meta.key.prefixes hoodie.auto.adjust.lock.configs
@@ -69,6 +70,11 @@ _KEYS_BY_REASON: Final = {
         hoodie.metricscompaction.log.blocks.on hoodie.write.can.ignore.post.commit.failures
         hoodie.post.commit.failures.ignored
         hoodie.write.rolling.metadata.timeline.lookback.commits
+        hoodie.memory. hoodie.common. hoodie.filesystem.view.
+        hoodie.filesystem.operation.retry. hoodie.lance. hoodie.embed.timeline.server.
+        hoodie.markers. hoodie.consistency.check. hoodie.write.executor.
+        hoodie.write.buffer. hoodie.orc. hoodie.hfile. hoodie.index.hbase.
+        hoodie.record.index. hoodie.bootstrap.
     """,
     "instant times are claimed on the storage, so that clocks may differ": """
         hoodie.time.generator.type hoodie.time.generator.max_expected_clock_skew_ms
@@ -121,7 +127,11 @@ _KEYS_BY_REASON: Final = {
     "tunes statements of Hudi's SQL": """
         hoodie.spark.sql.merge.into.partial.updates hoodie.spark.sql.optimized.writes.enable
     """,
-    _SYNC: "hoodie.datasource.partition_extractor_class",
+    _SYNC: """
+        hoodie.datasource.partition_extractor_class hoodie.datasource.hive_sync.
+        hoodie.datasource.meta.sync. hoodie.datasource.meta_sync. hoodie.meta.sync.
+        hoodie.meta_sync. hoodie.aws. hive_sync.
+    """,
     _COMPACT: """
         hoodie.compaction.daybased.target.partitions hoodie.compaction.preserve.commit.metadata
         hoodie.compaction.plan.generator
@@ -134,17 +144,23 @@ _KEYS_BY_REASON: Final = {
         hoodie.datasource.clustering.inline.enable hoodie.datasource.clustering.async.enable
         clustering.schedule.enabled clustering.async.enabled clustering.delta_commits
     """,
-    _CLUSTER: "clustering.tasks",
-    _CLEAN: "hoodie.write.empty.clean.interval.hours",
+    _CLUSTER: """
+        clustering.tasks hoodie.clustering. hoodie.layout.optimize.
+    """,
+    _CLEAN: """
+        hoodie.write.empty.clean.interval.hours hoodie.clean. hoodie.cleaner.
+    """,
     _ARCHIVE: """
         hoodie.timeline.compaction.target.file.max.bytes
         hoodie.timeline.manifest.retained.versions
+        hoodie.archive.
     """,
     _NO_METADATA_TABLE: """
         hoodie.metadata.enable metadata.enabled metadata.compaction.delta_commits
         hoodie.index.name hoodie.expression.index.function hoodie.expression.index.type
         hoodie.expression.index.range.metadata.storage.level
         hoodie.datasource.write.secondarykey.column
+        hoodie.metadata.
     """,
     "the lock is asked for again until the time to wait is over": """
         hoodie.write.lock.num_retries hoodie.write.lock.wait_time_ms_between_retry
@@ -176,73 +192,41 @@ _KEYS_BY_REASON: Final = {
         read.streaming.skip_compaction read.streaming.skip_clustering
         read.streaming.skip_insertoverwrite
     """,
+    _NO_SYNC: "hoodie.gcp.bigquery.sync.",
+    _NO_SERVICE: "hoodie.log.compaction. hoodie.partition.ttl.",
+    "_hoodie_ds_metrics in each commit, and CommitListener, report instead": "hoodie.metrics.",
+    "a CommitListener reports commits instead": "hoodie.write.commit.callback.",
+    "no metaserver is asked here": "hoodie.metaserver.",
+    "no service manager is asked here": "hoodie.table.service.manager.",
+    "no error table is written here": "hoodie.errortable.",
+    "conflicts are looked for at the commit": """
+        hoodie.write.concurrency.early.conflict. hoodie.write.concurrency.async.conflict.
+        hoodie.write.concurrency.schema.conflict.
+    """,
+    "of a lock provider that is not supported here": """
+        hoodie.write.lock.zookeeper. hoodie.write.lock.hivemetastore.
+        hoodie.write.lock.dynamodb.
+    """,
+    "hoodie-streamer takes source and schema as --source-... options": """
+        hoodie.deltastreamer. hoodie.streamer.
+    """,
 }
 
 OBEYED_TOO: Final = ("hoodie.metadata.enable", "metadata.enabled")
 """Options that are obeyed where a table has what they name; to ask for it has no effect."""
 
-_REASONS: Final = {
-    key.lower(): reason for reason, keys in _KEYS_BY_REASON.items() for key in keys.split()
-}
+_REASONS: Final = {key: reason for reason, keys in _KEYS_BY_REASON.items() for key in keys.split()}
+_REASONS_LOWER: Final = {key.lower(): reason for key, reason in _REASONS.items()}
 
 IGNORED: Final = {
     key: reason
-    for reason, keys in _KEYS_BY_REASON.items()
-    for key in keys.split()
-    if key not in OBEYED_TOO
+    for key, reason in _REASONS.items()
+    if not key.endswith(".") and key not in OBEYED_TOO
 }
 """Key, as Hudi spells it, to the reason why it may be ignored."""
 
-IGNORED_PREFIXES: Final = {
-    "hoodie.datasource.hive_sync.": _SYNC,
-    "hoodie.datasource.meta.sync.": _SYNC,
-    "hoodie.datasource.meta_sync.": _SYNC,
-    "hoodie.meta.sync.": _SYNC,
-    "hoodie.meta_sync.": _SYNC,
-    "hoodie.gcp.bigquery.sync.": _NO_SYNC,
-    "hoodie.aws.": _SYNC,
-    "hive_sync.": _SYNC,
-    "hoodie.clean.": _CLEAN,
-    "hoodie.cleaner.": _CLEAN,
-    "hoodie.archive.": _ARCHIVE,
-    "hoodie.log.compaction.": _NO_SERVICE,
-    "hoodie.clustering.": _CLUSTER,
-    "hoodie.layout.optimize.": _CLUSTER,
-    "hoodie.partition.ttl.": _NO_SERVICE,
-    "hoodie.metadata.": _NO_METADATA_TABLE,
-    "hoodie.metrics.": "_hoodie_ds_metrics in each commit, and CommitListener, report instead",
-    "hoodie.write.commit.callback.": "a CommitListener reports commits instead",
-    "hoodie.memory.": _JVM,
-    "hoodie.common.": _JVM,
-    "hoodie.filesystem.view.": _JVM,
-    "hoodie.filesystem.operation.retry.": _JVM,
-    "hoodie.lance.": _JVM,
-    "hoodie.metaserver.": "no metaserver is asked here",
-    "hoodie.table.service.manager.": "no service manager is asked here",
-    "hoodie.embed.timeline.server.": _JVM,
-    "hoodie.markers.": _JVM,
-    "hoodie.consistency.check.": _JVM,
-    "hoodie.write.executor.": _JVM,
-    "hoodie.write.buffer.": _JVM,
-    "hoodie.orc.": _JVM,
-    "hoodie.hfile.": _JVM,
-    "hoodie.index.hbase.": _JVM,
-    "hoodie.record.index.": _JVM,
-    "hoodie.bootstrap.": _JVM,
-    "hoodie.errortable.": "no error table is written here",
-    "hoodie.write.concurrency.early.conflict.": "conflicts are looked for at the commit",
-    "hoodie.write.concurrency.async.conflict.": "conflicts are looked for at the commit",
-    "hoodie.write.concurrency.schema.conflict.": "conflicts are looked for at the commit",
-    "hoodie.write.lock.zookeeper.": "of a lock provider that is not supported here",
-    "hoodie.write.lock.hivemetastore.": "of a lock provider that is not supported here",
-    "hoodie.write.lock.dynamodb.": "of a lock provider that is not supported here",
-    "hoodie.deltastreamer.": "hoodie-streamer takes source and schema as --source-... options",
-    "hoodie.streamer.": "hoodie-streamer takes source and schema as --source-... options",
-}
+IGNORED_PREFIXES: Final = {key: reason for key, reason in _REASONS.items() if key.endswith(".")}
 """Families of keys that belong to a part of Hudi that has no counterpart here."""
-
-IGNORED_PREFIXES_LOWER: Final = tuple(prefix.lower() for prefix in IGNORED_PREFIXES)
-"""The same for `str.startswith`."""
 
 
 def reason_to_warn(lower: str, text: str) -> str | None:
@@ -252,6 +236,6 @@ def reason_to_warn(lower: str, text: str) -> str | None:
     """
     if text.strip().lower() in ("", "false"):
         return None
-    if lower in _REASONS:
-        return _REASONS[lower]
+    if lower in _REASONS_LOWER:
+        return _REASONS_LOWER[lower]
     return next((why for prefix, why in IGNORED_PREFIXES.items() if lower.startswith(prefix)), None)

@@ -29,7 +29,7 @@ from hoodie_ds.config.file_options import STORAGE_OPTION_PREFIX, FileOptions, St
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.ignored import (
     IGNORED,
-    IGNORED_PREFIXES_LOWER,
+    IGNORED_PREFIXES,
     OBEYED_TOO,
     reason_to_warn,
 )
@@ -183,7 +183,7 @@ def _one_name(key: str) -> str:
 def _remedy_of_own_key(lower: str, text: str) -> str | None:
     """Return the remedy for a key that only this library reads; None for one that is known."""
     remedy = _remedy_of_key(lower, text)
-    known = lower.startswith(("hoodie.", *IGNORED_PREFIXES_LOWER)) or lower in _KNOWN
+    known = lower.startswith(("hoodie.", *IGNORED_PREFIXES)) or lower in _KNOWN
     if remedy is not None or known:
         return remedy
     return _unknown(_meant(lower, _KNOWN, 0.7))
@@ -202,7 +202,7 @@ def _remedy_of_key(lower: str, text: str) -> str | None:
     for prefix, remedy in REFUSED_PREFIXES.items():
         if lower.startswith(prefix):
             return f"not supported yet; {remedy}"
-    if lower.startswith(IGNORED_PREFIXES_LOWER):
+    if lower.startswith(tuple(IGNORED_PREFIXES)):
         meant = _meant(lower, _OBEYED, 0.92)  # a typo of what is obeyed is not passed over
         return None if meant is None else _unknown(meant)
     return _unknown(_meant(lower, _KNOWN, 0.7))
