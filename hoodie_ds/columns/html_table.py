@@ -18,5 +18,5 @@ def html_table(title: str, rows: Iterable[Mapping[str, Any]], total: int) -> str
 
 
 def _line(values: Iterable[object]) -> str:
-    texts = ("" if value is None else str(value) for value in values)
-    return "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in texts) + "</tr>"
+    strings = ("" if value is None else str(value) for value in values)
+    return "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in strings) + "</tr>"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.record.keys.epoch_time import stored_timestamp
-from hoodie_ds.record.keys.java_text import java_text
+from hoodie_ds.record.keys.java_strings import java_strings
 
 _NULL: Final = "null"
 _ESCAPED: Final = r'["\\\x00-\x1f]'
@@ -59,7 +59,7 @@ def _texts(values: pa.Array, with_nulls: bool) -> pa.Array:
         return _quoted(values.cast(pa.string()))
     if pa.types.is_floating(kind):
         finite = pc.is_finite(values)
-        text = java_text(values)
+        text = java_strings(values)
         return pc.if_else(finite, text, _quoted(text))
     if pa.types.is_timestamp(kind):
         return stored_timestamp(values).cast(pa.string())

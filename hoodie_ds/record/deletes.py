@@ -1,6 +1,6 @@
-"""Which rows delete their keys: by Hudi's columns, or by a column and a text of the table's.
+"""Which rows delete their keys: by Hudi's columns, or by a column and a value of the table's.
 
-All count where rows come over others: in rows of a write, and in those of log files. What lies in a
+Deletes take effect in rows of a write and of log files, which are merged over others. A row of a
 base file is a row, whatever its columns say.
 """
 
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import IS_DELETED, ROW_OPERATION
 
 DeleteMarker = tuple[str, str]
-"""A column, and the text in it that makes a row a delete."""
+"""A column, and the value in it that makes a row a delete."""
 
 _DELETING: Final = ("-U", "D")
 
@@ -29,15 +29,10 @@ _COMPARED: Final = (
 
 
 def deletes_among(rows: pa.Table, marker: DeleteMarker | None) -> npt.NDArray[np.bool_]:
-    """Return for each row whether it is a delete.
+    """Return which rows are deletes, by Hudi's columns and the table's own marker.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Rows that may have the columns or not.
-    marker : tuple of str and str, optional
-        The table's own column and text. Numbers, too, are compared as text; nested and binary
-        values are none.
+    The columns may be missing. Numbers are compared with the marker as strings; nested and binary
+    values never match.
     """
     deleted = np.zeros(rows.num_rows, dtype=np.bool_)
     if IS_DELETED in rows.column_names:
@@ -45,10 +40,10 @@ def deletes_among(rows: pa.Table, marker: DeleteMarker | None) -> npt.NDArray[np
     marks: dict[str, tuple[str, ...]] = {ROW_OPERATION: _DELETING}
     if marker is not None:
         marks[marker[0]] = (*marks.get(marker[0], ()), marker[1])
-    for name, texts in marks.items():
+    for name, values in marks.items():
         if name in rows.column_names:
             column = rows.column(name)
             if any(is_kind(column.type) for is_kind in _COMPARED):
-                marked = pc.is_in(column.cast(pa.string()), value_set=pa.array(texts))
+                marked = pc.is_in(column.cast(pa.string()), value_set=pa.array(values))
                 deleted |= marked.to_numpy()
     return deleted

@@ -1,7 +1,7 @@
 """Columns by name, dots descending into structs.
 
-The invariant: a column whose own name holds the dots wins over a path through structs, and a
-null struct yields null for every field below it, as Hudi's key generators see it.
+Invariant: a column whose own name contains the dots takes precedence over a path through structs,
+and a null struct yields null for every field below it, as in Hudi's key generators.
 """
 
 from __future__ import annotations
@@ -13,24 +13,9 @@ from hoodie_ds.errors import SchemaError
 
 
 def resolve(table: pa.Table, path: str) -> pa.ChunkedArray:
-    """Return the column that a field path names.
+    """Return the column of a field path, a name or ``column.field.field`` into nested structs.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The rows.
-    path : str
-        A column name, or ``column.field.field`` into nested structs.
-
-    Returns
-    -------
-    pyarrow.ChunkedArray
-        One value per row.
-
-    Raises
-    ------
-    SchemaError
-        No column, or more than one, has that name.
+    A `SchemaError` means that no column, or more than one, has that name.
     """
     descended = ""
     remaining = path

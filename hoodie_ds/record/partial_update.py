@@ -1,7 +1,7 @@
-"""Partial updates: merge hooks of our own, where a value that a row lacks comes from the other row.
+"""Partial updates: built-in merge hooks that fill a row's missing values from the other row.
 
 They do what Hudi's payload classes and partial update modes of the same names do. Whole columns are
-chosen from by position, whatever their type. A stored row that is newer than an update, and lacks
+chosen by position, whatever their type. A stored row that is newer than an update, and lacks
 nothing that the update has, is kept with its commit time: it has not changed.
 """
 
@@ -28,14 +28,10 @@ class FillNulls:
 
     A column's default is null here, as it is in every table that this library writes.
 
-    Parameters
-    ----------
-    ordering_fields : tuple of str
-        What tells which row is newer (Hudi's ``PartialUpdateAvroPayload``); with equal values,
-        where one is null, and without fields (``OverwriteNonDefaultsWithLatestAvroPayload``)
-        the later row.
-        Updates of one key that come in another order than that of these fields are not associative
-        in Hudi either: of two older rows that lie apart, the one that is merged first prevails.
+    The ordering fields decide which row is newer (Hudi's ``PartialUpdateAvroPayload``). If values
+    are equal or one is null, or without fields (``OverwriteNonDefaultsWithLatestAvroPayload``), it
+    is the later row. Updates of one key in another order than that of these fields are not
+    associative in Hudi either: of two older rows, the one that is merged first prevails.
     """
 
     ordering_fields: tuple[str, ...] = ()
@@ -56,12 +52,8 @@ class FillNulls:
 class FillUnavailable:
     """A marker in the newer row keeps the older row's value (Hudi's mode ``FILL_UNAVAILABLE``).
 
-    Parameters
-    ----------
-    ordering_fields : tuple of str
-        What tells which row is newer, as in `FillNulls`.
-    marker : str
-        The text, in columns of text and bytes, that says that the value is not known.
+    The ordering fields decide as in `FillNulls`. `marker` is the value in string and binary columns
+    that stands for an unknown one.
     """
 
     ordering_fields: tuple[str, ...] = ()
@@ -89,7 +81,7 @@ class FillUnavailable:
 
 
 def fill_of(update: PartialUpdate, ordering_fields: tuple[str, ...]) -> FillNulls | FillUnavailable:
-    """Return what fills the rows of a table that has the ordering fields."""
+    """Return the hook of a table's partial update mode and ordering fields."""
     fields = ordering_fields if update.order is MergeMode.EVENT_TIME_ORDERING else ()
     if update.mode is PartialUpdateMode.FILL_UNAVAILABLE:
         return FillUnavailable(fields, update.marker)
@@ -97,10 +89,10 @@ def fill_of(update: PartialUpdate, ordering_fields: tuple[str, ...]) -> FillNull
 
 
 fill_nulls: Final = FillNulls()
-"""`FillNulls` by commit order, to be named as ``hoodie_ds.record.partial_update:fill_nulls``."""
+"""`FillNulls` by commit order, named ``hoodie_ds.record.partial_update:fill_nulls`` in options."""
 
 fill_unavailable: Final = FillUnavailable()
-"""`FillUnavailable` with Debezium's marker, to be named in the same way."""
+"""`FillUnavailable` with Debezium's marker, named in the same way."""
 
 
 def _old_newer(ordering_fields: tuple[str, ...], old: pa.Table, new: pa.Table) -> Mask:

@@ -1,7 +1,7 @@
 """How a batch's schema meets the table's: evolution, and refusal of what does not fit.
 
-Schemas here are those of user columns (no ``_hoodie_*`` meta columns) and already in the form in
-which the table stores them; conversion to and from Avro lies in ``formats``.
+Schemas here are those of user columns (no ``_hoodie_*`` meta columns), normalised to the types that
+the table stores; conversion to and from Avro is in ``formats``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WIDER: Final = {
     pa.int32(): (pa.int64(), pa.float64()),
     pa.float32(): (pa.float64(),),
 }
-"""Type changes that lose nothing and that Avro's schema resolution reads from older files."""
+"""Lossless type changes that Avro's schema resolution applies to older files."""
 
 _AS_DOUBLE: Final = (pa.int32(), pa.float32())
 """Types of a batch whose every value is exactly one double."""
@@ -29,20 +29,9 @@ def evolve(table: pa.Schema, batch: pa.Schema, allow_missing: bool) -> pa.Schema
     """Return the table's schema after a batch.
 
     Columns that only the batch has are added at the end; numbers widen; a narrower number in the
-    batch keeps the table's type.
-
-    Parameters
-    ----------
-    table, batch : pyarrow.Schema
-        User columns of the table and of the batch.
-    allow_missing : bool
-        Whether the batch may lack columns of the table, which are then null
-        (``hoodie.write.set.null.for.missing.columns``).
-
-    Raises
-    ------
-    SchemaError
-        A column changed its type incompatibly or is missing; names the column.
+    batch keeps the table's type. With `allow_missing`
+    (``hoodie.write.set.null.for.missing.columns``) the batch may lack columns, which are then null.
+    A `SchemaError` names a column that is missing or changed its type incompatibly.
     """
     return pa.schema(_evolve_fields("", list(table), list(batch), allow_missing))
 
@@ -50,17 +39,9 @@ def evolve(table: pa.Schema, batch: pa.Schema, allow_missing: bool) -> pa.Schema
 def check_case(table: pa.Schema, batch: pa.Schema) -> None:
     """Refuse columns that engines which ignore case, Spark and Hive, cannot tell apart.
 
-    Parameters
-    ----------
-    table, batch : pyarrow.Schema
-        User columns of the table and of the batch. What the table has already is no fault of the
-        batch.
-
-    Raises
-    ------
-    SchemaError
-        A column of the batch, or a field of a struct at whatever depth, differs in nothing but
-        case from another, of the batch, of the table or among the meta columns; names both.
+    A `SchemaError` names a column of the batch, or a field of a struct at any depth, that differs
+    only by case from another one, of the batch, of the table or a meta column. Columns that the
+    table already has are not refused.
     """
     held = {*META_COLUMNS, *_paths(list(table), "")}
     seen = {path.lower(): path for path in held}
@@ -74,25 +55,12 @@ def check_case(table: pa.Schema, batch: pa.Schema) -> None:
 
 
 def check_exact(table: pa.Schema, batch: pa.Schema, fields: Iterable[str], what: str) -> None:
-    """Refuse a batch whose numbers would change what rows are found or ordered by.
+    """Refuse a batch whose numbers would change the values that rows are found or ordered by.
 
-    Whole numbers may widen to whole numbers. A change between whole and floating point numbers,
-    or of the width of the latter, writes the same value as another text (``1`` as ``1.0``): keys
-    would be others, partitions and buckets too, and a null would have another rank.
-
-    Parameters
-    ----------
-    table, batch : pyarrow.Schema
-        User columns of the table before the batch, and of the batch.
-    fields : iterable of str
-        Columns, with dots between the levels of structs.
-    what : str
-        What the table needs them for, for the error.
-
-    Raises
-    ------
-    SchemaError
-        Names the column, both types and what to do.
+    Integers may widen. A change between integers and floating point numbers, or of the width of the
+    latter, writes the same value as another string (``1`` as ``1.0``): keys, partitions and buckets
+    would differ, and a null would have another rank. `fields` are paths; `what` names their purpose
+    in the error.
     """
     for path in fields:
         stored, arriving = _type_of(table, path), _type_of(batch, path)

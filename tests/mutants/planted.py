@@ -1557,7 +1557,7 @@ MERGES = [
     Mutant(
         "a merge hook takes the key from a row that is not there",
         Text("[new] if no_old else [new, old]", "[new, old]"),
-        "tests/unit/record/merge/test_merge_hook.py::test_a_row_stays_where_one_of_the_two_is",
+        "tests/unit/record/merge/test_merge_hook.py::test_a_row_keeps_key_and_partition_of_one_of_the_two",
         "P3: a row is stored without its key",
     ),
     Mutant(

@@ -43,9 +43,9 @@ class _SameLength:
 class Murmur:
     """Strings (without nulls) to hash with one seed after another, as a bloom filter does."""
 
-    def __init__(self, texts: pa.Array) -> None:
-        self._count = len(texts)
-        self._parts = _by_length(texts) if len(texts) else []
+    def __init__(self, strings: pa.Array) -> None:
+        self._count = len(strings)
+        self._parts = _by_length(strings) if len(strings) else []
 
     def hashes(self, seeds: UInts) -> UInts:
         """Hash every string with its own seed."""
@@ -55,10 +55,12 @@ class Murmur:
         return found
 
 
-def _by_length(texts: pa.Array) -> list[_SameLength]:
-    texts = pa.concat_arrays([texts.cast(pa.large_string())])  # of a slice, no more than it shows
-    offsets, data = texts.buffers()[1:]
-    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+def _by_length(strings: pa.Array) -> list[_SameLength]:
+    strings = pa.concat_arrays(
+        [strings.cast(pa.large_string())]
+    )  # of a slice, no more than it shows
+    offsets, data = strings.buffers()[1:]
+    bounds = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
     raw = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     lengths = np.diff(bounds)
     order = np.argsort(lengths, kind="stable")

@@ -14,7 +14,7 @@ from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.filters.bounds import Bounds, kind_of, sortable
-from hoodie_ds.record.keys.java_text import java_text
+from hoodie_ds.record.keys.java_strings import java_strings
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 
 _ESCAPED: Final = re.compile("%([0-9A-Fa-f]{2})")
@@ -81,7 +81,7 @@ def _typed(text: str, kind: pa.DataType) -> object:
         return None
     try:
         value = pa.scalar(text).cast(kind)
-        if java_text(pa.array([value.as_py()], kind))[0].as_py() != text:
+        if java_strings(pa.array([value.as_py()], kind))[0].as_py() != text:
             return None
     except (pa.ArrowException, HoodieError):
         return None

@@ -1,7 +1,7 @@
 """Numbers and timestamps as 64-bit times, by the arithmetic of Hudi's Java code.
 
-The invariant: every conversion rounds toward zero, as Java's integer division does. Arrow's and
-NumPy's own roundings, which go down, differ for times before 1970.
+Invariant: every conversion rounds toward zero, as Java's integer division does. Arrow and NumPy
+round down, which differs for times before 1970.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ YEAR_10000_MS: Final = 253_402_300_800_000
 
 
 class TimeUnit(Enum):
-    """Length of one step of a number of times, in nanoseconds; the names are Java's."""
+    """Units of numeric times, in nanoseconds; the names are Java's."""
 
     NANOSECONDS = 1
     MICROSECONDS = 1_000
@@ -51,7 +51,7 @@ def timestamp_millis(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunke
 
 
 def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Numbers without their fractions, as Java's ``longValue``; ``None`` for other types."""
+    """Numbers without their fractions, as Java's ``longValue``; None for other types."""
     kind = column.type
     if pa.types.is_integer(kind) and kind != pa.uint64():
         return column.cast(pa.int64())

@@ -1,8 +1,8 @@
 """Date patterns in the letters of Joda-Time, which Hudi's timestamp key generator uses.
 
-A pattern is compiled once into a printer or a parser. The invariant: what is printed or
-accepted equals Joda-Time's result with English names; letters whose meaning depends on the
-clock, or that are not offered here, are refused when the pattern is compiled.
+A pattern is compiled once into a printer or a parser. Invariant: printed or accepted strings equal
+Joda-Time's with English names; letters whose meaning depends on the clock, or that are not
+supported, are refused when the pattern is compiled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Token:
 
     @property
     def is_number(self) -> bool:
-        """Whether the token stands for digits, so that digits before it must not run into it."""
+        """Whether it stands for digits, so that digits before it must have a limit."""
         if self.letter == "M":
             return self.width <= 2
         return self.letter != "" and self.letter in "yYdDeHhKkmsSxw"
@@ -92,19 +92,13 @@ def _printable(token: Token) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """A pattern that turns moments into text."""
+    """A pattern that formats dates and times as strings."""
 
     tokens: tuple[Token, ...]
 
     @classmethod
     def compile(cls, pattern: str, option: str) -> Printer:
-        """Compile the pattern that an option holds.
-
-        Raises
-        ------
-        OptionError
-            The pattern is empty or holds a letter that is not offered.
-        """
+        """Compile an option's pattern; `OptionError` if empty or with an unsupported letter."""
         tokens = _tokens(pattern, option)
         for token in tokens:
             if token.letter and not _printable(token):
@@ -112,14 +106,14 @@ class Printer:
         return cls(tokens)
 
     def text(self, moment: datetime) -> str:
-        """Print a moment in the zone that it carries."""
+        """Format a date and time in its own zone."""
         return "".join(
             _PRINTERS[token.letter](moment, token.width) if token.letter else token.literal
             for token in self.tokens
         )
 
     def resolution(self) -> timedelta:
-        """Return the finest step of time that can change the text: 1 ms to 1 day."""
+        """Return the shortest time that can change the string: 1 ms to 1 day."""
         letters = {token.letter for token in self.tokens}
         for letter_set, step in (
             ("S", timedelta(milliseconds=1)),
@@ -134,19 +128,16 @@ class Printer:
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """A pattern that reads text: the regular expression that it means."""
+    """A pattern that reads strings, as a regular expression."""
 
     regex: re.Pattern[str]
 
     @classmethod
     def compile(cls, pattern: str, option: str) -> Parser:
-        """Compile the pattern that an option holds.
+        """Compile an option's pattern.
 
-        Raises
-        ------
-        OptionError
-            The pattern has no year, or a letter that cannot be read back: ``yy`` among them,
-            whose century Joda-Time takes from the clock.
+        An `OptionError` means that it has no year, or a letter that cannot be read back, such as
+        ``yy``, whose century Joda-Time takes from the clock.
         """
         tokens = _tokens(pattern, option)
         letters = [token.letter for token in tokens if token.letter]
@@ -163,17 +154,9 @@ class Parser:
         return cls(re.compile("".join(pieces), re.IGNORECASE | re.ASCII))
 
     def moment(self, text: str) -> tuple[datetime, timezone | None] | None:
-        """Read a text: its local date and time, and the offset if it holds one.
+        """Return a string's local date and time and its offset, if any; None if it does not match.
 
-        Returns
-        -------
-        tuple of datetime (without zone) and timezone or None, or None
-            ``None`` where the text does not have the pattern's form.
-
-        Raises
-        ------
-        ValueError
-            A number is out of its range, as in the 30th of February.
+        A number out of its range, as in the 30th of February, is a `ValueError`.
         """
         match = self.regex.fullmatch(text)
         if match is None:
@@ -216,7 +199,7 @@ def _tokens(pattern: str, option: str) -> tuple[Token, ...]:
 
 
 def _expression(token: Token, digits_follow: bool) -> str | None:
-    """Regular expression of one token, or ``None`` where it cannot be read."""
+    """Regular expression of one token; None if it cannot be read."""
     match token.letter:
         case "":
             return re.escape(token.literal)
@@ -236,7 +219,7 @@ def _expression(token: Token, digits_follow: bool) -> str | None:
 
 
 def _greedy(name: str, expression: str) -> str:
-    """Match as much as possible and never give it back, as Joda-Time's parsers do."""
+    """Match as much as possible without backtracking, as Joda-Time's parsers do."""
     return f"(?=(?P<{name}>{expression}))(?P={name})"
 
 

@@ -1,8 +1,8 @@
 """Key generators: the record key and the partition path of every row.
 
-The invariant: a row gets the key and the folder that Hudi's key generator of the same type and
-options gives it on the write path of its upserts, or the batch is refused; no row is ever
-written under a null or empty key.
+Invariant: a row gets the key and the folder that Hudi's key generator of the same type and options
+gives it on the write path of its upserts, or the batch is refused; no row is ever written under a
+null or empty key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.table_options import TableOptions
 from hoodie_ds.errors import OptionError, RecordKeyError
 from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.keys.java_text import java_text
+from hoodie_ds.record.keys.java_strings import java_strings
 from hoodie_ds.record.keys.partition_path import Coded, distinct, folders, joined
 from hoodie_ds.record.keys.timestamp_format import TimestampFormat
 
@@ -33,49 +33,24 @@ _EMPTY = "__empty__"
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """What a table says about its keys and partitions.
-
-    Attributes
-    ----------
-    kind : KeyGeneratorType
-        The key generator.
-    record_key_fields : tuple of str
-        Fields of the record key, in order; dots descend into structs.
-    partition_fields : tuple of str
-        Fields of the partition path, in order; for CUSTOM as ``field:SIMPLE`` or
-        ``field:TIMESTAMP``.
-    hive_style, url_encode : bool
-        Folders as ``field=value``; special characters of values as ``%XX``.
-    timestamp_options : mapping of str to str
-        The ``hoodie.keygen.timebased.*`` options by their full names.
-    consistent_logical_timestamp : bool
-        Timestamps with a zone as date text in place of their stored number.
-    complex_key_prefixed : bool
-        Whether COMPLEX with a single field writes ``field:value``, as up to 0.14.0 and from 1.1
-        on, or the bare value, as the releases between.
-    """
+    """What a table says about its keys and partitions."""
 
     kind: KeyGeneratorType
-    record_key_fields: tuple[str, ...]
-    partition_fields: tuple[str, ...] = ()
-    hive_style: bool = False
-    url_encode: bool = False
+    record_key_fields: tuple[str, ...]  # in order; dots descend into structs
+    partition_fields: tuple[str, ...] = ()  # for CUSTOM ``field:SIMPLE`` or ``field:TIMESTAMP``
+    hive_style: bool = False  # folders as ``field=value``
+    url_encode: bool = False  # special characters of values as ``%XX``
     timestamp_options: Mapping[str, str] = field(default_factory=dict)
-    consistent_logical_timestamp: bool = False
+    """``hoodie.keygen.timebased.*`` options by their full names"""
+    consistent_logical_timestamp: bool = False  # see `java_strings`
     complex_key_prefixed: bool = True
+    """Whether COMPLEX with a single field writes ``field:value``, as up to 0.14.0 and from 1.1 on,
+    or the bare value, as the releases between."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyGenerator:
-    """Record keys and partition paths of Arrow tables; made by `of`, which checks the spec.
-
-    Attributes
-    ----------
-    spec : KeySpec
-        What the table says.
-    timestamp_format : TimestampFormat or None
-        The compiled time options, where a partition field needs them.
-    """
+    """Record keys and partition paths of Arrow tables; made by `of`, which checks the spec."""
 
     spec: KeySpec
     timestamp_format: TimestampFormat | None
@@ -84,10 +59,7 @@ class KeyGenerator:
     def of(cls, spec: KeySpec) -> KeyGenerator:
         """Check a spec and compile its patterns.
 
-        Raises
-        ------
-        OptionError
-            The fields or the time options do not fit the key generator.
+        An `OptionError` means that the fields or the time options do not fit the key generator.
         """
         # Tables exist that name partition fields beside NON_PARTITION: their paths are empty.
         named = () if spec.kind is KeyGeneratorType.NON_PARTITION else spec.partition_fields
@@ -96,54 +68,37 @@ class KeyGenerator:
         return cls(spec, TimestampFormat.of(spec.timestamp_options) if timed else None)
 
     def record_keys(self, table: pa.Table) -> pa.ChunkedArray:
-        """Return the record key of each row.
+        """Return the record key of each row, never null or empty.
 
-        A single field gives its bare text; several give ``f1:v1,f2:v2`` with ``__null__`` and
-        ``__empty__`` for what is missing.
-
-        Returns
-        -------
-        pyarrow.ChunkedArray of string
-            Without nulls and empty texts.
-
-        Raises
-        ------
-        RecordKeyError
-            Rows have no key: their field, or every one of their fields, is null or empty.
-        SchemaError
-            A field does not exist or has a type without text.
+        A single field gives its bare string; several give ``f1:v1,f2:v2`` with ``__null__`` and
+        ``__empty__`` for missing values. Rows whose field, or every one of several, is null or
+        empty are a `RecordKeyError`; a missing field, or one of a type without strings, is a
+        `SchemaError`.
         """
         names = self.spec.record_key_fields
         if not names:
             remedy = "name the fields of the record key"
             raise OptionError(TableOptions.record_key_fields.key, None, remedy)
-        texts = [
-            java_text(_unicode(resolve(table, name), name), self.spec.consistent_logical_timestamp)
+        strings = [
+            java_strings(
+                _unicode(resolve(table, name), name), self.spec.consistent_logical_timestamp
+            )
             for name in names
         ]
-        self._check_keys(table, texts)
+        self._check_keys(table, strings)
         complex_key = self.spec.kind is KeyGeneratorType.COMPLEX and self.spec.complex_key_prefixed
         if len(names) == 1 and not complex_key:
-            return texts[0]
+            return strings[0]
         pieces: list[object] = []
-        for i, (name, text) in enumerate(zip(names, texts, strict=True)):
+        for i, (name, text) in enumerate(zip(names, strings, strict=True)):
             pieces += [f"{',' if i else ''}{name}:", _with_placeholders(text)]
         return _chunked(pc.binary_join_element_wise(*pieces, ""))
 
     def partition_paths(self, table: pa.Table) -> pa.DictionaryArray:
-        """Return the partition path of each row, relative to the table's base path.
+        """Return the partition path of each row; ``""`` in a table without partitions.
 
-        Returns
-        -------
-        pyarrow.DictionaryArray of string
-            ``""`` for every row of a table without partitions.
-
-        Raises
-        ------
-        RecordKeyError
-            A value cannot name a folder inside the table, or a time cannot be read.
-        SchemaError
-            A field does not exist or its type does not fit.
+        A value that cannot name a folder inside the table, or a time that cannot be read, is a
+        `RecordKeyError`; a missing field, or one of an unfit type, is a `SchemaError`.
         """
         fields = _partition_fields(self.spec)
         if not fields:
@@ -157,18 +112,18 @@ class KeyGenerator:
             assert self.timestamp_format is not None, self.spec
             values = self.timestamp_format.encode(_unicode(column, name), name, consistent)
         else:
-            java_text(pa.array([], column.type))  # refuses a type without a text, by name
+            java_strings(pa.array([], column.type))  # refuses a type without a text, by name
             codes, found = distinct(column)
-            texts = java_text(_unicode(found, name), consistent)
-            values = Coded(codes, tuple(texts.to_pylist()))
+            strings = java_strings(_unicode(found, name), consistent)
+            values = Coded(codes, tuple(strings.to_pylist()))
         # A '/' in formatted time stands where the pattern puts it, so it is never ambiguous.
         alone = is_time or len(self.spec.partition_fields) == 1
         return folders(name, values, self.spec.hive_style, self.spec.url_encode, alone)
 
-    def _check_keys(self, table: pa.Table, texts: list[pa.ChunkedArray]) -> None:
-        if any(text.null_count == 0 and not _has_empty(text) for text in texts):
+    def _check_keys(self, table: pa.Table, strings: list[pa.ChunkedArray]) -> None:
+        if any(text.null_count == 0 and not _has_empty(text) for text in strings):
             return
-        missing = [pc.fill_null(pc.equal(text, ""), True) for text in texts]
+        missing = [pc.fill_null(pc.equal(text, ""), True) for text in strings]
         bad = reduce(pc.and_, missing)
         count = pc.sum(bad).as_py() or 0
         if count == 0:
@@ -177,7 +132,7 @@ class KeyGenerator:
         # Of the other columns only those that name the row: it may hold secrets.
         others = [name for name, _ in _partition_fields(self.spec)]
         names = [*self.spec.record_key_fields, *others]
-        values = [java_text(resolve(table, name).slice(row, 1)).to_pylist()[0] for name in names]
+        values = [java_strings(resolve(table, name).slice(row, 1)).to_pylist()[0] for name in names]
         shown = ", ".join(f"{n}={v!r}"[:200] for n, v in zip(names, values, strict=True))
         raise RecordKeyError(
             f"{count} of {table.num_rows} rows have no record key: "
@@ -199,7 +154,7 @@ def _partition_fields(spec: KeySpec) -> list[tuple[str, bool]]:
 
 
 def _unicode(column: AnyArray, name: str) -> AnyArray:
-    """Refuse text that is none: Arrow takes any bytes for a string, as Spark does in a cast."""
+    """Refuse strings that are not UTF-8; Arrow accepts any bytes, as Spark does in a cast."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:

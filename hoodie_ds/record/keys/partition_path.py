@@ -1,8 +1,8 @@
-"""From partition values to the folders of a table, and the jail around them.
+"""From partition values to the folders of a table, which never leave it.
 
-The invariant: every path stays below the table's base path and out of its hidden folders, and
-two different combinations of values share a folder only where Hudi itself makes them one: null
-and the empty text. Only distinct values are looked at, never rows.
+Invariant: every path stays below the table's base path and out of its hidden folders, and two
+different combinations of values share a folder only if Hudi itself merges them: null and the empty
+string. Only distinct values are looked at, never rows.
 """
 
 from __future__ import annotations
@@ -31,17 +31,13 @@ _ESCAPED = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column as its distinct texts and, for each row, the position of its text.
+    """A column as its distinct strings and, for each row, the position of its string.
 
-    Attributes
-    ----------
-    codes : numpy.ndarray of int64, shape (rows,)
-    texts : tuple of str or None
-        Distinct among the values that were encoded; texts made from them may repeat.
+    Strings made from distinct ones may repeat.
     """
 
     codes: Codes
-    texts: tuple[str | None, ...]
+    strings: tuple[str | None, ...]
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
@@ -59,8 +55,8 @@ def distinct(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
 def escape(text: str) -> str:
     r"""Escape the characters that Hudi escapes under ``partitionpath.urlencode``: ``%3A``.
 
-    Control characters, DEL and ``" # % ' * / : = ? \ { [ ] ^`` become two hexadecimal digits
-    after a percent sign; since ``%`` is among them, different texts stay different.
+    Control characters, DEL and ``" # % ' * / : = ? \ { [ ] ^`` become two hexadecimal digits after
+    a percent sign; since ``%`` is one of them, different strings stay different.
     """
     return text.translate(_ESCAPED)
 
@@ -68,27 +64,14 @@ def escape(text: str) -> str:
 def folders(field: str, values: Coded, hive_style: bool, url_encode: bool, sole: bool) -> Coded:
     """Turn the values of one partition field into its part of the path.
 
-    Parameters
-    ----------
-    field : str
-        The partition field; with ``hive_style`` it precedes the value as ``field=``.
-    values : Coded
-        Texts of the field; null and ``""`` become the default partition.
-    hive_style, url_encode : bool
-        The table's ``hive_style_partitioning`` and ``partitionpath.urlencode``.
-    sole : bool
-        Whether it is the only partition field. A ``/`` in a value, which makes folders within
-        folders, is then unambiguous even without ``url_encode``.
-
-    Raises
-    ------
-    RecordKeyError
-        A value would share a folder with another: it holds the default partition's own name, or
-        a ``/`` beside other partition fields. Or it cannot be a folder, see `check_inside`.
+    Null and ``""`` become the default partition. If the field is the `sole` one, a ``/`` in a
+    value, which makes nested folders, is unambiguous even without `url_encode`. Otherwise it is a
+    `RecordKeyError`, as is the default partition's own name: such values share a folder with
+    others. So is a value that cannot be a folder, see `check_inside`.
     """
     prefix = f"{field}=" if hive_style else ""
     parts: list[str] = []
-    for text in values.texts:
+    for text in values.strings:
         if text == DEFAULT_PARTITION:
             raise _refused(field, text, "it is the folder of null")
         if text and "/" in text and not (url_encode or sole):
@@ -100,26 +83,18 @@ def folders(field: str, values: Coded, hive_style: bool, url_encode: bool, sole:
 
 
 def joined(parts: Sequence[Coded]) -> pa.DictionaryArray:
-    """Path of each row from the parts of its partition fields, first to last.
+    """Join the parts of all partition fields to the path of each row, without repeated paths.
 
-    Returns
-    -------
-    pyarrow.DictionaryArray of string
-        Its dictionary holds each path once.
-
-    Raises
-    ------
-    RecordKeyError
-        A path would leave the base path or reach hidden or unnamed folders.
+    A path that leaves the base path, or reaches hidden folders, is a `RecordKeyError`.
     """
-    codes, paths = parts[0].codes, [part or "" for part in parts[0].texts]
+    codes, paths = parts[0].codes, [part or "" for part in parts[0].strings]
     for part in parts[1:]:
         # Renumber after each field: the product of all cardinalities could overflow.
-        pairs = pa.chunked_array([pa.array(codes * len(part.texts) + part.codes)])
+        pairs = pa.chunked_array([pa.array(codes * len(part.strings) + part.codes)])
         codes, combinations = distinct(pairs)
         numbers = combinations.to_pylist()
-        width = len(part.texts)
-        paths = [f"{paths[number // width]}/{part.texts[number % width]}" for number in numbers]
+        width = len(part.strings)
+        paths = [f"{paths[number // width]}/{part.strings[number % width]}" for number in numbers]
     for path in paths:
         check_inside(path)
     encoded = pa.array(paths, pa.string()).dictionary_encode()
@@ -128,22 +103,12 @@ def joined(parts: Sequence[Coded]) -> pa.DictionaryArray:
 
 
 def check_inside(path: str, field: str = "") -> None:
-    """Refuse a partition path that leaves the table or reaches what is not a partition.
+    """Refuse a partition path, or a field's part of it, that leaves the table's partitions.
 
-    Parameters
-    ----------
-    path : str
-        The path, or a field's part of it.
-    field : str
-        The field.
-
-    Raises
-    ------
-    RecordKeyError
-        A component is empty, ``.`` or ``..``, begins with ``.`` (``.hoodie`` among them), or
-        begins with ``_`` and is not ``_field=value``: readers skip such folders. Or it holds a
-        backslash or a control character, by which other readers fail to open the whole table, or
-        is longer than what file systems take.
+    It is a `RecordKeyError` if a component is empty, ``.`` or ``..``, begins with ``.`` (such as
+    ``.hoodie``), or begins with ``_`` and is not ``_field=value``: readers skip such folders. So it
+    is if it has a backslash or a control character, with which other readers fail to open the whole
+    table, or is longer than file systems allow.
     """
     if path == "":
         return

@@ -1,8 +1,8 @@
-"""Partition values of the timestamp key generator: a column of times as formatted text.
+"""Partition values of the timestamp key generator: a column of times as formatted strings.
 
-The invariant: each value becomes the text that Hudi's ``TimestampBasedAvroKeyGenerator`` makes
-of it. Where Hudi would format a number of days or microseconds as if it were seconds, the
-column is refused. Whole columns are turned into milliseconds; only distinct times are formatted.
+Invariant: each value becomes the string that Hudi's ``TimestampBasedAvroKeyGenerator`` makes of it.
+A column that Hudi would format as seconds although it holds days or microseconds is refused. Whole
+columns are converted to milliseconds; only distinct times are formatted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TimestampType(str, Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether the column holds text; Hudi reads nothing but text under MIXED either."""
+        """Whether the column holds strings, which Hudi requires under MIXED too."""
         return self in (TimestampType.DATE_STRING, TimestampType.MIXED)
 
 
@@ -73,42 +73,19 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class TimestampFormat:
-    """How a column of times becomes partition text; made from options by `of`.
-
-    Attributes
-    ----------
-    kind : TimestampType
-        What the column holds.
-    unit : TimeUnit or None
-        The unit of its numbers; ``None`` where it holds text.
-    parsers : tuple of Parser
-        The patterns its text may have, tried in order; empty where it holds numbers.
-    printer : Printer
-        The pattern of the partition text.
-    input_zone, output_zone : tzinfo or None
-        Zone of text without an offset, and of the partition text. Where they are not set, an
-        offset in the text applies to both, else UTC.
-    null_text : str
-        Partition text of null: that of one unit after 1970, as in Hudi.
-    """
+    """How a column of times becomes partition strings; made from options by `of`."""
 
     kind: TimestampType
-    unit: TimeUnit | None
-    parsers: tuple[Parser, ...]
-    printer: Printer
-    input_zone: tzinfo | None
-    output_zone: tzinfo | None
-    null_text: str
+    unit: TimeUnit | None  # of numbers; None for strings
+    parsers: tuple[Parser, ...]  # patterns of strings, tried in order
+    printer: Printer  # the pattern of the partition strings
+    input_zone: tzinfo | None  # of strings without an offset; by default UTC
+    output_zone: tzinfo | None  # by default the input zone, or the string's own offset
+    null_text: str  # for null: that of one unit after 1970, as in Hudi
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> TimestampFormat:
-        """Compile the ``hoodie.keygen.timebased.*`` options.
-
-        Raises
-        ------
-        OptionError
-            An option is missing, or its value is unknown.
-        """
+        """Compile the ``hoodie.keygen.timebased.*`` options."""
         # Tables exist whose properties keep the patterns but not the type; only text has those.
         text = TimestampType.DATE_STRING.value if options.get(_INPUT_FORMAT) else None
         kind = _kind(options.get(_TYPE, text))
@@ -133,36 +110,23 @@ class TimestampFormat:
         return cls(kind, unit, parsers, printer, zones[0], zones[1], null_text)
 
     def encode(self, column: pa.ChunkedArray, field: str, consistent: bool) -> Coded:
-        """Partition text of each row.
+        """Return the partition string of each row.
 
-        Parameters
-        ----------
-        column : pyarrow.ChunkedArray
-            Numbers, dates, timestamps or text.
-        field : str
-            Its name, for messages.
-        consistent : bool
-            ``consistent.logical.timestamp.enabled``: timestamps with a zone are taken as such,
-            whatever the timestamp type.
-
-        Raises
-        ------
-        SchemaError
-            The column's type does not fit the timestamp type.
-        RecordKeyError
-            A value cannot be read, or lies outside the years 1 to 9999.
+        With `consistent`, ``consistent.logical.timestamp.enabled``, timestamps with a zone are used
+        directly, whatever the timestamp type. A type that does not fit is a `SchemaError`; a value
+        that cannot be read, or is outside the years 1 to 9999, a `RecordKeyError`.
         """
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if _is_text(column.type) and self.kind.is_text:
             codes, values = distinct(column)
-            texts = [
+            strings = [
                 self._reprinted(v, field) if v is not None else None for v in values.to_pylist()
             ]
         else:
             codes, millis = distinct(self._coarse(self._millis(column, field, consistent), field))
-            texts = [v if v is None else self._printed(v) for v in millis.to_pylist()]
-        return Coded(codes, tuple(self.null_text if text is None else text for text in texts))
+            strings = [v if v is None else self._printed(v) for v in millis.to_pylist()]
+        return Coded(codes, tuple(self.null_text if text is None else text for text in strings))
 
     def _millis(self, column: pa.ChunkedArray, field: str, consistent: bool) -> pa.ChunkedArray:
         """Milliseconds since 1970, in the order and with the nulls of the column."""
@@ -192,7 +156,7 @@ class TimestampFormat:
         return pa.chunked_array([pc.if_else(numbers.combine_chunks().is_valid(), millis, None)])
 
     def _coarse(self, millis: pa.ChunkedArray, field: str) -> pa.ChunkedArray:
-        """Round down to steps within which the text cannot change, to have few distinct times."""
+        """Round down to steps within which the string cannot change, for few distinct times."""
         span = pc.min_max(millis).as_py()
         oldest, newest = span["min"], span["max"]
         if oldest is None:
@@ -221,7 +185,7 @@ class TimestampFormat:
             raise RecordKeyError(f"{moment} is not a date in {self.output_zone}") from error
 
     def _reprinted(self, text: str, field: str) -> str:
-        """Partition text of a date in text: the first pattern that fits reads it."""
+        """Partition string of a date string, by the first pattern that matches it."""
         reason = f"it has none of the forms of {_INPUT_FORMAT}"
         for parser in self.parsers:
             try:
@@ -259,7 +223,7 @@ def _unit(value: str) -> TimeUnit:
 
 
 def _zone(key: str, name: str) -> tzinfo | None:
-    """Zone by its region or offset; Java would take an unknown name for GMT, silently."""
+    """Zone of a region or offset; Java would silently take an unknown name for GMT."""
     name = name.strip()
     if not name:
         return None

@@ -1,1 +1,1 @@
-"""Merge rules: what becomes of two records with the same key."""
+"""Merge rules: the result of two records with the same key."""

@@ -1,4 +1,4 @@
-"""Inserting: rows come beside what is stored, whatever their keys (``HoodieConcatHandle``)."""
+"""Inserts: rows are added to what is stored, whatever their keys (``HoodieConcatHandle``)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from hoodie_ds.record.merge.merger import Merger, RecordSet
 
 @dataclass(frozen=True, slots=True)
 class ConcatMerger:
-    """Puts records beside stored rows; stands where `Merger` stands.
+    """Adds records to stored rows; an `AnyMerger`.
 
-    Parameters
-    ----------
-    combiner : Merger or HookMerger or None
-        Combines records of one key within a batch; None to keep them all.
+    `combiner` combines records of one key within a batch; None keeps them all.
     """
 
     combiner: Merger | HookMerger | None = None
@@ -30,26 +27,20 @@ class ConcatMerger:
         return self.combiner is not None and self.combiner.needs_complete_rows
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Combine records of one key where that is wanted; see `Merger.combine`."""
+        """Combine records of one key if there is a combiner; see `Merger.combine`."""
         if self.combiner is None:
             return records
         # A hook has a say in what is combined, none in what then becomes a row of its own.
         return replace(self.combiner.combine(records), hook=None)
 
     def over(self, new: RecordSet) -> ConcatMerge:
-        """Begin to put records beside stored rows; see `Merger.over`."""
+        """Begin to add records to stored rows; see `Merger.over`."""
         return ConcatMerge(new)
 
 
 @dataclass(frozen=True, slots=True)
 class ConcatMerge:
-    """New records on their way beside stored rows; stands where `Merge` stands.
-
-    Parameters
-    ----------
-    new : RecordSet
-        The new records; deletes among them have no effect.
-    """
+    """New records added to stored rows; an `AnyMerge`. Deletes among them have no effect."""
 
     new: RecordSet
 

@@ -1,8 +1,8 @@
 """Merging by a user's hook: the same two steps as `hoodie_ds.record.merge.merger`, another rule.
 
-Rows of one key are combined in commit order by the hook. A delete is not the hook's business: it
-takes whatever was there before it, in commit order, and a row after it begins anew. So combining is
-associative where the hook is, and a table is the same whichever way its rows went.
+The hook combines rows of one key in commit order. It never sees deletes: a delete removes
+everything before it, in commit order, and a row after it starts anew. So combining is associative
+if the hook is, and a table is the same however its rows were batched.
 """
 
 from __future__ import annotations
@@ -16,24 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import Mask, as_numpy, one_chunk, ranks
+from hoodie_ds.columns.arrow_columns import Mask, one_chunk, ranks
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.record.merge.merge_hook import HookCall, hook_call
-from hoodie_ds.record.merge.merger import Merger, Positions, RecordSet
+from hoodie_ds.record.merge.merger import Merger, Positions, RecordSet, matching
 from hoodie_ds.record.partial_update import fill_of
 
 
 @dataclass(frozen=True, slots=True)
 class HookMerger:
-    """Merges records of one table by a hook; stands where `Merger` stands.
-
-    Parameters
-    ----------
-    hook : HookCall
-        Merges two rows of one key.
-    """
+    """Merges records of one table by a hook; an `AnyMerger`."""
 
     hook: HookCall
     needs_complete_rows: ClassVar[bool] = True
@@ -41,7 +35,7 @@ class HookMerger:
     def combine(self, records: RecordSet) -> RecordSet:
         """Leave a row, a delete, or a row after a delete, in the order of each key's last record.
 
-        See `AnyMerger.combine`; what is left has no ordering values.
+        See `AnyMerger.combine`; the result has no ordering values.
         """
         encoded = pc.dictionary_encode(one_chunk(records.rows.column(RECORD_KEY)))
         keys = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -62,15 +56,15 @@ class HookMerger:
         return combined.take(np.argsort(np.concatenate([*done_last, last])))
 
     def over(self, new: RecordSet) -> HookMerge:
-        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        """Begin to merge records, one per key, into older stored rows."""
         return HookMerge(self.hook, new)
 
     def _fold(self, old: RecordSet, new: RecordSet) -> RecordSet:
         """Merge pair by pair.
 
-        Whether a row is left of a pair is asked only where it meets what is stored, or nothing:
-        what two changes make of one another says nothing about the row that they change.
-        A row that a later one leaves as it is keeps the commit that wrote it here, too.
+        Whether a row is left of a pair is only asked when it meets what is stored, or nothing: the
+        combination of two changes says nothing about the row that they change. A row that a later
+        one leaves unchanged keeps the commit that wrote it here, too.
         """
         replacing = old.deleted | _replacing(old) | _replacing(new)
         both = np.flatnonzero(~old.deleted & ~new.deleted & ~_replacing(new))
@@ -86,15 +80,7 @@ class HookMerger:
 
 
 class HookMerge:
-    """New records on their way over stored rows; stands where `Merge` stands.
-
-    Parameters
-    ----------
-    hook : HookCall
-        Merges two rows of one key.
-    new : RecordSet
-        The new records, one per key, deletes among them.
-    """
+    """New records, one per key, merged into stored rows by a hook; an `AnyMerge`."""
 
     def __init__(self, hook: HookCall, new: RecordSet) -> None:
         self._hook = hook
@@ -106,19 +92,11 @@ class HookMerge:
         self._num_removed = 0
 
     def keep(self, old: RecordSet) -> Mask:
-        """Merge into a piece of the stored rows, whole rows; see `Merge.keep`.
-
-        Raises
-        ------
-        MergeHookError
-            The hook failed.
-        """
+        """Merge into a piece of the stored rows, complete ones; see `Merge.keep`."""
         keep = np.ones(old.num_rows, dtype=np.bool_)
-        matched_by = pc.index_in(old.rows.column(RECORD_KEY), value_set=self._keys)
-        if matched_by.null_count == old.num_rows:
+        old_at, new_at = matching(old.rows, self._keys)
+        if not len(old_at):
             return keep
-        old_at = np.flatnonzero(as_numpy(pc.is_valid(matched_by)))
-        new_at = as_numpy(matched_by.drop_null()).astype(np.int64)
         keep[old_at] = False
         deleted = self._new.deleted[new_at]
         replaced = _replacing(self._new)[new_at] & ~deleted
@@ -135,13 +113,13 @@ class HookMerge:
 
     @property
     def num_updates(self) -> int:
-        """Number of rows that take the place of stored ones, once all pieces were there."""
+        """Number of rows that replace stored ones, after the last piece."""
         merged = sum(int(rows.num_rows) for rows in self._merged)
         return merged + self._count(replaced=True, gone=False)
 
     @property
     def num_deletes(self) -> int:
-        """Number of stored rows that go without another in their place."""
+        """Number of stored rows that are removed and not replaced."""
         return self._num_removed + self._count(replaced=True, gone=True)
 
     @property
@@ -155,12 +133,12 @@ class HookMerge:
         return not (self.num_updates or self.num_deletes or self.num_inserts)
 
     def new_rows(self) -> pa.Table:
-        """Return the rows of the result beside those that stay."""
+        """Return the rows of the result in addition to the kept ones."""
         return pa.concat_tables([*self._merged, _without(*self._inserted)])
 
     @cached_property
     def _inserted(self) -> tuple[pa.Table, Mask]:
-        """What the hook makes of rows without, or not to be merged into, a stored one."""
+        """The hook's result for rows without a stored one, or not to be merged into it."""
         return self._hook.insert(self._new.rows.filter(pa.array(self._left)))
 
     def _count(self, replaced: bool, gone: bool) -> int:
@@ -169,10 +147,10 @@ class HookMerge:
 
 
 class AnyMerge(Protocol):
-    """What `Merge` and `HookMerge` have in common."""
+    """The common interface of `Merge`, `HookMerge` and others."""
 
     def keep(self, old: RecordSet) -> Mask:
-        """Merge into a piece of the stored rows; tell which of them stay as they are."""
+        """Merge into a piece of the stored rows; return which of them stay unchanged."""
         ...
 
     @property
@@ -182,12 +160,12 @@ class AnyMerge(Protocol):
 
     @property
     def num_updates(self) -> int:
-        """Number of rows that take the place of stored ones."""
+        """Number of rows that replace stored ones."""
         ...
 
     @property
     def num_deletes(self) -> int:
-        """Number of stored rows that go without another in their place."""
+        """Number of stored rows that are removed and not replaced."""
         ...
 
     @property
@@ -196,12 +174,12 @@ class AnyMerge(Protocol):
         ...
 
     def new_rows(self) -> pa.Table:
-        """Return the rows of the result beside those that stay."""
+        """Return the rows of the result in addition to the kept ones."""
         ...
 
 
 class AnyMerger(Protocol):
-    """What `Merger` and `HookMerger` have in common: the one interface to a merge rule."""
+    """The common interface of `Merger`, `HookMerger` and others: a merge rule."""
 
     @property
     def needs_complete_rows(self) -> bool:
@@ -209,47 +187,25 @@ class AnyMerger(Protocol):
         ...
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Combine records so that one is left of each key.
+        """Combine records, in commit order, so that one is left of each key.
 
-        Parameters
-        ----------
-        records : RecordSet
-            In commit order; keys may repeat.
-
-        Returns
-        -------
-        RecordSet
-            One record per key.
-
-        Raises
-        ------
-        MergeHookError
-            The user's hook failed.
+        A `MergeHookError` means that the user's hook failed.
         """
         ...
 
     def over(self, new: RecordSet) -> AnyMerge:
-        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        """Begin to merge records, one per key, into older stored rows."""
         ...
 
 
 def merger_of(
     properties: TableProperties, hook: str | Callable[..., object] | None
 ) -> Merger | HookMerger:
-    """Return what merges the records of a table.
+    """Return the merger of a table's records.
 
-    Parameters
-    ----------
-    properties : TableProperties
-        Of the table.
-    hook : str or callable, optional
-        The user's hook or its import path. It never comes from the table's own files: they must
-        not decide which code runs.
-
-    Raises
-    ------
-    OptionError
-        The table needs a hook and none is given, or the other way round, or it cannot be imported.
+    The hook never comes from the table's own files, which must not decide which code runs. An
+    `OptionError` means that the table needs a hook and none is given, or the other way round, or
+    that it cannot be imported.
     """
     properties.check_merge_hook(hook)
     update = properties.partial_update

@@ -1,7 +1,7 @@
 """A user's own merge rule: the ``MergeHook`` of HUDI-2450, over whole Arrow tables.
 
-Invariant: what comes back from a user's code is checked before it is used, and whatever goes wrong
-in it is a `MergeHookError` that names the hook.
+Invariant: the result of a user's code is checked before it is used, and any failure in it is a
+`MergeHookError` that names the hook.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The answer of a merge hook.
+    """The result of a merge hook.
 
     Parameters
     ----------
     rows : pyarrow.Table
         The merged rows: columns, types and length of the rows that the hook was given, row by row.
     delete : pyarrow.BooleanArray, optional
-        Which keys have no row any more, whatever `rows` holds there; none if None.
+        Which keys have no row any more, whatever `rows` says there; none if None.
     kept : pyarrow.BooleanArray, optional
-        Which stored rows stay as they are, with the commit that wrote them, whatever `rows` holds
+        Which stored rows stay unchanged, with the commit that wrote them, whatever `rows` says
         there; none if None. Incremental queries see the others as changed.
     """
 
@@ -49,13 +49,13 @@ class Merged:
 class MergeHook(Protocol):
     """Merges rows that have the same key: ``merge(Option<old>, new) -> Option`` of HUDI-2450.
 
-    It must be associative, a row that it deletes counting as none: rows of one batch are merged
-    with one another before they meet what is stored, and log files before they meet their base
-    file; the mask of deletes counts only where rows meet what is stored, or nothing. So it may
-    delete by what the merge results in; a row that is itself a delete is marked by
-    ``_hoodie_is_deleted``, and the hook never sees it. It must give the same answer for the same
-    rows every time. The fields of the record key and the partition, by which a row is found again,
-    it takes from one of the two rows; any other value is refused.
+    It must be associative, with a deleted row counting as none: rows of one batch are merged with
+    one another before they meet what is stored, and log files before they meet their base file. The
+    mask of deletes takes effect only when rows meet what is stored, or nothing, so the hook can
+    delete by the result of the merge. A row that is itself a delete is marked by
+    ``_hoodie_is_deleted``, and the hook never sees it. The hook must return the same result for the
+    same rows every time. It takes the fields of the record key and the partition, by which a row is
+    found again, from one of the two rows; any other value is refused.
     """
 
     def __call__(self, old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
@@ -66,62 +66,37 @@ class MergeHook(Protocol):
         old, new : pyarrow.Table
             The table's own columns. Row ``i`` of both has the same key; `old` came first.
         no_old : pyarrow.BooleanArray
-            Where nothing is stored under the key; the row of `old` is then null.
+            Which keys have no stored row; the row of `old` is then null.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """A hook, called with the rows of a table and held to its contract.
-
-    Parameters
-    ----------
-    hook : MergeHook
-        What is called.
-    name : str
-        How messages call it.
-    places : tuple of str
-        Paths of the fields of the record key and the partition.
-    """
+    """A hook, called with the rows of a table and checked against its contract."""
 
     hook: MergeHook
-    name: str
-    places: tuple[str, ...] = ()
+    name: str  # in messages
+    places: tuple[str, ...] = ()  # paths of the fields of record key and partition
 
     def merge(self, old: pa.Table, new: pa.Table) -> tuple[pa.Table, Mask, Mask]:
-        """Merge new rows into older ones, pair by pair.
+        """Merge new rows into as many older ones, pair by pair.
 
-        Parameters
-        ----------
-        old, new : pyarrow.Table
-            As many rows; the user's columns of `new` are in `old` too. `new` has
-            ``_hoodie_record_key``.
-
-        Returns
-        -------
-        rows : pyarrow.Table
-            `new` with the user's columns as the hook gave them.
-        deleted : numpy.ndarray of bool
-            Which of them are no rows but deletes.
-        kept : numpy.ndarray of bool
-            Which of them are no rows either: those of `old` stay in their place.
-
-        Raises
-        ------
-        MergeHookError
-            The hook raised, or its answer is none.
+        `old` has the user's columns of `new`, which also has ``_hoodie_record_key``. Returns `new`
+        with the user's columns of the hook's result, which of them are deletes, and which are
+        replaced by unchanged rows of `old`. A `MergeHookError` means that the hook raised or that
+        its result is not valid.
         """
         return self._call(old, new, False)
 
     def insert(self, new: pa.Table) -> tuple[pa.Table, Mask]:
-        """Merge new rows into nothing, of which nothing is kept; see `merge`."""
+        """Merge new rows without older ones, of which none can be kept; see `merge`."""
         nulls = {field.name: pa.nulls(new.num_rows, field.type) for field in new.schema}
         rows, deleted, _ = self._call(pa.table(nulls), new, True)
         return rows, deleted
 
     def inserted(self, new: pa.Table) -> pa.Table:
-        """Return the rows that remain of new ones under whose keys nothing is stored."""
+        """Return the rows that remain of new ones without a stored row of their keys."""
         rows, deleted = self.insert(new)
         return rows.filter(pa.array(~deleted)) if deleted.any() else rows
 
@@ -150,7 +125,7 @@ class HookCall:
         return rows, deleted, kept
 
     def _check_places(self, rows: pa.Table, ignored: Mask, given: Sequence[pa.Table]) -> None:
-        """Refuse rows that would not be found again: by a key or partition that none given has."""
+        """Refuse rows that could not be found again, with a key or partition of no given row."""
         for path in self.places:
             made = resolve(rows, path)
             known = ignored.copy()
@@ -168,24 +143,14 @@ class HookCall:
     def _failure(self, key: str, problem: str) -> MergeHookError:
         return MergeHookError(
             f"merge hook {self.name} failed on key {key[:_SHOWN]!r} and those with it: {problem}; "
-            "mend the hook and try again"
+            "fix the hook and try again"
         )
 
 
 def hook_call(hook: str | Callable[..., object], places: tuple[str, ...] = ()) -> HookCall:
-    """Return a hook that was given as an object or as ``package.module:callable``.
+    """Return a hook given as an object or as ``package.module:callable``.
 
-    Parameters
-    ----------
-    hook : str or callable
-        The hook.
-    places : tuple of str
-        As in `HookCall`.
-
-    Raises
-    ------
-    OptionError
-        There is no such module or callable in it, or importing the module failed.
+    An `OptionError` means that it cannot be imported.
     """
     if not isinstance(hook, str):
         return HookCall(hook, hook_name(hook), places)  # type: ignore[arg-type]
@@ -211,12 +176,12 @@ def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
 
 
 def _problem(answer: object, wanted: pa.Table) -> str | None:
-    """What is wrong with a hook's answer; None if nothing is."""
+    """What is wrong with a hook's result; None if nothing is."""
     if not isinstance(answer, Merged) or not isinstance(answer.rows, pa.Table):
         kind = type(answer.rows if isinstance(answer, Merged) else answer)
-        return f"it answered a {kind.__name__}, not Merged(rows: pyarrow.Table, delete, kept)"
+        return f"it returned a {kind.__name__}, not Merged(rows: pyarrow.Table, delete, kept)"
     if answer.rows.num_rows != wanted.num_rows:
-        return f"it answered {answer.rows.num_rows} rows for {wanted.num_rows}"
+        return f"it returned {answer.rows.num_rows} rows for {wanted.num_rows}"
     return (
         _schema_problem(answer.rows, wanted.schema)
         or _mask_problem(answer.delete, "deletes", len(wanted))
@@ -226,12 +191,12 @@ def _problem(answer: object, wanted: pa.Table) -> str | None:
 
 def _schema_problem(rows: pa.Table, wanted: pa.Schema) -> str | None:
     if rows.column_names != wanted.names:
-        return f"it answered columns {rows.column_names}, not {wanted.names}"
+        return f"it returned columns {rows.column_names}, not {wanted.names}"
     for field, column in zip(wanted, rows.columns, strict=True):
         if column.type != field.type:
-            return f"column {field.name!r} of its answer is {column.type}, not {field.type}"
+            return f"column {field.name!r} of its result is {column.type}, not {field.type}"
         if column.null_count and not field.nullable:
-            return f"column {field.name!r} of its answer has nulls, which the table does not allow"
+            return f"column {field.name!r} of its result has nulls, which the table does not allow"
     return None
 
 
@@ -247,7 +212,7 @@ def _mask_problem(mask: object, what: str, count: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _RaisedAs:
-    """Turns whatever a user's code raises into an error of ours; no list of types could name it."""
+    """Turns any exception of a user's code, whatever its type, into a `HoodieError`."""
 
     error_of: Callable[[str], HoodieError]
 

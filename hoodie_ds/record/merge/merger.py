@@ -1,7 +1,7 @@
-"""The one merge function: what becomes of two records with the same key.
+"""The one merge function: the result of two records with the same key.
 
 The in-batch combine, the copy-on-write merge and the merge-on-read reader all decide here, so the
-same rows give the same table whichever way they take (RFC-24's writers, Hudi's record merge
+same rows give the same table however they are written (RFC-24's writers, Hudi's record merge
 modes). Everything is computed over whole columns; no row is looked at in Python.
 
 Rules (Hudi tech spec, "record merge modes"), `old` before `new` in commit order:
@@ -10,12 +10,12 @@ Rules (Hudi tech spec, "record merge modes"), `old` before `new` in commit order
 - ``EVENT_TIME_ORDERING``: the new record wins if its ordering value is not lower; a null is lower
   than any value. A delete with an ordering value takes part like any record. A delete without one
   is unconditional (`hoodie_ds.record.merge.ordering.unconditional`): whenever either side is such a
-  delete, the later one wins, but that a further delete adds nothing to it.
+  delete, the later one wins, except that a further delete changes nothing.
 
-What a row that comes after an unconditional delete meets is Hudi's answer, and not the same in
-both types of tables. A copy-on-write table has applied the delete: the row is an insert, in the
-same batch too. In a merge-on-read table delete and row are combined to the row before they meet
-the base file, which still has the deleted row: if that has the greater ordering value, it is back.
+A row after an unconditional delete meets different rows in the two table types, as in Hudi. A
+copy-on-write table has applied the delete: the row is an insert, in the same batch too. In a
+merge-on-read table delete and row are combined to the row before they meet the base file, which
+still has the deleted row: if that has the greater ordering value, it reappears.
 """
 
 from __future__ import annotations
@@ -41,33 +41,18 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RecordSet:
-    """Records of one file group, in commit order.
+    """Records of one file group, in commit order."""
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        The records; the column ``_hoodie_record_key`` is there and has no nulls. In a delete,
-        columns other than the key may be null.
-    deleted : numpy.ndarray of bool, shape (rows.num_rows,)
-        Which records are deletes.
-    ordering : tuple of pyarrow.ChunkedArray
-        One column of `rows.num_rows` ordering values per ordering field.
-    replacing : numpy.ndarray of bool, shape (rows.num_rows,), optional
-        Which records come after an unconditional delete of their key, so that they replace what
-        is stored rather than being merged into it; none if None.
-    hook : HookCall, optional
-        What makes rows of a table of records under whose keys nothing is stored.
-    lacking : numpy.ndarray of bool, shape (rows.num_rows, columns), optional
-        Which values are not there, and to be filled from an older record of the key; none if None.
-        See `hoodie_ds.record.merge.partial_merger`.
-    """
-
-    rows: pa.Table
-    deleted: Mask
-    ordering: tuple[pa.ChunkedArray, ...]
+    rows: pa.Table  # with ``_hoodie_record_key``; other columns of a delete may be null
+    deleted: Mask  # which records are deletes
+    ordering: tuple[pa.ChunkedArray, ...]  # one column of values per ordering field
     replacing: Mask | None = None
-    hook: HookCall | None = None
+    """Which records follow an unconditional delete of their key, so that they replace stored rows
+    instead of being merged into them; none if None."""
+    hook: HookCall | None = None  # makes rows of records without a stored row
     lacking: Mask | None = None
+    """Which values are missing and come from an older record of the key, by record and column; none
+    if None. See `hoodie_ds.record.merge.partial_merger`."""
 
     @property
     def num_rows(self) -> int:
@@ -87,30 +72,22 @@ class RecordSet:
 
     @staticmethod
     def of_rows(rows: pa.Table, ordering_fields: Sequence[str]) -> RecordSet:
-        """See stored rows, none of them a delete, as records.
-
-        Parameters
-        ----------
-        rows : pyarrow.Table
-            As in `RecordSet`.
-        ordering_fields : sequence of str
-            Paths of the fields that the merger compares.
-        """
+        """Return stored rows, without deletes, as records; the fields are paths."""
         deleted = np.zeros(rows.num_rows, dtype=np.bool_)
         return RecordSet(rows, deleted, tuple(resolve(rows, path) for path in ordering_fields))
 
     def changed_rows(self) -> pa.Table:
-        """The rows (pyarrow.Table) that are not deletes, to be merged into what is stored."""
+        """The rows (pyarrow.Table) that are not deletes, to merge into what is stored."""
         return self.rows.filter(pa.array(~self.deleted)) if self.deleted.any() else self.rows
 
     def live_rows(self) -> pa.Table:
-        """The rows (pyarrow.Table) that are not deletes, where nothing is stored of their keys."""
+        """The rows (pyarrow.Table) that are not deletes, if nothing is stored under their keys."""
         rows = self.changed_rows()
         return rows if self.hook is None else self.hook.inserted(rows)
 
     @staticmethod
     def concat(parts: Sequence[RecordSet]) -> RecordSet:
-        """Put record sets of one schema one after another; at least one is needed."""
+        """Concatenate record sets of one schema; at least one is needed."""
         if len(parts) == 1:
             return parts[0]
         return RecordSet(
@@ -130,19 +107,12 @@ class RecordSet:
 
 @dataclass(frozen=True, slots=True)
 class Merger:
-    """Merges records of one table.
-
-    Parameters
-    ----------
-    mode : MergeMode
-        ``COMMIT_TIME_ORDERING`` or ``EVENT_TIME_ORDERING``.
-    applies_deletes : bool
-        Whether a delete has removed the stored row when a row comes after it in the same batch, as
-        in a copy-on-write table; in a merge-on-read table that row meets the stored one.
-    """
+    """Merges records of one table."""
 
     mode: MergeMode
     applies_deletes: bool = False
+    """Whether a delete has removed the stored row before a later row of the same batch, as in a
+    copy-on-write table; in a merge-on-read table that row meets the stored one."""
     needs_complete_rows: ClassVar[bool] = False
 
     def combine(self, records: RecordSet) -> RecordSet:
@@ -166,7 +136,7 @@ class Merger:
         return records.take(np.flatnonzero(chosen))
 
     def over(self, new: RecordSet) -> Merge:
-        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        """Begin to merge records, one per key, into older stored rows."""
         return Merge(self, new)
 
     def new_wins(
@@ -189,20 +159,20 @@ class Merger:
         return wins
 
     def _last_winners(self, records: RecordSet, keys: Positions) -> tuple[Positions, Mask]:
-        """Position of the winner of each key, and whether it came after an unconditional delete.
+        """Position of the winner of each key, and whether it follows an unconditional delete.
 
-        `keys` are integers that stand for the keys.
+        `keys` are integers that identify the keys.
         """
         positions = np.arange(records.num_rows, dtype=np.int64)
         if self.mode is MergeMode.COMMIT_TIME_ORDERING or not records.ordering:
-            last = _last_of(keys, positions, int(keys.max()) + 1)
+            last = last_of(keys, positions, int(keys.max()) + 1)
             winners = last[last >= 0]
             return winners, np.zeros(len(winners), dtype=np.bool_)
         cleared, repeated = _cleared(records, keys, positions)
-        # What lies before the last record of a key that has no order is out of the game, and that
-        # record itself yields to anything after it.
+        # Records before a key's last record without an order lose, and that record itself loses to
+        # any later one.
         resets = np.flatnonzero(unconditional(records.ordering, records.deleted) & ~repeated)
-        last = _last_of(keys[resets], resets, int(keys.max()) + 1)
+        last = last_of(keys[resets], resets, int(keys.max()) + 1)
         since_reset = np.sign(positions - last[keys])
         since_reset[repeated] = -1
         codes = order_codes(records.ordering, records.num_rows)
@@ -213,18 +183,18 @@ class Merger:
 
 
 def _cleared(records: RecordSet, keys: Positions, positions: Positions) -> tuple[Positions, Mask]:
-    """Each key's last delete without ordering values, -1 if it has none; deletes right after one.
+    """Each key's last delete without ordering values, -1 if none; deletes that follow one directly.
 
-    Hudi passes over a delete that finds its key deleted unconditionally. It does so in log files,
-    where such a delete reads as one without ordering values, and not within a batch, where its
-    value may be the integer 0.
+    Hudi skips a delete of a key that is deleted unconditionally. It does so in log files, where
+    such a delete reads as one without ordering values, and not within a batch, where its value may
+    be the integer 0.
     """
     missing = records.deleted.copy()
     for column in records.ordering:
         missing &= as_numpy(pc.is_null(column))
     num_keys = int(keys.max()) + 1
     clearing = np.flatnonzero(missing)
-    last = _last_of(keys[clearing], clearing, num_keys)
+    last = last_of(keys[clearing], clearing, num_keys)
     if not len(clearing):
         return last, missing
     after = (last[keys] >= 0) & (last[keys] < positions)
@@ -234,23 +204,22 @@ def _cleared(records: RecordSet, keys: Positions, positions: Positions) -> tuple
     return last, after & (positions < first_live[keys])
 
 
-def _last_of(keys: Positions, positions: Positions, num_keys: int) -> Positions:
-    """The last position of each key, -1 of keys that have none."""
+def last_of(keys: Positions, positions: Positions, num_keys: int) -> Positions:
+    """Return the last position of each key, -1 of keys that have none."""
     last = np.full(num_keys, -1, dtype=np.int64)
     last[keys] = positions  # of repeated indices NumPy keeps the last assignment
     return last
 
 
-class Merge:
-    """New records on their way over stored rows, which may come in pieces of any size.
+def matching(rows: pa.Table, keys: pa.Array) -> tuple[Positions, Positions]:
+    """Return the positions of rows whose keys are among the given ones, and those of their keys."""
+    found = pc.index_in(rows.column(RECORD_KEY), value_set=keys)
+    at = np.flatnonzero(as_numpy(pc.is_valid(found)))
+    return at, as_numpy(found.drop_null()).astype(np.int64)
 
-    Parameters
-    ----------
-    merger : Merger
-        Decides.
-    new : RecordSet
-        The new records, one per key, deletes among them.
-    """
+
+class Merge:
+    """New records, one per key, merged into stored rows, which may come in pieces of any size."""
 
     def __init__(self, merger: Merger, new: RecordSet) -> None:
         self._merger = merger
@@ -261,24 +230,14 @@ class Merge:
         self.num_deletes = 0
 
     def keep(self, old: RecordSet) -> Mask:
-        """Merge into a piece of the stored rows.
+        """Merge into a piece of the stored rows; return which of them stay unchanged.
 
-        Parameters
-        ----------
-        old : RecordSet
-            Stored rows, no deletes; no key comes twice in all pieces together.
-
-        Returns
-        -------
-        numpy.ndarray of bool, shape (old.num_rows,)
-            Which of them stay as they are.
+        No key may repeat in all pieces together.
         """
         keep = np.ones(old.num_rows, dtype=np.bool_)
-        matched_by = pc.index_in(old.rows.column(RECORD_KEY), value_set=self._keys)
-        if matched_by.null_count == old.num_rows:
+        old_at, new_at = matching(old.rows, self._keys)
+        if not len(old_at):
             return keep
-        old_at = np.flatnonzero(as_numpy(pc.is_valid(matched_by)))
-        new_at = as_numpy(matched_by.drop_null()).astype(np.int64)
         new_wins = self._merger.new_wins(old, old_at, self._new, new_at)
         keep[old_at[new_wins]] = False
         self._take_new[new_at[~new_wins]] = False
@@ -288,12 +247,12 @@ class Merge:
 
     @property
     def num_updates(self) -> int:
-        """Number of rows that take the place of stored ones, once all pieces were there."""
+        """Number of rows that replace stored ones, after the last piece."""
         return int((self._take_new & self._replacing).sum())
 
     @property
     def num_inserts(self) -> int:
-        """Number of rows that are added, once all pieces were there."""
+        """Number of added rows, after the last piece."""
         return int((self._take_new & ~self._replacing).sum())
 
     @property
@@ -302,7 +261,7 @@ class Merge:
         return not (self._take_new.any() or self.num_deletes)
 
     def new_rows(self) -> pa.Table:
-        """Return the new records that are rows of the result beside those that stay."""
+        """Return the new records that are rows of the result, in addition to the kept ones."""
         if self._take_new.all():
             return self._new.rows  # not copied: they may be all that the memory holds
         return self._new.rows.filter(pa.array(self._take_new))

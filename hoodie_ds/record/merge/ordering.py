@@ -1,50 +1,34 @@
 """Ordering values as integers that compare as Hudi compares the values.
 
-Event-time merging asks only which of two ordering values is larger. Turned once into ``int64``
-codes, whole columns are compared by NumPy, whatever their type: numbers, dates, timestamps,
-decimals, strings.
+Event-time merging asks only which of two ordering values is larger. Once they are ``int64`` codes,
+NumPy compares whole columns of any type: numbers, dates, timestamps, decimals, strings.
 
-A null is lower than any value of its field, whatever the type, and equal to another null. That is a
-rule of our own: Hudi 1.2 on the JVM fails as soon as it compares a null. It makes the order of
-records a total one, so that it does not matter how rows are cut into batches.
+A null is lower than any value of its field, whatever the type, and equal to another null. This is
+our own rule: Hudi 1.2 on the JVM fails to compare a null. It makes the order of records total, so
+that it does not matter how rows are cut into batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask, as_numpy, one_chunk
 from hoodie_ds.errors import SchemaError
 
 Codes = npt.NDArray[np.int64]
 
 
 def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Codes:
-    """Give each row a code; a larger code means a larger ordering value.
+    """Return a code for each row; a larger code means a larger ordering value.
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.ChunkedArray
-        One column per ordering field, most significant first, each of `num_rows` values. Without
-        ordering fields all rows are equal.
-    num_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    numpy.ndarray of int64, shape (num_rows,)
-        Codes that are comparable within this call only.
-
-    Raises
-    ------
-    SchemaError
-        A column has a type without an order, such as a map.
+    `columns` are those of the ordering fields, most significant first; without any all rows are
+    equal. Codes are comparable within this call only. A type without an order, such as a map, is a
+    `SchemaError`.
     """
     if not columns:
         return np.zeros(num_rows, dtype=np.int64)
@@ -59,26 +43,19 @@ def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Codes:
 
 
 def unconditional(columns: Sequence[pa.ChunkedArray], deleted: Mask) -> Mask:
-    """Tell which records are deletes that delete whatever was there before them.
+    """Return which records are deletes that delete everything before them, whatever its order.
 
-    Whenever one of two records is such, the later one wins.
-
-    Parameters
-    ----------
-    columns : sequence of pyarrow.ChunkedArray
-        One column per ordering field; at least one.
-    deleted : numpy.ndarray of bool
-        Which records are deletes. Those without any ordering value are unconditional. So are those
-        of which the single value is the 32-bit integer 0 or the date 1970-01-01: in delete blocks
-        Hudi marks an unconditional delete by that very integer.
+    Whenever one of two records is such a delete, the later one wins. Deletes without any ordering
+    value are unconditional. So are those whose single value is the 32-bit integer 0 or the date
+    1970-01-01: in delete blocks Hudi marks an unconditional delete by that integer.
     """
     found = deleted.copy()
     if not found.any():
         return found
     for column in columns:
-        none = _to_numpy(pc.is_null(column))
+        none = as_numpy(pc.is_null(column))
         if len(columns) == 1 and _is_stored_as_int(column.type):
-            none = _to_numpy(pc.equal(pc.fill_null(_integers(column), 0), 0))
+            none = as_numpy(pc.equal(pc.fill_null(_integers(column), 0), 0))
         found &= none
     return found
 
@@ -105,8 +82,8 @@ def _codes(column: pa.ChunkedArray) -> Codes:
     if not _is_integral(kind):
         return _rank_codes(column)
     numbers = _integers(column)
-    # No number is left that is lower than all integers, for a null to have as its code.
-    return _rank_codes(numbers) if numbers.null_count else _to_numpy(numbers)
+    # No int64 is lower than all values, so nulls need ranks.
+    return _rank_codes(numbers) if numbers.null_count else as_numpy(numbers)
 
 
 def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -117,30 +94,21 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _float_codes(column: pa.ChunkedArray) -> Codes:
     """Java's ``Double.compare``: -0.0 below 0.0, NaN above everything."""
-    values = _to_numpy(pc.fill_null(pc.cast(column, pa.float64()), 0.0)).copy()
+    values = as_numpy(pc.fill_null(pc.cast(column, pa.float64()), 0.0)).copy()
     values[np.isnan(values)] = np.nan
     bits = values.view(np.int64)
-    # Two's complement orders negative doubles backwards; flipping their magnitude bits mends it.
+    # Two's complement orders negative doubles backwards; flipping their magnitude bits fixes it.
     codes = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
-    codes[_to_numpy(pc.is_null(column))] = np.iinfo(np.int64).min  # no double has this code
+    codes[as_numpy(pc.is_null(column))] = np.iinfo(np.int64).min  # no double has this code
     return codes
 
 
 def _rank_codes(column: pa.ChunkedArray) -> Codes:
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
     try:
-        ranks = pc.rank(column, "ascending", tiebreaker="dense")
+        ranks = pc.rank(one_chunk(column), "ascending", tiebreaker="dense")
     except pa.ArrowNotImplementedError as error:
         raise SchemaError(
             f"a column of type {column.type} has no order; choose ordering fields of a numeric, "
             "date, timestamp, decimal or string type"
         ) from error
-    return np.where(_to_numpy(pc.is_null(column)), 0, _to_numpy(ranks).astype(np.int64))
-
-
-def _to_numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    result: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return result
+    return np.where(as_numpy(pc.is_null(column)), 0, as_numpy(ranks).astype(np.int64))

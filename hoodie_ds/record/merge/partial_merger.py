@@ -1,10 +1,10 @@
-"""Merging rows that have some columns only: what a row lacks comes from an older one.
+"""Merging rows that have only some columns: missing values come from an older row.
 
-Log blocks of ``MERGE INTO`` and ``UPDATE`` in Hudi 1.x hold the columns that were set, and no
-others (the header ``IS_PARTIAL``). As Hudi merges two by two, in commit order, the greater one of
-two records by the table's merge mode is filled from the other (Hudi's ``KEEP_VALUES``). So of each
-column a row has the value of the last record that was the greatest when it came, and where none of
-those has the column, of the first that was not.
+Log blocks of ``MERGE INTO`` and ``UPDATE`` in Hudi 1.x hold only the columns that were set (the
+header ``IS_PARTIAL``). As Hudi merges two by two, in commit order, the greater one of two records
+by the table's merge mode is filled from the other (Hudi's ``KEEP_VALUES``). So each column has the
+value of the last record that has it and was the greatest in its turn, or, if there is none, of the
+first other record that has it.
 """
 
 from __future__ import annotations
@@ -19,25 +19,22 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask, as_numpy, one_chunk
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import MergeMode
-from hoodie_ds.record.merge.merger import Merge, Merger, Positions, RecordSet
+from hoodie_ds.record.merge.merger import Merge, Merger, Positions, RecordSet, last_of, matching
 from hoodie_ds.record.merge.ordering import order_codes, unconditional
 
 
 @dataclass(frozen=True, slots=True)
 class PartialMerger:
-    """Merges records of which some lack columns; stands where `Merger` stands.
+    """Merges records of which some lack columns; an `AnyMerger`.
 
-    Parameters
-    ----------
-    merger : Merger
-        Decides which of two records is the greater one.
+    `merger` decides which of two records is the greater one.
     """
 
     merger: Merger
     needs_complete_rows: ClassVar[bool] = True
 
     def combine(self, records: RecordSet) -> RecordSet:
-        """Leave the winner of each key, filled from others; what none had is still lacking.
+        """Leave the winner of each key, filled from others; some columns may still be missing.
 
         See `hoodie_ds.record.merge.hook_merger.AnyMerger.combine`.
         """
@@ -57,34 +54,22 @@ class PartialMerger:
         return replace(combined, rows=rows, lacking=lacking)
 
     def over(self, new: RecordSet) -> PartialMerge:
-        """Begin to merge records, one per key, into stored rows that are older than they are."""
+        """Begin to merge records, one per key, into older stored rows."""
         return PartialMerge(self.merger, new)
 
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """The records of each key one after another.
+    """The records of each key in sequence."""
 
-    Parameters
-    ----------
-    order : numpy.ndarray of int64
-        Positions of the records, by key and then in commit order; the rest goes by it.
-    keys : numpy.ndarray of int64
-        Integers that stand for the keys.
-    wins : numpy.ndarray of bool
-        Which records were not less than all before them of their key.
-    fills : numpy.ndarray of bool
-        Which rows took part: no delete has come after them, nor has hidden them.
-    """
-
-    order: Positions
-    keys: Positions
-    wins: Mask
-    fills: Mask
+    order: Positions  # positions of the records by key and then in commit order, that of the rest
+    keys: Positions  # integers that identify the keys
+    wins: Mask  # which records are not less than any before them of their key
+    fills: Mask  # which rows take part: no later delete removes or hides them
 
     @classmethod
     def of(cls, merger: Merger, records: RecordSet, keys: Positions) -> _History:
-        """Look at records, whose keys integers stand for."""
+        """Sort records by their keys, which integers identify."""
         order = np.argsort(keys, kind="stable")
         keys, deleted = keys[order], records.deleted[order]
         codes, resets = np.zeros(len(keys), dtype=np.int64), deleted
@@ -98,49 +83,30 @@ class _History:
         num_keys, positions = int(keys.max(initial=0)) + 1, np.arange(len(keys))
         ends = _last(keys, positions[wins & deleted], num_keys)
         live = ~deleted & (positions > ends[keys])
-        begins = _first(keys, positions[wins & live], num_keys)
+        begins = _last(keys, positions[wins & live][::-1], num_keys)
         return cls(order, keys, wins, live & (begins[keys] >= 0) & (positions >= begins[keys]))
 
     def sources(self, given: Mask) -> Positions:
-        """Return the record that each key has a column of, -1 if none.
+        """Return the record that each key takes a column from, -1 if none.
 
-        It is that of the last record which came out on top with the column, else the first that
-        did not.
-
-        Parameters
-        ----------
-        given : numpy.ndarray of bool
-            Which records have the column.
+        It is the last winner with the column, or else the first other record with it. `given` says
+        which records have it.
         """
         given, positions = given[self.order] & self.fills, np.arange(len(self.order))
         num_keys = int(self.keys.max(initial=0)) + 1
         top = _last(self.keys, positions[given & self.wins], num_keys)
-        below = _first(self.keys, positions[given & ~self.wins], num_keys)
+        below = _last(self.keys, positions[given & ~self.wins][::-1], num_keys)
         found = np.where(top >= 0, top, below)
         return np.where(found >= 0, self.order[found], -1)
 
 
 def _last(keys: Positions, positions: Positions, num_keys: int) -> Positions:
-    """The last of some positions for each key, -1 if there is none."""
-    last = np.full(num_keys, -1, dtype=np.int64)
-    last[keys[positions]] = positions  # of repeated indices NumPy keeps the last assignment
-    return last
-
-
-def _first(keys: Positions, positions: Positions, num_keys: int) -> Positions:
-    return _last(keys, positions[::-1], num_keys)
+    """The last of some positions for each key, -1 if there is none; of reversed ones the first."""
+    return last_of(keys[positions], positions, num_keys)
 
 
 class PartialMerge(Merge):
-    """New records that may lack columns on their way over stored rows, which have all.
-
-    Parameters
-    ----------
-    merger : Merger
-        Decides.
-    new : RecordSet
-        The new records, one per key, deletes among them.
-    """
+    """New records that may lack columns, merged into stored rows, which have all."""
 
     def __init__(self, merger: Merger, new: RecordSet) -> None:
         super().__init__(merger, new)
@@ -155,7 +121,7 @@ class PartialMerge(Merge):
         if lacking is None or keep.all():
             return keep
         gone = old.rows.filter(pa.array(~keep))
-        source, at = _pairs(gone, self._new.rows)
+        source, at = matching(gone, self._keys)
         for number in np.flatnonzero(lacking.any(axis=0)):
             needed = lacking[at, number]
             self._rows = _filled(self._rows, int(number), at[needed], gone, source[needed])
@@ -163,7 +129,7 @@ class PartialMerge(Merge):
         return keep
 
     def new_rows(self) -> pa.Table:
-        """Return the new records that are rows of the result beside those that stay."""
+        """Return the new records that are rows of the result, in addition to the kept ones."""
         return self._rows.filter(pa.array(self._take_new))
 
     def complete_rows(self, lacking: list[pa.Array]) -> pa.Table:
@@ -172,13 +138,6 @@ class PartialMerge(Merge):
         if lacks.any():
             lacking.append(self._keys.filter(pa.array(lacks)))
         return self._rows.filter(pa.array(self._take_new & ~self._lacks))
-
-
-def _pairs(rows: pa.Table, others: pa.Table) -> tuple[Positions, Positions]:
-    """Positions of rows whose keys others have too, and of those."""
-    found = pc.index_in(rows.column(RECORD_KEY), value_set=others.column(RECORD_KEY))
-    at = np.flatnonzero(as_numpy(pc.is_valid(found)))
-    return at, as_numpy(found.drop_null()).astype(np.int64)
 
 
 def _filled(

@@ -31,5 +31,5 @@ def test_both_columns_mark_deletes() -> None:
 
 
 @pytest.mark.parametrize("values", [pa.array([b"D", b"\xff"]), pa.array([["D"], ["I"]])])
-def test_what_is_no_text_marks_none(values: pa.Array) -> None:
+def test_values_that_are_no_strings_mark_no_deletes(values: pa.Array) -> None:
     assert not deletes_among(pa.table({"op": values}), ("op", "D")).any()

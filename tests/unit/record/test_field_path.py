@@ -43,7 +43,7 @@ def test_a_column_with_the_whole_name_wins_over_a_struct() -> None:
         ("a.", "field 'a.' does not exist: below 'a' there are b, x.y"),
     ],
 )
-def test_what_is_missing_is_named_with_what_there_is(path: str, message: str) -> None:
+def test_a_missing_field_is_named_with_the_existing_ones(path: str, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         resolve(TABLE, path)
 

@@ -56,7 +56,7 @@ def test_offsets_of_zones() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["u", "QQ", "G", "z", "ZZZ", "yyyy-u", "", "'open", "yyyy 'x"])
-def test_patterns_not_offered_are_refused(pattern: str) -> None:
+def test_unsupported_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(OptionError, match="'output'"):
         Printer.compile(pattern, "output")
 

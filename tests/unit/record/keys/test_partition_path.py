@@ -76,7 +76,7 @@ def test_the_name_of_the_default_partition_is_no_value(url_encode: bool) -> None
 def test_a_slash_beside_other_fields_needs_encoding() -> None:
     with pytest.raises(RecordKeyError, match=r"'a/b'.*urlencode"):
         folders("f", coded("a/b"), False, False, sole=False)
-    assert folders("f", coded("a/b"), False, True, sole=False).texts == ("a%2Fb",)
+    assert folders("f", coded("a/b"), False, True, sole=False).strings == ("a%2Fb",)
 
 
 @pytest.mark.parametrize(

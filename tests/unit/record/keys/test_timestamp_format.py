@@ -26,7 +26,7 @@ def made(kind: str, output: str = FULL, **options: str) -> TimestampFormat:
 
 def texts(form: TimestampFormat, column: pa.Array, consistent: bool = False) -> list[str | None]:
     coded = form.encode(pa.chunked_array([column]), "v", consistent)
-    return [coded.texts[code] for code in coded.codes.tolist()]
+    return [coded.strings[code] for code in coded.codes.tolist()]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_patterns_may_be_parted_by_another_delimiter() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "", "2020-13-01", "2020-02-30"])
-def test_text_that_is_no_date_is_refused_by_name(text: str) -> None:
+def test_strings_that_are_no_dates_are_refused_by_name(text: str) -> None:
     form = made("DATE_STRING", input_dateformat="yyyy-MM-dd")
     with pytest.raises(RecordKeyError, match=f"'v' holds '{text}', which cannot be read"):
         texts(form, pa.array([text]))
@@ -245,7 +245,7 @@ def test_an_unknown_unit_is_refused() -> None:
         made("SCALAR", timestamp_scalar_time_unit="weeks")
 
 
-def test_patterns_without_a_type_are_for_text() -> None:
+def test_patterns_without_a_type_are_for_strings() -> None:
     options = {P + "output.dateformat": "yyyy/MM/dd/HH", P + "input.dateformat": "yyyy-MM-dd HH"}
     assert texts(TimestampFormat.of(options), pa.array(["2023-04-01 12"])) == ["2023/04/01/12"]
 

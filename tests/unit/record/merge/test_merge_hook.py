@@ -1,4 +1,4 @@
-"""What a hook may answer, and what becomes of one that fails."""
+"""What a hook may return, and how its failures are reported."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ USER = NEW.select(["v"])
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (None, "answered a NoneType"),
-        ((USER, None), "answered a tuple"),
-        (Merged(USER.to_pydict()), "answered a dict"),
+        (None, "returned a NoneType"),
+        ((USER, None), "returned a tuple"),
+        (Merged(USER.to_pydict()), "returned a dict"),
         (Merged(USER.slice(1)), "1 rows for 2"),
-        (Merged(NEW), "answered columns"),
-        (Merged(USER.rename_columns(["w"])), "answered columns"),
-        (Merged(pa.table({"v": [1, 2]})), "'v' of its answer is int64, not string"),
+        (Merged(NEW), "returned columns"),
+        (Merged(USER.rename_columns(["w"])), "returned columns"),
+        (Merged(pa.table({"v": [1, 2]})), "'v' of its result is int64, not string"),
         (Merged(USER, pa.array([True])), "1 values for 2 rows"),
         (Merged(USER, pa.array([True, None])), "has nulls"),
         (Merged(USER, pa.array([1, 0])), "is a int64, not bool"),
@@ -31,7 +31,7 @@ USER = NEW.select(["v"])
         (Merged(USER, kept=pa.array([True])), "1 values for 2 rows"),
     ],
 )
-def test_a_wrong_answer_names_hook_and_key(answer: object, problem: str) -> None:
+def test_a_wrong_result_names_hook_and_key(answer: object, problem: str) -> None:
     call = HookCall(lambda *_: answer, "my.hooks:mine")  # type: ignore[arg-type]
     with pytest.raises(MergeHookError, match=problem) as caught:
         call.merge(NEW, NEW)
@@ -48,7 +48,7 @@ def test_a_wrong_answer_names_hook_and_key(answer: object, problem: str) -> None
         pa.array([{"x": 1}, {"x": None}]),
     ],
 )
-def test_a_row_stays_where_one_of_the_two_is(values: pa.Array) -> None:
+def test_a_row_keeps_key_and_partition_of_one_of_the_two(values: pa.Array) -> None:
     """Neither nulls nor NaN are another place; a null where nothing is stored is one."""
     place = "v.x" if pa.types.is_struct(values.type) else "v"
     new = NEW.set_column(0, "v", values)

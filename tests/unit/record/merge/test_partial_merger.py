@@ -105,7 +105,7 @@ def test_merges_as_two_by_two(mode: MergeMode, seed: int) -> None:
     }
 
 
-def test_rows_that_lack_nothing_are_merged_as_ever() -> None:
+def test_complete_rows_are_merged_as_usual() -> None:
     full = Change("k1", 3, dict.fromkeys("abc", "new"))
     base = [Change("k1", 2, dict.fromkeys("abc", "base")), Change("k2", 2, {})]
     assert read(BY_EVENT, base, [full])["k1"] == (3, "new", "new", "new")

@@ -1,10 +1,10 @@
-"""Column values as the text that Hudi puts into record keys and partition paths.
+"""Column values as the strings that Hudi puts into record keys and partition paths.
 
-The invariant: equal rows get the text that Hudi's Avro write path (the path of its upserts)
-gives them, byte for byte, because a key or a folder that differs by one character is another
-key or folder. Two things differ between JVMs and are fixed here: time zones are UTC, and
-floating point has the shortest digits, as ``Double.toString`` prints them since JDK 19 (before
-it, some values had more digits than needed: 2.0E23 came out as 1.9999999999999998E23).
+Invariant: equal values give the string that Hudi's Avro write path (that of its upserts) gives
+them, byte for byte, because one different character makes another key or folder. Two things differ
+between JVMs and are fixed here: time zones are UTC, and floating point has the shortest digits, as
+``Double.toString`` prints them since JDK 19 (before, some values had more digits than needed:
+2.0E23 was printed as 1.9999999999999998E23).
 """
 
 from __future__ import annotations
@@ -28,38 +28,25 @@ _GREGORIAN_SINCE_MS = -12_219_292_800_000
 _HEX_PAIRS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 
 
-def java_text(
+def java_strings(
     values: pa.Array | pa.ChunkedArray, consistent_logical_timestamp: bool = False
 ) -> pa.Array | pa.ChunkedArray:
-    """Text of each value; null stays null.
+    """Return the string of each value, in the container of the input; null stays null.
 
-    Parameters
-    ----------
-    values : pyarrow.Array or pyarrow.ChunkedArray
-        Numbers, booleans, dates, timestamps, decimals, text or binary, or a dictionary of those.
-    consistent_logical_timestamp : bool
-        ``hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled``: timestamps
-        with a zone as ``java.sql.Timestamp`` text to the millisecond, in UTC, in place of the
-        stored number. Timestamps without a zone are the stored number always.
+    `consistent_logical_timestamp` is the option
+    ``hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled``: timestamps with a
+    zone are ``java.sql.Timestamp`` strings to the millisecond, in UTC, instead of the stored
+    number. Timestamps without a zone are always the stored number.
 
-    Returns
-    -------
-    pyarrow.Array or pyarrow.ChunkedArray
-        Strings, in the container of the input.
-
-    Raises
-    ------
-    SchemaError
-        The type has no text in Hudi: lists, maps, structs, times, intervals.
-    RecordKeyError
-        A date or a timestamp's text lies outside the years 1 to 9999.
+    Lists, maps, structs, times and intervals, which Hudi has no strings of, are a `SchemaError`; a
+    date or a timestamp's string outside the years 1 to 9999 is a `RecordKeyError`.
     """
     if isinstance(values, pa.ChunkedArray):
-        chunks = [java_text(chunk, consistent_logical_timestamp) for chunk in values.chunks]
+        chunks = [java_strings(chunk, consistent_logical_timestamp) for chunk in values.chunks]
         return pa.chunked_array(chunks, pa.string())
     kind = values.type
     if pa.types.is_dictionary(kind):
-        distinct = java_text(values.dictionary, consistent_logical_timestamp)
+        distinct = java_strings(values.dictionary, consistent_logical_timestamp)
         return pc.take(distinct, values.indices)
     if pa.types.is_floating(kind):
         return float_strings(values)

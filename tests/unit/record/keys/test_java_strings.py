@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoodie_ds.errors import RecordKeyError, SchemaError
-from hoodie_ds.record.keys.java_text import java_text
+from hoodie_ds.record.keys.java_strings import java_strings
 
 ZONED = pa.timestamp("us", "UTC")
 
 
 def texts(values: list[object], kind: pa.DataType, consistent: bool = False) -> list[str | None]:
-    result = java_text(pa.array(values, kind), consistent)
+    result = java_strings(pa.array(values, kind), consistent)
     assert result.type == pa.string()
     found: list[str | None] = result.to_pylist()
     return found
@@ -67,7 +67,7 @@ def test_floats_of_the_jvm(number: float, text: str) -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_double_text_has_javas_form_and_reads_back(number: float) -> None:
+def test_strings_of_doubles_have_javas_form_and_read_back(number: float) -> None:
     [text] = texts([number], pa.float64())
     assert text is not None
     assert struct.pack(">d", float(text)) == struct.pack(">d", number)
@@ -81,7 +81,7 @@ def test_double_text_has_javas_form_and_reads_back(number: float) -> None:
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_float_text_reads_back(number: float) -> None:
+def test_strings_of_floats_read_back(number: float) -> None:
     [text] = texts([number], pa.float32())
     assert text is not None
     assert struct.pack(">f", float(text)) == struct.pack(">f", number)
@@ -106,7 +106,7 @@ def test_decimals_of_the_jvm(value: str, precision: int, scale: int, text: str) 
 
 
 @given(st.integers(-(10**38) + 1, 10**38 - 1), st.integers(0, 38))
-def test_decimal_text_is_bigdecimals(unscaled: int, scale: int) -> None:
+def test_strings_of_decimals_are_bigdecimals(unscaled: int, scale: int) -> None:
     # BigDecimal.toString: plain if the adjusted exponent is at least -6, else scientific.
     sign, digits = "-" if unscaled < 0 else "", str(abs(unscaled))
     adjusted = len(digits) - 1 - scale
@@ -137,19 +137,22 @@ def test_decimal_text_is_bigdecimals(unscaled: int, scale: int) -> None:
 )
 def test_consistent_timestamps_of_the_jvm(micros: int, text: str) -> None:
     column = pa.array([micros, None], pa.int64()).cast(ZONED)
-    assert java_text(column, True).to_pylist() == [text, None]
-    assert java_text(column).to_pylist() == [str(micros), None]
+    assert java_strings(column, True).to_pylist() == [text, None]
+    assert java_strings(column).to_pylist() == [str(micros), None]
 
 
 def test_the_calendar_changed_in_october_1582() -> None:
     days = [(date(1582, 10, 15) - date(1970, 1, 1)).days + shift for shift in (-1, 0)]
     column = pa.array([day * 86_400_000_000 for day in days]).cast(ZONED)
-    assert java_text(column, True).to_pylist() == ["1582-10-04 00:00:00.0", "1582-10-15 00:00:00.0"]
+    assert java_strings(column, True).to_pylist() == [
+        "1582-10-04 00:00:00.0",
+        "1582-10-15 00:00:00.0",
+    ]
 
 
 def test_timestamps_without_a_zone_are_numbers_always() -> None:
     column = pa.array([1577934245123456]).cast(pa.timestamp("us"))
-    assert java_text(column, True).to_pylist() == ["1577934245123456"]
+    assert java_strings(column, True).to_pylist() == ["1577934245123456"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_timestamps_without_a_zone_are_numbers_always() -> None:
     [("s", 5, "5000"), ("ms", 5, "5"), ("us", 5, "5"), ("ns", 5999, "5")],
 )
 def test_timestamps_are_numbers_of_their_stored_unit(unit: str, number: int, text: str) -> None:
-    assert java_text(pa.array([number]).cast(pa.timestamp(unit))).to_pylist() == [text]
+    assert java_strings(pa.array([number]).cast(pa.timestamp(unit))).to_pylist() == [text]
 
 
 @given(st.dates())
@@ -169,16 +172,16 @@ def test_dates_are_iso(day: date) -> None:
 def test_years_beyond_four_digits_are_refused(shift: timedelta) -> None:
     edge = date.max if shift.days > 0 else date.min
     days = (edge - date(1970, 1, 1)).days
-    assert java_text(pa.array([days], pa.int32()).cast(pa.date32())).to_pylist() == [str(edge)]
+    assert java_strings(pa.array([days], pa.int32()).cast(pa.date32())).to_pylist() == [str(edge)]
     with pytest.raises(RecordKeyError, match="1 to 9999"):
-        java_text(pa.array([days + shift.days], pa.int32()).cast(pa.date32()))
+        java_strings(pa.array([days + shift.days], pa.int32()).cast(pa.date32()))
 
 
 @given(st.lists(st.none() | st.binary(max_size=6)), st.integers(0, 3))
 def test_binary_is_lower_case_hexadecimal(values: list[bytes | None], skipped: int) -> None:
     column = pa.array(values, pa.binary()).slice(skipped)
     expected = [None if value is None else value.hex() for value in values[skipped:]]
-    assert java_text(column).to_pylist() == expected
+    assert java_strings(column).to_pylist() == expected
 
 
 def test_other_types() -> None:
@@ -192,12 +195,12 @@ def test_other_types() -> None:
 
 def test_chunks_and_dictionaries() -> None:
     chunked = pa.chunked_array([[1.5], [], [1.5, 2.0]], pa.float64())
-    assert java_text(chunked).to_pylist() == ["1.5", "1.5", "2.0"]
+    assert java_strings(chunked).to_pylist() == ["1.5", "1.5", "2.0"]
     encoded = pa.array([3, None, 3], pa.int32()).dictionary_encode()
-    assert java_text(encoded).to_pylist() == ["3", None, "3"]
-    assert java_text(pa.chunked_array([], pa.float64())).to_pylist() == []
+    assert java_strings(encoded).to_pylist() == ["3", None, "3"]
+    assert java_strings(pa.chunked_array([], pa.float64())).to_pylist() == []
 
 
-def test_types_without_a_text_are_refused() -> None:
+def test_types_without_a_string_are_refused() -> None:
     with pytest.raises(SchemaError, match="list"):
-        java_text(pa.array([[1]]))
+        java_strings(pa.array([[1]]))
