@@ -1,7 +1,7 @@
 """What an instant did to the files of a table: the one reading of its body that all others share.
 
-Listings, Delta and catalogs, services, `verify` and the archive ask the same of an instant, of any
-action and layout of the timeline. It is read once by a process and kept small.
+Listings, Delta and catalogs, services, `verify` and the archive need the same of an instant, of any
+action and layout of the timeline. A process reads it once and keeps it small.
 """
 
 from __future__ import annotations
@@ -33,63 +33,35 @@ _FILE_BYTES: Final = 700
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """What one instant did to the files of a table, or of a pending service what it is to do.
-
-    Parameters
-    ----------
-    added : mapping of str to WriteStat
-        Files that a write, compaction or clustering wrote to, by path: each with its partition,
-        file id and size.
-    named : frozenset of str
-        Those, their files of change data, and the other log files of the slices that it wrote to.
-    checksums : mapping of str to str
-        The xxh64 of files by path; empty in commits of other writers.
-    replaced : mapping of str to tuple of str
-        File ids that it put others in place of, or deleted with their partition, by partition path.
-    deleted : frozenset of str
-        Paths of superseded files that a clean deleted.
-    removed : frozenset of str
-        Paths of files that a rollback or restore took back.
-    marked : mapping of str to int
-        Log files in which a rollback or restore hid blocks, and those with its rollback blocks,
-        each with its size in bytes: layout 1 deletes no log files.
-    kept : frozenset of str
-        Paths of files that a savepoint keeps.
-    schema : str
-        The table's schema as Avro JSON, if the instant says it; else empty.
-    is_rewrite : bool
-        Whether it wrote stored rows anew, and so brought none; its schema is no news then.
-    """
+    """What one instant did to the files of a table; of a pending clean or rollback, its plan."""
 
     added: Mapping[str, WriteStat] = field(default_factory=dict)
+    """Files that a write, compaction or clustering wrote to, by path."""
     named: frozenset[str] = frozenset()
+    """Those, their files of change data, and the other log files of the slices written to."""
     checksums: Mapping[str, str] = field(default_factory=dict)
+    """The xxh64 of files by path; empty in commits of other writers."""
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Replaced file ids by partition path, those of deleted partitions among them."""
     deleted: frozenset[str] = frozenset()
+    """Paths of superseded files that a clean deleted."""
     removed: frozenset[str] = frozenset()
+    """Paths of files that a rollback or restore deleted."""
     marked: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of log files with hidden or rollback blocks: layout 1 deletes no log files."""
     kept: frozenset[str] = frozenset()
+    """Paths of files that a savepoint keeps."""
     schema: str = ""
+    """The table's schema as Avro JSON, if the instant has it."""
     is_rewrite: bool = False
+    """Whether it wrote stored rows anew, without new ones; its schema is no news then."""
 
     @classmethod
     def of(cls, instant: Instant, body: bytes, path: str) -> FileChanges:
-        """Return what the body of an instant's file says.
+        """Return what the body of an instant's file says; the file at `path` may be empty.
 
-        Parameters
-        ----------
-        instant : Instant
-            In the state whose file it is: completed, or requested for the plan of a clean or
-            rollback. Of other pending instants nothing is known.
-        body : bytes
-            The file's content; other engines leave some files empty.
-        path : str
-            Its path, for errors.
-
-        Raises
-        ------
-        CorruptFileError
-            The bytes are no such body; names `path`.
+        The instant is completed, or requested for the plan of a clean or rollback. Nothing is known
+        of other pending instants.
         """
         is_done = instant.state is State.COMPLETED
         if is_done and instant.action in WRITE_ACTIONS:
@@ -156,22 +128,9 @@ class FileChanges:
 def file_changes(storage: Storage, instant: Instant) -> FileChanges:
     """Return what an instant did to the files of a table; see `FileChanges.of`.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    instant : Instant
-        Completed, or a pending clean or rollback, whose plan tells what it is to do. A write that
-        was archived since the timeline was loaded is looked for in the archive.
-
-    Raises
-    ------
-    TimelineError
-        It is a write that was taken back since the timeline was loaded.
-    NotFoundError
-        The file of another action is gone.
-    CorruptFileError
-        The file is not what a table holds there.
+    A write that was archived since the timeline was loaded is read from the archive. Raises
+    `TimelineError` if it was rolled back since then, and `NotFoundError` if the file of another
+    action is gone.
     """
     if instant.counts:
         return _cache(storage).get(instant)
@@ -179,7 +138,7 @@ def file_changes(storage: Storage, instant: Instant) -> FileChanges:
 
 
 class _Cache:
-    """What the instants of one table did, those that were asked for last."""
+    """What the instants of one table did, the most recently used."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

@@ -10,15 +10,10 @@ _SECONDS = "%Y%m%d%H%M%S"
 
 
 def format_time(epoch_ms: int, utc: bool) -> str:
-    """Write a moment as an instant time.
+    """Write epoch milliseconds as an instant time, in UTC or in the local zone of the machine.
 
-    Parameters
-    ----------
-    epoch_ms : int
-        Milliseconds since the Unix epoch.
-    utc : bool
-        True for tables whose ``hoodie.table.timeline.timezone`` is ``UTC``. Others use the local
-        zone of the machine, as Hudi does, so that their times stay in step with Hudi's.
+    Tables whose ``hoodie.table.timeline.timezone`` is not ``UTC`` use the local zone, as in Hudi,
+    so that our times stay in step with Hudi's.
     """
     zone = timezone.utc if utc else None
     moment = datetime.fromtimestamp(epoch_ms // 1000, tz=zone)
@@ -26,41 +21,16 @@ def format_time(epoch_ms: int, utc: bool) -> str:
 
 
 def epoch_ms(time: str, utc: bool) -> int:
-    """Return the moment of an instant time, in milliseconds since the Unix epoch.
-
-    Parameters
-    ----------
-    time : str
-        As `format_time` writes it.
-    utc : bool
-        As there.
-
-    Raises
-    ------
-    TimelineError
-        It is no instant time.
-    """
+    """Return an instant time as epoch milliseconds; see `format_time`. Raises `TimelineError`."""
     moment = _moment(padded(time)).replace(tzinfo=timezone.utc if utc else None)
     return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
 
 
 def next_time(now_ms: int, utc: bool, latest: str | None) -> str:
-    """Choose a time later than everything on the timeline.
+    """Return the later of the clock's time and `latest` plus one millisecond, in 17 digits.
 
-    Parameters
-    ----------
-    now_ms : int
-        The clock, in milliseconds since the Unix epoch.
-    utc : bool
-        See `format_time`.
-    latest : str or None
-        The greatest instant time that the table knows.
-
-    Returns
-    -------
-    str
-        17 digits, the maximum of the clock's time and `latest` plus one millisecond, since
-        Hudi compares times as text and clocks may step back or differ between machines.
+    `latest` is the greatest instant time of the table. Hudi compares times as strings, and clocks
+    may step back or differ between machines.
     """
     now = format_time(now_ms, utc)
     return now if latest is None or now > padded(latest) else following(latest)

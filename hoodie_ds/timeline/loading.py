@@ -1,4 +1,4 @@
-"""Loading the active timeline, and what its instants did; what is known is not read again."""
+"""Loading the active timeline, and what its instants did; nothing known is read twice."""
 
 from __future__ import annotations
 
@@ -37,21 +37,9 @@ _SUMMARIES: Final = {V1.version: "timeline", V2.version: "timeline2"}
 def load_timeline(storage: Storage, layout: int) -> Timeline:
     """Read the active timeline: the files of its layout's folder.
 
-    All names are listed each time, since another engine may complete, archive or take back an
-    instant of any time, and its clock may be behind. What is new or gone since the last time is
-    taken in, so that a long timeline is not taken apart anew; see `hoodie_ds.timeline.settled`.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    layout : int
-        Version of the timeline layout, as the table's properties have it.
-
-    Raises
-    ------
-    StorageError
-        The folder cannot be listed.
+    All names are listed each time, since another engine may complete, archive or roll back an
+    instant of any time, and its clock may be behind. Only names that are new or gone since the last
+    load are parsed, so a long timeline is not parsed again; see `hoodie_ds.timeline.settled`.
     """
     memory = _memory(storage, layout)
     known = memory.known
@@ -65,19 +53,9 @@ def load_timeline(storage: Storage, layout: int) -> Timeline:
 
 
 def save_timeline(storage: Storage, layout: int) -> None:
-    """Write down the settled instants that this process knows, where more are since the last time.
+    """Write a summary of the settled instants, if there are more since the last one.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    layout : int
-        Version of the timeline layout.
-
-    Raises
-    ------
-    StorageError
-        They cannot be written, which nothing else depends on.
+    Nothing depends on a summary that cannot be written.
     """
     memory, kind = _memory(storage, layout), _SUMMARIES[layout]
     known, rule = memory.known, LAYOUTS[layout]
@@ -101,16 +79,9 @@ def save_timeline(storage: Storage, layout: int) -> None:
 class _Known:
     """A timeline and the names that it was made of.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        What they made.
-    names : set of str
-        Those from `start` on.
-    start : str
-        Second at which what is not settled begins, 14 digits; empty if nothing is.
-    earlier : tuple of int
-        How many names come before, and the sum of their checksums; see `_counted`.
+    `names` are those from `start` on, the second (14 digits) at which what is not settled begins;
+    `start` is empty if nothing is settled. `earlier` has the number of names before, and the sum of
+    their checksums (`_counted`).
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -141,7 +112,7 @@ def _summed_up(layout: int, content: Mapping[str, Any]) -> _Known:
 
 
 def _as_listed(every: list[str], known: _Known) -> _Known:
-    """What all names say, given what was known."""
+    """The timeline of all listed names, by changing the known one."""
     names = {name for name in every if name >= known.start}
     if known.earlier != _counted([name for name in every if "0" <= name < known.start]):
         return _Known(_of_names(every, known.timeline.layout), set(every))
@@ -203,17 +174,10 @@ def _before(instants: tuple[Instant, ...], second: str) -> tuple[Instant, ...]:
 
 @lru_cache(maxsize=512)
 def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
-    """Read what a completed write instant did; kept, as completed files never change.
+    """Read what a completed write instant did; cached, as completed files never change.
 
-    Of an instant that was archived since the timeline was loaded the archive tells, so that who has
-    begun to read goes on.
-
-    Raises
-    ------
-    TimelineError
-        The instant was taken back since the timeline was loaded.
-    CorruptFileError
-        The file is not what a table holds there.
+    An instant that was archived since the timeline was loaded is read from the archive, so that
+    readers continue. Raises `TimelineError` if the instant was rolled back since then.
     """
     path = commit_path(instant)
     try:
@@ -244,7 +208,7 @@ def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetad
 def is_archived(storage: Storage, timeline: Timeline, time: str) -> bool:
     """Whether the archive of a timeline has a completed instant of a time.
 
-    Reads files of the archive, the newest first: for what is seldom asked.
+    Reads files of the archive, the newest first: for rare questions.
     """
     if timeline.layout != V1.version:
         return archived_end(storage, timeline, time) is not None

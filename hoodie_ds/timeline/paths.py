@@ -1,4 +1,4 @@
-"""Where the timeline and its companions lie, relative to a table's base path."""
+"""Paths of the timeline and its companions, relative to a table's base path."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ TEMP: Final = f"{HOODIE}/.temp"
 OURS: Final = f"{TEMP}/hoodie_ds"
 """Folder of this library's own temporary files.
 
-Hudi looks into the folder that ``.temp`` has for an instant which it rolls back, and where it finds
-anything but markers there it takes them for those of a timeline server, of which there are none:
-then it deletes no data file. Of the other names in ``.temp`` it asks nothing but whether they are
-earlier instants of writers that live, and a letter comes after all digits.
+To roll an instant back, Hudi lists its folder in ``.temp``. If that has anything but markers, Hudi
+looks for those of a timeline server, finds none and deletes no data file. It only checks whether
+other names in ``.temp`` are earlier instants of live writers, and letters sort after all digits.
 """
 PINNED_TIMELINES: Final = f"{OURS}/views"
 LATER_TIMELINE: Final = f"{HOODIE}/timeline"
-"""Where the timeline of table versions 8 and above lies."""
+"""Folder of the timeline of table versions 8 and above."""
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 
 HEARTBEATS: Final = f"{HOODIE}/.heartbeat"
@@ -42,12 +41,12 @@ FORMER_DECISIONS: Final = f"{LOCKS}/turns"
 """Where releases before this one kept the decision log."""
 WRITERS: Final = f"{LOCKS}/writers"
 LEFT_OUT: Final = "at_"
-"""How the names of files begin that tell which commit has left a writer out."""
+"""Prefix of files that name the commit that does not carry a writer."""
 
 SUMMARIES: Final = f"{LOCKS}/summaries"
 UNDONE: Final = f"{LOCKS}/undone"
 FOLDED_UNDONE: Final = "times_"
-"""How names of files begin that hold many marks; a letter, as other names are times."""
+"""Prefix of files that hold many marks; a letter, as other names are times."""
 LATE: Final = f"{LOCKS}/late"
 FAILED_SERVICES: Final = f"{LOCKS}/failed_services"
 CONVERTED: Final = f"{LOCKS}/converted"
@@ -72,17 +71,17 @@ def instant_path(instant: Instant) -> str:
 
 
 def marker_folder(time: str) -> str:
-    """Folder of an instant's markers, where Hudi has them; nothing else may lie in it."""
+    """Folder of an instant's markers, as in Hudi; it must hold nothing else."""
     return f"{TEMP}/{time}"
 
 
 def work_folder(time: str) -> str:
-    """Folder of what else an unfinished instant needs: its claim, staged rows, the manifest."""
+    """Folder of the other files of an unfinished instant: claim, staged rows, manifest."""
     return f"{OURS}/{time}"
 
 
 def claim_path(time: str) -> str:
-    """Path of the file by which a writer takes an instant time, whatever its action."""
+    """Path of the file by which a writer claims an instant time, whatever its action."""
     return f"{work_folder(time)}/claim"
 
 
@@ -92,76 +91,64 @@ def start_path(time: str, attempt: str) -> str:
 
 
 def completion_path(time: str) -> str:
-    """Path of the file by which those who end an instant agree on its completion time."""
+    """Path of the file by which processes that end an instant agree on its completion time."""
     return f"{work_folder(time)}/completion"
 
 
 def manifest_path(time: str, num_batches: int = 1) -> str:
-    """Path of a pending-commit manifest: the completed file's bytes, before they count.
+    """Path of a pending-commit manifest of the first `num_batches` micro-batches of an instant.
 
-    Parameters
-    ----------
-    time : str
-        Instant time.
-    num_batches : int
-        Number of the micro-batches of the instant that it is of.
+    It has the bytes of the completed file, before they count.
     """
     return f"{work_folder(time)}/{_MANIFEST}{num_batches}.json"
 
 
 def manifest_number(path: str) -> int | None:
-    """Number of micro-batches that a manifest is of; None for the path of another file."""
+    """Number of micro-batches in a manifest; None for the path of another file."""
     name = path.rpartition("/")[2]
     match = _MANIFEST_NAME.fullmatch(name)
     return int(match.group(1)) if match else None
 
 
 def commit_path(instant: Instant) -> str:
-    """Path of what a completed write instant did, or an open one with a manifest."""
+    """Path of the file that says what a completed write, or an open one with a manifest, did."""
     if instant.num_batches:
         return manifest_path(instant.time, instant.num_batches)
     return instant_path(instant)
 
 
 def heartbeat_path(time: str) -> str:
-    """Path of the file whose age tells whether the writer of an instant lives, as in Hudi."""
+    """Path of the file whose age shows whether the writer of an instant lives, as in Hudi."""
     return f"{HEARTBEATS}/{time}"
 
 
 def numbered_path(folder: str, number: int) -> str:
-    """Path of one of a folder's files that are counted: `DECISIONS`, `LEASES`."""
+    """Path of a numbered file of a folder: `DECISIONS`, `LEASES`."""
     return f"{folder}/{number:012d}"
 
 
 def number_in(path: str) -> int | None:
-    """Number of such a file; None for the path of another file."""
+    """Number of a numbered file; None for the path of another file."""
     name = path.rpartition("/")[2]
     return int(name) if len(name) == 12 and name.isdigit() and name.isascii() else None
 
 
 def writer_folder(name: str) -> str:
-    """Folder of what is known of a writer that commits do not carry."""
+    """Folder of what commits do not carry of a writer."""
     return f"{WRITERS}/{xxhash.xxh3_128_hexdigest(name.encode())}"
 
 
 def put_aside_path(name: str, number: int, time: str = "") -> str:
-    """Path of what is put aside of a writer.
+    """Path of the batches of a writer, up to a number, that the commit of `time` does not carry.
 
-    Parameters
-    ----------
-    name : str
-        The writer.
-    number : int
-        Of its highest batch.
-    time : str
-        That of the commit that has left it out; releases before did not say.
+    Releases before this one did not store the time.
     """
     left_out_by = f"{LEFT_OUT}{time}_" if time else ""
     return f"{writer_folder(name)}/{left_out_by}{number:019}"
 
 
 def taken_back_folder(name: str) -> str:
-    """Folder of the numbers of a writer's batches that were taken off the table."""
+    """Folder of the numbers of a writer's batches that were rolled back."""
     return f"{writer_folder(name)}/taken_back"
 
 
@@ -173,12 +160,7 @@ def undone_path(time: str) -> str:
 def late_path(time: str, digest: str) -> str:
     """Path of a note of files that may come late under an instant that has ended.
 
-    Parameters
-    ----------
-    time : str
-        The instant's time.
-    digest : str
-        Of what the note says: there may be several of an instant.
+    An instant may have several notes: `digest` is of the note's content.
     """
     return f"{LATE}/{time}_{digest}"
 
@@ -217,43 +199,26 @@ def compaction_claim_path(time: str, attempt: str, partition_path: str, file_id:
 
 
 def clustered_path(time: str, number: int, digest: str) -> str:
-    """Path of what a clustering has made of a group of its plan, before it is complete.
+    """Path of the result of a group of a clustering plan, before the clustering is complete.
 
-    Parameters
-    ----------
-    time : str
-        Instant time of the clustering.
-    number : int
-        Of the group in the plan.
-    digest : str
-        Of the committed files that the group was made of.
+    `number` is the group's in the plan, `digest` of the committed files that it was made of.
     """
     return f"{work_folder(time)}/clustered/{number}_{digest}.json"
 
 
 def marker_path(time: str, file_path: str, kind: str) -> str:
-    """Path of the marker that announces a data file.
-
-    Parameters
-    ----------
-    time : str
-        Instant time of the write.
-    file_path : str
-        The data file, relative to the base path.
-    kind : str
-        ``CREATE``, ``MERGE`` or ``APPEND``.
-    """
+    """Path of the marker that announces a data file; `kind` is CREATE, MERGE or APPEND."""
     return f"{marker_folder(time)}/{file_path}{_MARKER}{kind}"
 
 
 def moved_path(path: str) -> str | None:
-    """Path at which a temporary file of an earlier release lies now; None if it is none."""
+    """New path of a temporary file of an earlier release; None if it is none."""
     is_old = _MARKER not in path and _FORMERLY_HERE.fullmatch(path) is not None
     return f"{OURS}{path[len(TEMP) :]}" if is_old else None
 
 
 def instant_of_temporary(path: str) -> str | None:
-    """Time of the instant that a temporary file is of; None where it is of none."""
+    """Time of the instant that a temporary file belongs to; None if it belongs to none."""
     folder = OURS if path.startswith(f"{OURS}/") else TEMP
     time = path[len(folder) + 1 :].partition("/")[0]
     return time if time.isascii() and time.isdigit() else None
@@ -262,8 +227,8 @@ def instant_of_temporary(path: str) -> str | None:
 def marked_file(time: str, path: str) -> str | None:
     """Data file that a marker announces; None for a path that is not a marker of `time`.
 
-    What markers announce is deleted with a failed write. So whoever made the marker, nothing but a
-    log file or a base file of that very instant, outside of ``.hoodie``, is taken for announced.
+    A rollback deletes what markers announce. So whatever process made the marker, only a log file
+    or a base file of that very instant, outside of ``.hoodie``, counts as announced.
     """
     prefix = f"{marker_folder(time)}/"
     head, found, _ = path.rpartition(_MARKER)

@@ -1,7 +1,7 @@
 """Which instants were rolled back, as the plans of rollbacks on the timeline say.
 
-A rollback that is archived leaves a mark with the time of the instant that it has undone. Without
-it, a file that a late task of that instant brings would count as one of an archived commit.
+An archived rollback leaves a mark with the time of the instant that it has undone. Without it, a
+file that a late task of that instant brings would count as one of an archived commit.
 """
 
 from __future__ import annotations
@@ -22,12 +22,9 @@ from hoodie_ds.timeline.undone_marks import mark_undone, marked_times
 
 
 def target_of(storage: Storage, rollback: Instant) -> str | None:
-    """Return the time of the instant that a rollback is to undo.
+    """Return the time of the instant that a rollback undoes.
 
-    Returns
-    -------
-    str or None
-        None if the rollback has no plan: its writer was killed before it had done anything.
+    None if the rollback has no plan: its writer was killed before it had done anything.
     """
     path = instant_path(rollback.at(State.REQUESTED))
     try:
@@ -41,17 +38,8 @@ def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
     """Whether a rollback of an instant was begun or done, though it may be pending again.
 
     A restore takes instants back too, and leaves no rollbacks of them. Apache Hudi rolls back a
-    compaction that failed, and carries its plan out again under the same time: that one is not
-    undone, nor is what the archive has as completed.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    time : str
-        The instant's time.
+    compaction that failed, and executes its plan again under the same time: that one is not undone,
+    nor is what the archive has as completed.
     """
     later = (rollback for rollback in timeline.rollbacks if rollback.time > time)
     if any(_kept_target(storage, rollback) == time for rollback in later):
@@ -66,18 +54,9 @@ def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:
 def is_dead_compaction(storage: Storage, timeline: Timeline, pending: Instant) -> bool:
     """Whether a compaction is on the timeline again that has ended.
 
-    Who was stopped on the way to put its plan, or to begin on it, may do so after others have
-    carried it out and archived it, or cancelled it. A plan that is missing alone tells nothing: its
-    file may be lost, and log files be named after it.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    pending : Instant
-        One of its pending compactions.
+    A process that was stopped before it put the plan, or began on it, may do so after others have
+    executed and archived it, or cancelled it. A missing plan alone proves nothing: its file may be
+    lost, and log files be named after it.
     """
     time = pending.time
     if _is_restored(storage, timeline, time) or time in marked_times(storage):
@@ -91,15 +70,7 @@ def _is_restored(storage: Storage, timeline: Timeline, time: str) -> bool:
 
 
 def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
-    """Leave a mark of what rollbacks and restores have undone, before they are archived.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    rollbacks : iterable of Instant
-        Completed rollbacks and restores.
-    """
+    """Mark what completed rollbacks and restores have undone, before they are archived."""
     for rollback in rollbacks:
         if rollback.action is Action.RESTORE:
             times = restored_times(storage, rollback)
@@ -111,7 +82,7 @@ def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
 
 @dataclass(slots=True)
 class _Memory:
-    """The marks that there were when a timeline was looked at."""
+    """The marks when a timeline was loaded."""
 
     timeline: Timeline | None = None
     times: frozenset[str] = frozenset()
@@ -123,7 +94,7 @@ def _memory(storage: Storage) -> _Memory:
 
 
 def _remembered(storage: Storage, timeline: Timeline) -> frozenset[str]:
-    """Times of instants whose rollbacks are archived; looked up once for each timeline."""
+    """Times of instants whose rollbacks are archived; read once for each timeline."""
     memory = _memory(storage)
     if memory.timeline is not timeline:
         memory.times = marked_times(storage)
@@ -141,13 +112,7 @@ def undone_times(storage: Storage, timeline: Timeline) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 10)
 def restored_times(storage: Storage, restore: Instant) -> frozenset[str]:
-    """Return the times of the instants that a completed restore has taken back.
-
-    Raises
-    ------
-    CorruptFileError
-        Its plan cannot be read.
-    """
+    """Return the times of the instants that a completed restore has taken back."""
     path = instant_path(restore.at(State.REQUESTED))
     try:
         plan = storage.read(path)
@@ -183,15 +148,7 @@ def _undone_target(storage: Storage, rollback: Instant) -> str | None:
 
 
 def refuse_restore(root: str, timeline: Timeline) -> None:
-    """Raise `TimelineError` if a restore is pending: what it takes back nobody may build on.
-
-    Parameters
-    ----------
-    root : str
-        The table's base path, for the message.
-    timeline : Timeline
-        As it is now.
-    """
+    """Raise `TimelineError` if a restore is pending: nothing may build on what it takes back."""
     for restore in timeline.pending_restores:
         raise TimelineError(
             f"{root}: restore {restore.time} is pending, so the table may be in a state between "

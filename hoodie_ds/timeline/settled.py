@@ -1,8 +1,8 @@
-"""The old part of a timeline, which seldom changes any more, in little room.
+"""The old part of a timeline, which seldom changes, in little memory.
 
-Writers complete and roll back at the young end, and archive the old one. So instants that are
-older than many completed ones are kept together; whoever loads a timeline compares their names
-with those listed, and takes all of them anew where one has come or gone.
+Writers complete and roll back young instants, and archive old ones. So instants that are older than
+many completed ones are kept together; a load compares their names with those listed, and parses all
+of them again if one has come or gone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Codes = npt.NDArray[np.uint8]
 
 
 def instants_digest(instants: Iterable[Instant]) -> int:
-    """Return a sum over instants by which sets of them are known (64 bits, in any order)."""
+    """Return a sum over instants that identifies a set of them (64 bits, in any order)."""
     texts = (f"{i.time} {i.action.value} {i.num_batches}".encode() for i in instants)
     return sum(map(xxhash.xxh3_64_intdigest, texts)) & _MASK
 
@@ -51,18 +51,9 @@ def instants_digest(instants: Iterable[Instant]) -> int:
 class Settled:
     """Completed instants of one layout with times of 17 digits, by time.
 
-    Parameters
-    ----------
-    times : numpy.ndarray of int64
-        Their times as numbers, ascending.
-    codes : numpy.ndarray of uint8
-        Their actions.
-    digest : int
-        See `instants_digest`; of the instants that brought data files.
-    ends : numpy.ndarray of int64
-        Their completion times as numbers, 0 where there is none.
-    layout : int
-        Version of the layout in which they lie; 1 of no instants.
+    `times` and `ends` (completion times, 0 where there is none) are int64, `codes` of actions
+    uint8. `digest` is that of the instants that brought data files. Without instants, `layout` is
+    1.
     """
 
     times: _Times = field(default_factory=lambda: np.empty(0, np.int64))
@@ -73,7 +64,7 @@ class Settled:
 
     @classmethod
     def unpacked(cls, packed: bytes, digest: int, layout: int) -> Settled:
-        """Return what `packed` was made of, of instants of a layout."""
+        """Return the instants of a layout from `packed`."""
         raw = zlib.decompressobj().decompress(packed, _LARGEST)
         if not raw:
             return cls(digest=digest)
@@ -86,11 +77,7 @@ class Settled:
 
     @cached_property
     def packed(self) -> bytes:
-        """What `unpacked` takes, compressed.
-
-        The distances of the times, then the actions, then the completion times where the layout
-        has them.
-        """
+        """Compressed for `unpacked`: differences of times, actions, completion times."""
         distances = np.diff(self.times, prepend=np.int64(0))
         ends = self.ends.tobytes() if self.layout != V1.version else b""
         return zlib.compress(distances.tobytes() + self.codes.tobytes() + ends, 1)
@@ -110,7 +97,7 @@ class Settled:
         return Settled(self.times[:count], self.codes[:count], 0, self.ends[:count], self.layout)
 
     def extended(self, later: Iterable[Instant]) -> Settled | None:
-        """Return these and later instants; None where one of them is not of the kind."""
+        """Return these and later instants; None if one is not completed or has a short time."""
         added = tuple(later)
         layouts = {i.layout for i in added} | ({self.layout} if len(self) else set())
         if len(layouts) > 1 or any(len(i.time) != _LENGTH or i.num_batches for i in added):
@@ -129,11 +116,11 @@ class Settled:
 
     @cached_property
     def instants(self) -> tuple[Instant, ...]:
-        """All of them, by time; this takes time and room."""
+        """All of them, by time; this takes time and memory."""
         return tuple(self._at(range(len(self))))
 
     def write_at(self, time: str) -> Instant | None:
-        """Return the instant with a time that brought data files, if there is one."""
+        """Return the instant of a time that brought data files, if there is one."""
         return next((i for i in self.at(time) if i.action in WRITE_ACTIONS), None)
 
     def of_action(self, action: Action) -> tuple[Instant, ...]:
@@ -149,7 +136,7 @@ class Settled:
         return self._at(map(int, reversed(self._writes)))
 
     def at(self, time: str) -> tuple[Instant, ...]:
-        """Return the instants with a time; there is one at most."""
+        """Return the instants of a time; there is one at most."""
         if len(time) != _LENGTH or not len(self):
             return ()
         position = int(np.searchsorted(self.times, int(time)))
@@ -157,7 +144,7 @@ class Settled:
         return tuple(self._at([position] if found else []))
 
     def writes_beyond(self, other: Settled) -> Iterator[Instant]:
-        """Yield those that brought data files, from where another one goes another way."""
+        """Yield those that brought data files, from the first difference to another one on."""
         shared = min(len(self), len(other))
         alike = (self.times[:shared] == other.times[:shared]) & (
             self.codes[:shared] == other.codes[:shared]

@@ -1,9 +1,9 @@
-"""Whether what was written under an instant time is part of a table: the one place that says so.
+"""Whether what was written under an instant time is part of a table: the one place that decides.
 
 The active timeline is no unbroken end of the history. Archiving may pass over the commits that
-savepoints keep and take those after them, and another engine may delete such a savepoint later, so
-that its commit begins the timeline with a hole behind it. Then the archive alone tells of what lies
-in the hole.
+savepoints keep and archive later ones, and another engine may delete such a savepoint later, so
+that its commit begins the timeline with a hole behind it. Then only the archive knows what is in
+the hole.
 """
 
 from __future__ import annotations
@@ -40,22 +40,8 @@ class Standing(Enum):
 def standing_of(storage: Storage, timeline: Timeline, time: str) -> Standing:
     """Return what is known of an instant time.
 
-    As in Hudi a time before the start of the active timeline is that of an archived instant,
-    unless the instant was rolled back: a late task may leave a file under it.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    time : str
-        The time.
-
-    Raises
-    ------
-    CorruptFileError
-        The archive, or the plan of a rollback, cannot be read.
+    As in Hudi a time before the start of the active timeline is that of an archived instant, unless
+    the instant was rolled back: a late task may leave a file under it.
     """
     if timeline.commit_at(time) is not None:
         return Standing.COMMITTED
@@ -88,7 +74,7 @@ def _is_in_hole(storage: Storage, timeline: Timeline, time: str) -> bool:
 
 @dataclass(slots=True)
 class _Memory:
-    """Which times were found in the archive when a timeline was looked at."""
+    """Which times were found in the archive when a timeline was loaded."""
 
     timeline: Timeline | None = None
     archived: dict[str, bool] = field(default_factory=dict)

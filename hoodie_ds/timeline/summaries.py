@@ -1,8 +1,8 @@
 """Summaries of what many commits say, so that a new process need not read each of them.
 
-A summary is no part of the table: it may be missing, late or damaged, and whoever takes it checks
-it against the timeline. Its name holds the instant time up to which it goes, so that writers see
-whether another one is due without reading it.
+A summary is no part of the table: it may be missing, late or damaged, and readers check it against
+the timeline. Its name has the last instant time that it covers, so that writers see whether another
+one is due without reading it.
 """
 
 from __future__ import annotations
@@ -37,45 +37,21 @@ _log = logging.getLogger("hoodie_ds")
 
 @dataclass(frozen=True, slots=True)
 class SummaryFile:
-    """A stored summary.
-
-    Parameters
-    ----------
-    up_to : str
-        The instant time up to which it goes.
-    size : int
-        Length in bytes.
-    """
+    """A stored summary up to an instant time; `size` in bytes."""
 
     up_to: str = ""
     size: int = 0
 
 
 def newest_summary(storage: Storage, kind: str) -> SummaryFile:
-    """Return the newest summary of a kind; an empty one if there is none.
-
-    Raises
-    ------
-    StorageError
-        The folder cannot be listed.
-    """
+    """Return the newest summary of a kind; an empty one if there is none."""
     return max(_stored(storage, kind), key=lambda found: found.up_to, default=SummaryFile())
 
 
 def read_summaries(
     storage: Storage, kind: str, make: Callable[[Mapping[str, Any]], T]
 ) -> Iterator[T]:
-    """Yield what the summaries of a kind say, the newest first; those that are unusable left out.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    kind : str
-        What they sum up.
-    make : callable
-        Makes something of the content of one.
-    """
+    """Yield `make` of the content of each usable summary of a kind, the newest first."""
     stored: list[SummaryFile] = []
     with suppress(StorageError):
         stored += _stored(storage, kind)
@@ -94,23 +70,9 @@ def _made(storage: Storage, path: str, make: Callable[[Mapping[str, Any]], T]) -
 
 
 def write_summary(storage: Storage, kind: str, time: str, content: Mapping[str, object]) -> None:
-    """Write a summary, and delete older ones of its kind.
+    """Write a summary of a kind up to an instant time as JSON, and delete older ones.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    kind : str
-        What it sums up: a folder of its own.
-    time : str
-        Up to which instant time it goes.
-    content : mapping of str to object
-        What JSON can hold.
-
-    Raises
-    ------
-    StorageError
-        It cannot be written; nothing else depends on it.
+    Nothing depends on a summary that cannot be written.
     """
     body = zlib.compress(json.dumps({"version": _VERSION, "up_to": time, **content}).encode(), 1)
     storage.replace(_path(kind, time), xxhash.xxh64_hexdigest(body).encode() + body)

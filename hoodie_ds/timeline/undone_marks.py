@@ -1,9 +1,9 @@
-"""Marks of instants that were rolled back and whose rollbacks have left the timeline.
+"""Marks of instants that were rolled back and whose rollbacks are archived.
 
 A mark is an empty file with the instant's time as its name. Archiving makes them and folds them:
 many become one file that lists their times, so that their number does not grow with the table's
-history. A file of marks is named by its content and never changes, and whoever folds puts the new
-one before it deletes those that are in it, so that a mark is never missing, whoever is killed.
+history. A file of marks is named by its content and never changes. It is put before the marks in it
+are deleted, so a mark is never missing, wherever a process is killed.
 """
 
 from __future__ import annotations
@@ -20,24 +20,18 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import FOLDED_UNDONE, UNDONE, undone_path
 
 MOST_FILES: Final = 64
-"""Files of marks that may lie there before archiving folds them."""
+"""Files of marks before archiving folds them."""
 _RELISTINGS: Final = 8
 
 
 def mark_undone(storage: Storage, time: str) -> None:
-    """Leave a mark that an instant was undone, which stays when its rollback is archived."""
+    """Mark an instant as undone; the mark stays when its rollback is archived."""
     with suppress(AlreadyExistsError):
         storage.put_if_absent(undone_path(time), b"")
 
 
 def marked_times(storage: Storage) -> frozenset[str]:
-    """Return the times of all instants that have a mark.
-
-    Raises
-    ------
-    CorruptFileError
-        A file of marks is damaged.
-    """
+    """Return the times of all instants that have a mark."""
     return _times(storage, _files(storage))
 
 
@@ -58,7 +52,7 @@ def _files(storage: Storage) -> list[str]:
 
 
 def _times(storage: Storage, files: Collection[str]) -> frozenset[str]:
-    """Times in files that were listed a moment ago; listed again if one was folded since."""
+    """Times in files that were just listed; listed again if one was folded since."""
     for _ in range(_RELISTINGS):
         with suppress(NotFoundError):
             return _read(storage, files)

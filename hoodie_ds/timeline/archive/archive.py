@@ -41,17 +41,7 @@ _WRITES: Final = frozenset(action.value for action in WRITE_ACTIONS)
 
 @dataclass(frozen=True, slots=True)
 class ActiveFile:
-    """A file of an instant on the active timeline.
-
-    Parameters
-    ----------
-    step : Instant
-        The instant, in the state whose file it is.
-    body : bytes
-        Its content.
-    written : str
-        When it was written, as an instant time.
-    """
+    """A file of an instant on the active timeline: its step, content, and when it was written."""
 
     step: Instant
     body: bytes
@@ -59,25 +49,12 @@ class ActiveFile:
 
 
 class Archive(Protocol):
-    """Where instants are that have left the active timeline."""
+    """The instants that have left the active timeline."""
 
     def put(self, instants: Sequence[Sequence[ActiveFile]]) -> frozenset[str]:
-        """Put instants, whole and durable: then they may leave the active timeline.
+        """Put the files of instants, the oldest first, durably: then they may leave the timeline.
 
-        Parameters
-        ----------
-        instants : sequence of sequence of ActiveFile
-            The files of each instant, the oldest instants first.
-
-        Returns
-        -------
-        frozenset of str
-            What `tidy` is to be given.
-
-        Raises
-        ------
-        CorruptFileError
-            A file is not what its instant has there, or the archive is damaged.
+        Returns what `tidy` needs. Raises `CorruptFileError` if a file or the archive is damaged.
         """
         ...
 
@@ -88,34 +65,21 @@ class Archive(Protocol):
     def newest_write(self) -> str:
         """Return the time of the newest write in the archive; empty if it has none.
 
-        Raises
-        ------
-        CorruptFileError
-            The archive cannot be read.
-        NotFoundError
-            Another archiver has merged a file away meanwhile.
+        Raises `NotFoundError` if another archiver has merged a file away meanwhile.
         """
         ...
 
     def writes_backwards(self) -> Iterator[tuple[Instant, CommitMetadata]]:
         """Yield the completed writes and what they did, the newest first; of ties any.
 
-        Files of the archive are read one after another, as far as is asked for.
-
-        Raises
-        ------
-        CorruptFileError, NotFoundError
-            See `newest_write`.
+        Files of the archive are read one after another, on demand. Raises as `newest_write`.
         """
         ...
 
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
         """Yield partition and file id of what writes up to a time have replaced.
 
-        Raises
-        ------
-        CorruptFileError, NotFoundError
-            See `newest_write`.
+        Raises as `newest_write`.
         """
         ...
 
@@ -128,20 +92,10 @@ def archive_of(
     entries_per_block: int = ENTRIES_PER_BLOCK,
     files_per_level: int = FILES_PER_LEVEL,
 ) -> Archive:
-    """Return the archive of a table.
+    """Return the archive of a table; only layout 1 has its `folder` as an option.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    layout : int
-        Version of the timeline layout.
-    folder : str
-        Name of the archive's folder, which layout 1 alone leaves open.
-    entries_per_block : int
-        Of layout 1 (``hoodie.commits.archival.batch``).
-    files_per_level : int
-        Of layout 2 (``hoodie.timeline.compaction.batch.size``).
+    `entries_per_block` is for layout 1 (``hoodie.commits.archival.batch``), `files_per_level` for
+    layout 2 (``hoodie.timeline.compaction.batch.size``).
     """
     if layout == V1.version:
         return LogArchive(storage, f"{HOODIE}/{folder}", entries_per_block)
@@ -208,7 +162,7 @@ class LsmArchive:
     files_per_level: int
 
     def put(self, instants: Sequence[Sequence[ActiveFile]]) -> frozenset[str]:
-        """Put a file of those that the archive has not; returns what nobody will list any more."""
+        """Put a file of the instants that the archive lacks; returns names to delete later."""
         return put_entries(self.storage, [e for files in instants for e in self._entries(files)])
 
     def tidy(self, settled: frozenset[str]) -> None:

@@ -1,7 +1,7 @@
 """The archived timeline of table version 6: ``.hoodie/<folder>/.commits_.archive.<n>_1-0-1``.
 
 Each file is a log of Avro blocks. A run of an archiver puts one file, whole and under the next
-number, before it takes anything off the active timeline. An archiver that was killed in between
+number, before it deletes anything from the active timeline. An archiver that was killed in between
 archives the same instants again: of entries for one state of one instant, one counts.
 """
 
@@ -33,28 +33,10 @@ _INT: Final = struct.Struct(">i")
 def put_archive_file(
     storage: Storage, folder: str, entries: Iterable[ArchivedEntry], entries_per_block: int
 ) -> str:
-    """Put entries into the archive, whole and durable.
+    """Put entries into the archive, whole and durable; returns the path of the new file.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    folder : str
-        Path of the archive.
-    entries : iterable of ArchivedEntry
-        The oldest instants first, and of each the states in their order.
-    entries_per_block : int
-        Entries of a block (``hoodie.commits.archival.batch``).
-
-    Returns
-    -------
-    str
-        Path of the new file.
-
-    Raises
-    ------
-    CorruptFileError
-        A file had something that Hudi's schema does not have.
+    The oldest instants come first, the states of each in their order. Raises `CorruptFileError` if
+    a file had something that Hudi's schema does not have.
     """
     body = _encoded(entries, entries_per_block)
     while True:
@@ -83,13 +65,8 @@ def _listed(storage: Storage, folder: str) -> dict[int, FileStatus]:
 def read_archive_file(storage: Storage, path: str) -> Iterator[ArchivedEntry]:
     """Yield the entries of a file of the archive.
 
-    A block that is cut off at the end is passed over: Hudi appends to its files on some storages,
-    and takes nothing off the timeline before the block is whole.
-
-    Raises
-    ------
-    CorruptFileError
-        A block's content is damaged.
+    A block that is cut off at the end is skipped: Hudi appends to its files on some storages, and
+    archives nothing before the block is whole.
     """
     for block in read_blocks(storage.read(path), path, lenient=True):
         if block.block_type is BlockType.AVRO_DATA:
@@ -112,8 +89,7 @@ def archived_instants(storage: Storage, folder: str) -> tuple[Instant, ...]:
 def find_archived(storage: Storage, folder: str, instant: Instant) -> ArchivedEntry | None:
     """Return what the archive has of an instant's state; None if it has nothing.
 
-    The newest files are looked at first: who asks has seen the instant on the timeline not long
-    ago.
+    The newest files are read first: callers have just seen the instant on the timeline.
     """
     return next((found for found in _backwards(storage, folder) if found.instant == instant), None)
 

@@ -1,4 +1,4 @@
-"""The writes of a table that have left its timeline: for queries that reach back before it."""
+"""The archived writes of a table, for queries that reach back before its timeline."""
 
 from __future__ import annotations
 
@@ -22,19 +22,8 @@ _TRIES: Final = 5
 def archived_writes(storage: Storage, timeline: Timeline, folder: str) -> list[Instant]:
     """Return the completed writes that the archive has and the active timeline has not, by time.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The active timeline, loaded before: an archiver adds before it takes off.
-    folder : str
-        Name of the archive's folder, which layout 1 alone leaves open.
-
-    Raises
-    ------
-    CorruptFileError, NotFoundError
-        A file of the archive is damaged, or is gone each time that it is looked for.
+    The timeline was loaded before: an archiver adds to the archive first. Raises `NotFoundError` if
+    files of the archive are gone each time that they are listed.
     """
     if timeline.layout == V1.version:
         archived = archived_instants(storage, f"{HOODIE}/{folder}")
@@ -45,23 +34,9 @@ def archived_writes(storage: Storage, timeline: Timeline, folder: str) -> list[I
 
 
 def archived_writes_ended_after(storage: Storage, timeline: Timeline, moment: str) -> list[Instant]:
-    """Return those writes of layout 2 that were completed after a moment, by time.
+    """Return those writes of layout 2 with a completion time after `moment`, by time.
 
-    A file of the archive is read once by a process, unless it has such a write.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        See `archived_writes`.
-    moment : str
-        A completion time.
-
-    Raises
-    ------
-    CorruptFileError, NotFoundError
-        See `archived_writes`.
+    A process reads a file of the archive once, unless it has such a write.
     """
     late = sorted(_writes_ended_after(storage, moment), key=lambda instant: instant.time)
     return [instant for instant in late if timeline.commit_at(instant.time) is None]
@@ -77,7 +52,7 @@ def _writes_ended_after(storage: Storage, moment: str) -> list[Instant]:
 
 @lru_cache(maxsize=256)
 def _latest_end(storage: Storage, file: ArchiveFile) -> str:
-    """When the last write in a file of the archive was completed; empty if it has none."""
+    """The last completion time of a write in a file of the archive; empty if it has none."""
     return max((instant.ended for instant in _writes(storage, file)), default="")
 
 

@@ -1,7 +1,7 @@
 """Entries of the archive of table version 6: one for each file of an instant on the timeline.
 
 Hudi's ``HoodieArchivedMetaEntry``: which instant, in which state, and what its file says. The JSON
-of commits becomes Avro there, by the names of its fields. The schema beside this module is the one
+of commits becomes Avro there, by the names of its fields. The schema next to this module is the one
 that Apache Hudi 1.2 writes, byte for byte.
 """
 
@@ -59,14 +59,8 @@ _COUNTERS: Final = """
 class ArchivedEntry:
     """What the archive says of one file of an instant.
 
-    Parameters
-    ----------
-    instant : Instant
-        The instant, in the state whose file it was.
-    content : mapping
-        The fields of the entry that say what the file said; empty for an empty file.
-    transition : str
-        When the file was written, as an instant time.
+    `content` has the fields of the entry that say what the file said, none for an empty file;
+    `transition` is when the file was written, as an instant time.
     """
 
     instant: Instant
@@ -76,10 +70,7 @@ class ArchivedEntry:
     def to_bytes(self) -> bytes:
         """Return the entry's Avro binary.
 
-        Raises
-        ------
-        CorruptFileError
-            The file had something that Hudi's schema does not have there.
+        Raises `CorruptFileError` if the file had something that Hudi's schema does not have there.
         """
         record = {
             **self.content,
@@ -92,13 +83,7 @@ class ArchivedEntry:
         return _writer().write(record, instant_path(self.instant))
 
     def commit(self, path: str) -> CommitMetadata:
-        """Return what a completed write did.
-
-        Raises
-        ------
-        CorruptFileError
-            The entry does not say; names `path`.
-        """
+        """Return what a completed write did; the path is for errors."""
         found = self.content.get(RESULTS.get(self.instant.action, ""))
         if found is None:
             raise CorruptFileError(
@@ -114,13 +99,7 @@ def entry_schema() -> str:
 
 @cache
 def record_schema(field: str) -> Mapping[str, Any]:
-    """Return the Avro schema of a field of entries that is a record, whole by itself.
-
-    Parameters
-    ----------
-    field : str
-        One of `PLANS` and `RESULTS`.
-    """
+    """Return the self-contained Avro schema of a record field of `PLANS` or `RESULTS`."""
     schema: dict[str, Any] = json.loads(entry_schema())
     named = {record["name"]: record for record in _records(schema)}
     (kind,) = (found["type"] for found in schema["fields"] if found["name"] == field)
@@ -160,23 +139,9 @@ def _writer() -> DatumWriter:
 
 
 def entry_of(instant: Instant, body: bytes, plan: bytes, transition: str) -> ArchivedEntry:
-    """Return the entry of a file of the active timeline.
+    """Return the entry of a file of the active timeline, written at `transition`.
 
-    Parameters
-    ----------
-    instant : Instant
-        The instant, in the state whose file it is.
-    body : bytes
-        Content of the file.
-    plan : bytes
-        Content of the instant's requested file; empty if it has none.
-    transition : str
-        When the file was written, as an instant time.
-
-    Raises
-    ------
-    CorruptFileError
-        The file is not what such a state has; names its path.
+    `plan` is the content of the instant's requested file, empty if it has none.
     """
     action, path = instant.action, instant_path(instant)
     key, content = None, body
@@ -197,20 +162,7 @@ def entry_of(instant: Instant, body: bytes, plan: bytes, transition: str) -> Arc
 
 
 def parse_entry(record: Mapping[str, Any], name: str) -> ArchivedEntry:
-    """Return the entry that a record of the archive is.
-
-    Parameters
-    ----------
-    record : mapping
-        Fields of Hudi's ``HoodieArchivedMetaEntry``.
-    name : str
-        The archive's file, for errors.
-
-    Raises
-    ------
-    CorruptFileError
-        It names no instant.
-    """
+    """Return the entry of a ``HoodieArchivedMetaEntry``; `name` is the file, for errors."""
     try:
         # Old releases of Hudi archived completed instants alone and gave no state.
         state = State[record.get("actionState") or "COMPLETED"]
@@ -226,7 +178,7 @@ def parse_entry(record: Mapping[str, Any], name: str) -> ArchivedEntry:
 
 
 def _commit_record(body: bytes, path: str) -> dict[str, Any]:
-    """The fields of a commit's JSON, as Hudi's own class has them once it has read it."""
+    """The fields of a commit's JSON, as Hudi's own class has them after reading it."""
     CommitMetadata.from_bytes(body, path)  # a damaged file is not archived
     found: dict[str, Any] = json.loads(body)
     partitions = found.get("partitionToWriteStats") or {}

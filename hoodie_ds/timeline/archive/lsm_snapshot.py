@@ -2,8 +2,8 @@
 
 The manifest of the greatest number lists the files that count. Others in the folder were merged
 into them, or are of an archiver that was killed. A manifest is put if absent, under the number
-after the one whose files it takes over, so of several archivers one goes on and the others look
-again. ``_version_`` names the newest manifest to readers that list nothing (Hudi's `LSMTimeline`).
+after the one whose files it takes over, so one of several archivers wins and the others start
+again. ``_version_`` names the newest manifest to readers that do not list (Hudi's `LSMTimeline`).
 It is put last and may be behind: nothing leaves the active timeline before it is put.
 """
 
@@ -32,12 +32,7 @@ _TRIES: Final = 5
 class ArchiveFile:
     """A file of the archive, as a manifest lists it.
 
-    Parameters
-    ----------
-    name : str
-        Its name: the bounds of the instant times in it, and the level.
-    size : int
-        Length in bytes.
+    Its name has the bounds of the instant times in it, and the level; `size` is in bytes.
     """
 
     name: str
@@ -45,12 +40,12 @@ class ArchiveFile:
 
     @classmethod
     def named(cls, low: str, high: str, level: int, size: int) -> ArchiveFile:
-        """Return the file of instants between two times, as its name says it."""
+        """Return the file of instants between two times."""
         return cls(f"{low}_{high}_{level}.parquet", size)
 
     @property
     def path(self) -> str:
-        """Where it lies."""
+        """Its path."""
         return f"{HISTORY}/{self.name}"
 
     @property
@@ -83,14 +78,8 @@ class ArchiveFile:
 class Snapshot:
     """The archive as it was at one moment.
 
-    Parameters
-    ----------
-    number : int
-        Of the newest manifest; 0 if there is none.
-    files : tuple of ArchiveFile
-        What it lists: the files that count.
-    names : frozenset of str
-        All names in the archive's folder.
+    `number` is that of the newest manifest, 0 if there is none, `files` those it lists, and `names`
+    all names in the archive's folder.
     """
 
     number: int = 0
@@ -111,13 +100,8 @@ class Snapshot:
 def newest_snapshot(storage: Storage) -> Snapshot:
     """Return the archive as it is now; an empty one if there is none.
 
-    A manifest is not taken for damaged before ``_version_`` names it: Hudi's may be cut off, of an
-    archiver that was killed, and then the one before it still counts.
-
-    Raises
-    ------
-    CorruptFileError
-        The newest manifest is damaged or gone.
+    A cut-off manifest is damaged only once ``_version_`` names it: before, it is one of Hudi's
+    whose archiver was killed, and the one before it still counts.
     """
     for _ in range(_TRIES):
         version = _version(storage)
@@ -131,15 +115,7 @@ def newest_snapshot(storage: Storage) -> Snapshot:
 
 
 def read_manifest(storage: Storage, number: int) -> tuple[ArchiveFile, ...]:
-    """Return the files that a manifest lists.
-
-    Raises
-    ------
-    CorruptFileError
-        It is damaged.
-    NotFoundError
-        It is gone.
-    """
+    """Return the files that a manifest lists; `NotFoundError` if it is gone."""
     path = manifest_path(number)
     try:
         listed = json.loads(storage.read(path))["files"]
@@ -153,40 +129,18 @@ def read_manifest(storage: Storage, number: int) -> tuple[ArchiveFile, ...]:
 
 
 def put_manifest(storage: Storage, before: Snapshot, files: Iterable[ArchiveFile]) -> bool:
-    """Put the manifest after those of a snapshot.
+    """Put the manifest with all files that count from now on after those of a snapshot.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    before : Snapshot
-        The archive of which the files were made.
-    files : iterable of ArchiveFile
-        All files that count from now on.
-
-    Returns
-    -------
-    bool
-        False if another archiver was faster. If this one was stopped for long, True says too
-        little: the name may be free since many others came after it. The newest snapshot tells.
-
-    Raises
-    ------
-    CommitOutcomeUnknownError
-        Whether it was put could not be found out.
+    False if another archiver was faster. If this one was stopped for long, True proves too little,
+    since the name may be free after many others: the newest snapshot decides. Raises
+    `CommitOutcomeUnknownError` if the outcome could not be found out.
     """
     path = manifest_path(before.next_number)
     return put_decisively(storage, path, _manifest(files).encode())
 
 
 def point_to_newest(storage: Storage) -> None:
-    """Let ``_version_`` name the newest manifest.
-
-    Raises
-    ------
-    CorruptFileError
-        That is damaged or gone.
-    """
+    """Let ``_version_`` name the newest manifest."""
     # Who was stopped before the put may have named an old one: it looks again afterwards.
     while _version(storage) < (number := newest_snapshot(storage).number):
         storage.replace(VERSION, str(number).encode())
@@ -198,7 +152,7 @@ def manifest_path(number: int) -> str:
 
 
 def is_archive_file(name: str) -> bool:
-    """Whether a name is one of files that manifests list."""
+    """Whether a name is that of a file that manifests list."""
     return _FILE.fullmatch(name) is not None
 
 

@@ -1,7 +1,7 @@
 """The archived timeline of layout 2: Parquet files of instants in ``.hoodie/timeline/history``.
 
-Which files count, `hoodie_ds.timeline.archive.lsm_snapshot` tells. A row is an instant with the
-bytes of its files.
+`hoodie_ds.timeline.archive.lsm_snapshot` says which files count. A row is an instant with the bytes
+of its files.
 """
 
 from __future__ import annotations
@@ -38,14 +38,8 @@ _SCHEMA: Final = pa.schema(
 class ArchivedRow:
     """An instant in a file of the archive.
 
-    Parameters
-    ----------
-    time, ended : str
-        When it was requested and completed.
-    action : Action
-        What it completed as.
-    body, plan : bytes
-        Content of its completed file, and what it was to do; empty where the archive has nothing.
+    `time` and `ended` are its requested and completion time, `action` is that of the completed
+    instant, `body` and `plan` are empty where the archive has nothing.
     """
 
     time: str
@@ -61,13 +55,7 @@ class ArchivedRow:
 
 
 def archived_body(storage: Storage, instant: Instant) -> bytes | None:
-    """Return what the completed file of an instant said; None if the archive does not have it.
-
-    Raises
-    ------
-    CorruptFileError
-        A file of the archive is damaged.
-    """
+    """Return the content of an instant's completed file; None if the archive does not have it."""
     for file in reversed(newest_snapshot(storage).files):
         if not file.may_hold(instant.time):
             continue
@@ -82,26 +70,13 @@ def archived_body(storage: Storage, instant: Instant) -> bytes | None:
 def archived_keys(storage: Storage, file: ArchiveFile) -> list[tuple[str, str]]:
     """Return times and actions of the instants in a file of the archive.
 
-    Raises
-    ------
-    CorruptFileError
-        The file is damaged.
-    NotFoundError
-        It is gone: it was merged into another one.
+    Raises `NotFoundError` if the file is gone: it was merged into another one.
     """
     return _pairs(_read(storage, file, [_TIME, _ACTION]))
 
 
 def whole_rows(storage: Storage, file: ArchiveFile) -> Iterator[ArchivedRow]:
-    """Yield all instants in a file of the archive, the oldest first.
-
-    Raises
-    ------
-    CorruptFileError
-        The file is damaged, or an instant in it has an action that is unknown.
-    NotFoundError
-        See `archived_keys`.
-    """
+    """Yield all instants in a file of the archive, the oldest first; raises as `archived_keys`."""
     rows = _read(storage, file, _SCHEMA.names).sort_by(_TIME)
     for found in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         time, end, action, body, plan = found
@@ -118,13 +93,7 @@ def whole_rows(storage: Storage, file: ArchiveFile) -> Iterator[ArchivedRow]:
 def archived_bodies(
     storage: Storage, file: ArchiveFile, action: Action
 ) -> list[tuple[str, bytes | None]]:
-    """Return times of an action's instants in a file of the archive, and what they said.
-
-    Raises
-    ------
-    CorruptFileError, NotFoundError
-        See `archived_keys`.
-    """
+    """Return times and bodies of an action's instants in a file; raises as `archived_keys`."""
     rows = _read(storage, file, [_TIME, _ACTION, _BODY])
     return _pairs(rows.filter(pc.field(_ACTION) == action.value).select([_TIME, _BODY]))
 
@@ -132,21 +101,9 @@ def archived_bodies(
 def archived_rows(
     storage: Storage, file: ArchiveFile, bodies: bool = False
 ) -> list[tuple[Instant, bytes | None]]:
-    """Return the instants in a file of the archive, by time.
+    """Return the instants in a file by time, with their bodies if asked.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    file : ArchiveFile
-        The file.
-    bodies : bool
-        Whether to return what their completed files said, too.
-
-    Raises
-    ------
-    CorruptFileError, NotFoundError
-        See `archived_keys`.
+    Raises as `archived_keys`.
     """
     columns = [_TIME, _ENDED, _ACTION, *([_BODY] if bodies else [])]
     rows = sorted(_read(storage, file, columns).to_pylist(), key=lambda row: str(row[_TIME]))
@@ -162,29 +119,10 @@ def archived_rows(
 
 
 def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:
-    """Return when the write of a time was completed, as its timeline or the archive tells.
+    """Return when the write of a time was completed; None if neither timeline nor archive has it.
 
-    Only of what the active timeline does not have the archive is asked: which is seldom needed, as
-    the cleaning of files goes before the archiving of those who wrote them.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    time : str
-        Requested time of the write.
-
-    Returns
-    -------
-    str or None
-        None where neither has the instant.
-
-    Raises
-    ------
-    CorruptFileError
-        A file of the archive is damaged.
+    The archive is read for what the active timeline does not have: seldom, as files are cleaned
+    before the instants that wrote them are archived.
     """
     instant = timeline.commit_at(time)
     if instant is not None:
@@ -197,19 +135,7 @@ def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:
 def archived_end(storage: Storage, timeline: Timeline, time: str) -> str | None:
     """Return the completion time of an archived instant; None if the archive has none of a time.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        Loaded before the archive is looked at.
-    time : str
-        Requested time of the instant.
-
-    Raises
-    ------
-    CorruptFileError
-        A file of the archive is damaged.
+    The timeline was loaded before the archive is read.
     """
     memory = _memory(storage)
     if memory.timeline is not timeline:
@@ -222,7 +148,7 @@ def archived_end(storage: Storage, timeline: Timeline, time: str) -> str | None:
 
 @dataclass(slots=True)
 class _Memory:
-    """The files of the archive when a timeline was looked at."""
+    """The files of the archive when a timeline was loaded."""
 
     timeline: Timeline | None = None
     files: tuple[ArchiveFile, ...] = ()

@@ -65,16 +65,9 @@ _SNAPSHOTS_KEPT: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class LsmEntry:
-    """A completed instant, with what the archive says of it.
+    """A completed instant, under the action as which it completed, with the bytes of its files.
 
-    Parameters
-    ----------
-    instant : Instant
-        The instant, under the action as which it completed.
-    metadata : bytes
-        Content of its completed file.
-    plan : bytes
-        What it was to do; empty if the archive has no such thing of its action.
+    `plan` is empty if the archive has no plans of its action.
     """
 
     instant: Instant
@@ -88,15 +81,7 @@ class LsmEntry:
 
 
 def entry_of(instant: Instant, contents: Mapping[Instant, bytes]) -> LsmEntry:
-    """Return what the archive says of an instant.
-
-    Parameters
-    ----------
-    instant : Instant
-        The completed instant.
-    contents : mapping of Instant to bytes
-        What its files on the active timeline say, by the step that each is of.
-    """
+    """Return what the archive says of a completed instant with these files, by the step of each."""
     begun = {step.state: step.action for step in contents if step.state is not State.COMPLETED}
     said = {step.state: content for step, content in contents.items()}
     action = begun.get(State.REQUESTED, begun.get(State.INFLIGHT))
@@ -109,30 +94,12 @@ def entry_of(instant: Instant, contents: Mapping[Instant, bytes]) -> LsmEntry:
 
 
 def put_entries(storage: Storage, entries: Collection[LsmEntry]) -> frozenset[str]:
-    """Put instants into the archive, but for those that it has.
+    """Put instants, in any order, into the archive, except those that it has.
 
-    When it returns, the archive has them all, durably, and ``_version_`` says so: they may leave
-    the active timeline.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    entries : collection of LsmEntry
-        In any order.
-
-    Returns
-    -------
-    frozenset of str
-        Names in the archive's folder to which no manifest will come that does not list them yet,
-        for `merge_and_clean`; empty if the archive had all instants.
-
-    Raises
-    ------
-    CorruptFileError
-        The newest manifest, or a file in which an instant may be, is damaged.
-    CommitOutcomeUnknownError
-        Whether a manifest was put could not be found out.
+    When it returns, the archive has them all, durably, and ``_version_`` names it: they may leave
+    the active timeline. Returns names in the archive's folder that no later manifest will list for
+    the first time, for `merge_and_clean`; none if the archive had all instants. Raises
+    `CommitOutcomeUnknownError` if the outcome of a manifest could not be found out.
     """
     settled: frozenset[str] = frozenset()
     while missing := _missing(storage, (snapshot := newest_snapshot(storage)), entries):
@@ -148,25 +115,11 @@ def put_entries(storage: Storage, entries: Collection[LsmEntry]) -> frozenset[st
 def merge_and_clean(
     storage: Storage, settled: Collection[str], files_per_level: int = FILES_PER_LEVEL
 ) -> None:
-    """Merge small files of the archive, and delete what has not counted for some manifests.
+    """Merge small files of the archive, and delete files that recent manifests do not list.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    settled : collection of str
-        What `put_entries` returned: of files, nothing else is deleted.
-    files_per_level : int
-        So many files of a level become one of the next.
-
-    Raises
-    ------
-    CorruptFileError
-        A manifest or file of the archive is damaged.
-    NotFoundError
-        A file that the newest manifest lists is gone.
-    CommitOutcomeUnknownError
-        Whether a manifest was put could not be found out.
+    `settled` is what `put_entries` returned: no other file is deleted. `files_per_level` files of a
+    level become one of the next. Raises `NotFoundError` if a file of the newest manifest is gone,
+    and `CommitOutcomeUnknownError` as `put_entries`.
     """
     level = 0
     while chosen := _to_merge(snapshot := newest_snapshot(storage), level, files_per_level):
@@ -196,7 +149,7 @@ def _missing(storage: Storage, snapshot: Snapshot, entries: Collection[LsmEntry]
 
 
 def _extremes(storage: Storage, file: ArchiveFile) -> Sequence[str]:
-    """Times between which those of a file's instants lie."""
+    """First and last time of the instants of a file."""
     low, high = file.bounds
     return (low, high) if low <= high else [time for time, _ in archived_keys(storage, file)]
 
@@ -218,7 +171,7 @@ def _rows(entries: Sequence[LsmEntry]) -> pa.Table:
 
 
 def _to_merge(snapshot: Snapshot, level: int, files_per_level: int) -> list[ArchiveFile]:
-    """The oldest files of a level, if there are so many; none that is large by itself."""
+    """The oldest files of a level, if there are enough; none that is large by itself."""
     of_level = sorted((f for f in snapshot.files if f.level == level), key=lambda file: file.name)
     if len(of_level) < files_per_level:
         return []
@@ -237,7 +190,7 @@ def _to_merge(snapshot: Snapshot, level: int, files_per_level: int) -> list[Arch
 
 
 def _merged(storage: Storage, chosen: Iterable[ArchiveFile]) -> Iterator[pa.Table]:
-    """The rows of files; of one instant that is in several of them, the first."""
+    """The rows of files; of an instant that is in several of them, the first."""
     seen = pa.array([], pa.string())
     for file in chosen:
         before = seen
@@ -254,7 +207,7 @@ def _merged(storage: Storage, chosen: Iterable[ArchiveFile]) -> Iterator[pa.Tabl
 def _put_file(
     storage: Storage, pieces: Iterable[pa.Table], bounds: tuple[str, str], level: int
 ) -> ArchiveFile:
-    """Put a file of the archive under a name that nobody has."""
+    """Put a file of the archive under a free name."""
     body = encode_records(pieces, _SCHEMA, _avro_schema(), _SHORT)
     low, high = bounds
     while True:

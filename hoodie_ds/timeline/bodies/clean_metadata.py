@@ -236,19 +236,10 @@ class CleanerPlan:
 
 @dataclass(frozen=True, slots=True)
 class CleanMetadata:
-    """What a completed clean says that later ones go by (Hudi's ``HoodieCleanMetadata``).
+    """What a completed clean says for later ones (Hudi's ``HoodieCleanMetadata``).
 
-    Parameters
-    ----------
-    earliest : str
-        Time of the oldest commit whose view of the table stayed whole; empty where versions were
-        counted.
-    last_completed : str
-        Time of the newest commit that the planner saw.
-    savepoints : frozenset of str
-        Times of the savepoints that it knew.
-    paths : frozenset of str
-        The files that it deleted, relative to the base path.
+    `earliest` is the time of the oldest commit whose view of the table stayed whole, empty where
+    versions were counted; `last_completed` that of the newest commit that the planner saw.
     """
 
     earliest: str
@@ -258,13 +249,7 @@ class CleanMetadata:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> CleanMetadata:
-        """Read the body of a completed file.
-
-        Raises
-        ------
-        CorruptFileError
-            The bytes are no such body.
-        """
+        """Read the body of a completed file."""
         record = read_record(data, path)
         try:
             known = (record.get("extraMetadata") or {}).get(SAVEPOINTS_KEY) or ""
@@ -279,22 +264,14 @@ class CleanMetadata:
 
 
 def later_cleans(seen: Timeline, now: Timeline) -> Iterator[Instant]:
-    """Yield the cleans of a timeline, pending ones too, that an earlier one does not show."""
+    """Yield the cleans of a timeline, pending ones too, that an earlier one does not have."""
     known = {instant.time for instant in (*seen.deletions, *seen.pending)}
     found = (*now.deletions, *now.pending)
     return (i for i in found if i.action is Action.CLEAN and i.time not in known)
 
 
 def read_plan(storage: Storage, clean: Instant) -> CleanerPlan:
-    """Read what a clean deletes, or has deleted.
-
-    Raises
-    ------
-    NotFoundError
-        The plan is gone: the clean was archived.
-    CorruptFileError
-        It cannot be read.
-    """
+    """Read what a clean deletes, or has deleted; `NotFoundError` if the clean was archived."""
     path = instant_path(clean.at(State.REQUESTED))
     return CleanerPlan.from_bytes(storage.read(path), path)
 
@@ -315,7 +292,7 @@ def _instant(record: Mapping[str, Any]) -> Instant:
 
 
 def _files(record: Mapping[str, Any], path: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield partition paths with names of files, from either field that plans have had."""
+    """Yield partition paths with file names, from either field that plans have had."""
     named = record.get("filePathsToBeDeletedPerPartition") or {}
     for partition, files in named.items():
         kept = (str(file["filePath"]) for file in files if not file["isBootstrapBaseFile"])

@@ -97,7 +97,7 @@ class ClusteringPlan:
         Parameters
         ----------
         root : str
-            The table's base path: the plan has whole paths.
+            The table's base path: the plan has absolute paths.
         """
         strategy = {
             "strategyClassName": self.strategy_class,
@@ -117,7 +117,7 @@ class ClusteringPlan:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> ClusteringPlan | None:
-        """Read a requested file, whichever engine wrote it; None of another replacement.
+        """Read a requested file of any engine; None for another replacement.
 
         Raises
         ------
@@ -142,12 +142,7 @@ class ClusteringPlan:
 def clustered_groups(data: bytes, path: str) -> frozenset[tuple[str, str]]:
     """Return the partition paths and file ids of the file slices that a clustering plan names.
 
-    Nothing for a replacement without clustering.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes are no plan; names `path`.
+    Empty for a replacement without clustering.
     """
     plan = ClusteringPlan.from_bytes(data, path)
     groups = () if plan is None else plan.groups

@@ -1,7 +1,7 @@
-"""The bytes of what a commit says: JSON in timeline layout 1, an Avro container in layout 2.
+"""The body of a commit: JSON in timeline layout 1, an Avro container in layout 2.
 
 Both have the field names of Hudi's ``HoodieCommitMetadata`` and ``HoodieWriteStat``. The schemas
-beside this module are those that Apache Hudi 1.2 embeds, byte for byte.
+next to this module are those that Apache Hudi 1.2 embeds, byte for byte.
 """
 
 from __future__ import annotations
@@ -22,26 +22,12 @@ _STAT_ONLY_IN_JSON: Final = frozenset({"recordsStats"})
 
 
 def json_body(body: Mapping[str, Any]) -> bytes:
-    """Return a body as pretty-printed JSON.
-
-    Parameters
-    ----------
-    body : mapping
-        Fields by the names of Hudi's JSON.
-    """
+    """Return a body, fields by the names of Hudi's JSON, as pretty-printed JSON."""
     return json.dumps(body, indent=2).encode()
 
 
 def avro_body(body: Mapping[str, Any], *, replaces: bool) -> bytes:
-    """Return a body as an Avro container.
-
-    Parameters
-    ----------
-    body : mapping
-        Fields by the names of Hudi's JSON.
-    replaces : bool
-        Whether it is a ``HoodieReplaceCommitMetadata``, which names replaced file groups.
-    """
+    """Return a body as an Avro container; `replaces` for ``HoodieReplaceCommitMetadata``."""
     record = {
         **body,
         "partitionToWriteStats": {
@@ -56,15 +42,7 @@ def avro_body(body: Mapping[str, Any], *, replaces: bool) -> bytes:
 
 
 def avro_of_json(body: Mapping[str, Any], *, replaces: bool) -> bytes:
-    """Return what any engine's JSON says as an Avro container, without what the schema lacks.
-
-    Parameters
-    ----------
-    body : mapping
-        Fields by the names of Hudi's JSON; some may be missing.
-    replaces : bool
-        As in `avro_body`.
-    """
+    """Return any engine's JSON, which may lack fields, as an Avro container."""
     schema = _schema("replace_" if replaces else "")
     stats = body.get("partitionToWriteStats") or {}
     known = _known_of_stat(replaces)

@@ -86,18 +86,10 @@ _INTEGERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LogWrite:
-    """What a write stat adds when the file is a log file.
+    """What a write stat adds for a log file.
 
-    Parameters
-    ----------
-    version : int
-        Version in the log file's name.
-    offset : int
-        Where this write begins in the file, in bytes.
-    base_file : str
-        Name of the slice's base file, empty where there is none.
-    log_files : tuple of str
-        Names of all log files of the slice.
+    This write begins at byte `offset`. `base_file` is the name of the slice's base file, empty
+    where there is none, and `log_files` has the names of all log files of the slice.
     """
 
     version: int
@@ -199,18 +191,9 @@ class WriteStat:
 class CommitMetadata:
     """What a commit did (Hudi's ``HoodieCommitMetadata``).
 
-    Parameters
-    ----------
-    stats : tuple of WriteStat
-        Every file that became part of the table, and no other.
-    operation_type : str
-        Hudi's name of the operation, such as ``UPSERT``.
-    extra : mapping of str to str
-        Extra metadata; ``schema`` holds the table's Avro schema.
-    replaced : mapping of str to tuple of str
-        File ids that the commit replaced, by partition path (replace commits only).
-    compacted : bool
-        Whether the commit is a compaction.
+    `stats` has every file that became part of the table, and no other. `operation_type` is Hudi's
+    name, such as ``UPSERT``; `extra` has the table's Avro schema under ``schema``, and `replaced`
+    the file ids that a replace commit replaced, by partition path.
     """
 
     stats: tuple[WriteStat, ...] = ()
@@ -221,7 +204,7 @@ class CommitMetadata:
 
     @property
     def is_rewrite(self) -> bool:
-        """Whether the commit brought no rows, but wrote stored ones anew: its schema is no news."""
+        """Whether the commit wrote stored rows anew, without new ones: its schema is no news."""
         return self.compacted or self.operation_type in _REWRITES
 
     @property
@@ -242,7 +225,7 @@ class CommitMetadata:
     def guard_entries(self) -> dict[str, str]:
         """What it says of micro-batches, if only commits of earlier times are in the table.
 
-        So that this stays true where those of later times are taken back.
+        It stays true when commits of later times are rolled back.
         """
         named = {key: own for key, own in AT_ITS_TIME.items() if own in self.extra}
         return {key: self.extra[own] for key, own in named.items()} or self.entries_of_all
@@ -278,14 +261,9 @@ class CommitMetadata:
             return frozenset()
 
     def to_bytes(self, layout: int, *, inflight: bool = False) -> bytes:
-        """Write the body, with a digest by which damage to it is seen.
+        """Return the body in the form of a timeline layout, with a digest that reveals damage.
 
-        Parameters
-        ----------
-        layout : int
-            Version of the timeline layout: JSON in 1, Avro in 2.
-        inflight : bool
-            Whether it is of an inflight file, which is never Hudi's record of a replace commit.
+        The body of an inflight file is never Hudi's record of a replace commit.
         """
         body = self._body()
         logless = replace(self, stats=tuple(replace(stat, log=None) for stat in self.stats))
@@ -314,13 +292,7 @@ class CommitMetadata:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> CommitMetadata:
-        """Read a body, JSON or Avro.
-
-        Raises
-        ------
-        CorruptFileError
-            The bytes are not such a body, or not the one that was written; names `path`.
-        """
+        """Read a body, JSON or Avro. Raises `CorruptFileError` if it is damaged."""
         try:
             body = read_record(data, path) if is_container(data) else json.loads(data)
             stats = tuple(

@@ -146,7 +146,7 @@ class CompactionPlan:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> CompactionPlan:
-        """Read a requested file, whichever engine wrote it.
+        """Read a requested file of any engine.
 
         Raises
         ------
@@ -180,12 +180,6 @@ def _name(path: str) -> str:
 
 
 def compacted_groups(data: bytes, path: str) -> frozenset[tuple[str, str]]:
-    """Return the partition paths and file ids of the file slices that a plan names.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes are no such plan; names `path`.
-    """
+    """Return the partition paths and file ids of the file slices that a plan names."""
     plan = CompactionPlan.from_bytes(data, path)
     return frozenset((one.partition_path, one.file_id) for one in plan.operations)

@@ -87,13 +87,7 @@ PLAN_SCHEMA: Final[dict[str, Any]] = {
 
 
 def empty_plan(operation_type: str = "") -> bytes:
-    """Return the body of a replacement without clustering.
-
-    Parameters
-    ----------
-    operation_type : str
-        Hudi's name of the operation, such as ``DELETE_PARTITION``.
-    """
+    """Return the body of a replacement without clustering, with Hudi's name of the operation."""
     body: dict[str, object] = dict.fromkeys(field["name"] for field in PLAN_SCHEMA["fields"])
     if operation_type == DELETE_PARTITION:  # the one operation that says what it is
         body |= {"operationType": operation_type, "extraMetadata": {}, "version": 1}
@@ -101,31 +95,12 @@ def empty_plan(operation_type: str = "") -> bytes:
 
 
 def is_clustering(data: bytes, path: str) -> bool:
-    """Whether a requested replace commit is a clustering, whose plan waits to be carried out.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes are no such plan; names `path`.
-    """
+    """Whether a requested replace commit is a clustering with a pending plan."""
     return bool(data) and read_record(data, path).get("clusteringPlan") is not None
 
 
 def is_pending_clustering(storage: Storage, pending: Instant) -> bool:
-    """Whether a pending instant is a clustering, and not a write that replaces file groups.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    pending : Instant
-        The instant, of any action.
-
-    Raises
-    ------
-    CorruptFileError
-        Its plan is damaged.
-    """
+    """Whether a pending instant is a clustering, and not a write that replaces file groups."""
     if pending.action is Action.CLUSTERING:
         return True
     if pending.action is not Action.REPLACE_COMMIT:

@@ -70,12 +70,8 @@ RESTORE_METADATA_SCHEMA: Final[dict[str, Any]] = {
 class RestoreRequest:
     """What a restore is to do.
 
-    Parameters
-    ----------
-    instants : tuple of tuple of str
-        Time and action of the instants that are to be taken back, the newest first.
-    target : str
-        Time of the last instant that stays; empty where the plan of an old engine does not tell.
+    `instants` are times and actions of what is rolled back, the newest first, `target` is the time
+    of the last instant that stays, empty in plans of old engines.
     """
 
     instants: tuple[tuple[str, str], ...]
@@ -83,7 +79,7 @@ class RestoreRequest:
 
     @property
     def times(self) -> tuple[str, ...]:
-        """Times of the instants that are to be taken back, the newest first."""
+        """Times of the instants to roll back, the newest first."""
         return tuple(time for time, _ in self.instants)
 
     def to_bytes(self) -> bytes:
@@ -97,13 +93,7 @@ class RestoreRequest:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> RestoreRequest:
-        """Read a plan, also that of another engine.
-
-        Raises
-        ------
-        CorruptFileError
-            The bytes are no such plan; names `path`.
-        """
+        """Read a plan of any engine."""
         record = read_record(data, path)
         try:
             listed = record["instantsToRollback"]
@@ -120,21 +110,7 @@ def restore_to_bytes(
     done: Mapping[Instant, Mapping[str, PartitionRollback]],
     taken_ms: int,
 ) -> bytes:
-    """Write what a restore did.
-
-    Parameters
-    ----------
-    root : str
-        The table's base path.
-    time : str
-        The restore's instant time.
-    request : RestoreRequest
-        Its plan.
-    done : mapping of Instant to mapping of str to PartitionRollback
-        What was taken away with each instant, by partition path.
-    taken_ms : int
-        How long it took.
-    """
+    """Write what a restore did, with what was deleted for each instant by partition path."""
     record = {
         "startRestoreTime": time,
         "timeTakenInMillis": taken_ms,
@@ -150,13 +126,7 @@ def restore_to_bytes(
 
 
 def restored_files(data: bytes, path: str) -> PartitionRollback:
-    """Return what a completed restore has done, in all partitions together.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes say nothing of a restore; names `path`.
-    """
+    """Return what a completed restore has done, in all partitions together."""
     record = read_record(data, path)
     try:
         rollbacks = chain.from_iterable(record["hoodieRestoreMetadata"].values())

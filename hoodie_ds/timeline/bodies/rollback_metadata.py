@@ -94,17 +94,10 @@ METADATA_SCHEMA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class PartitionRollback:
-    """What a rollback does in one partition.
+    """What a rollback does in one partition, by paths relative to the base path.
 
-    Parameters
-    ----------
-    deleted : tuple of str
-        Files to delete, relative to the base path.
-    mixed_logs : mapping of str to int
-        Log files that hold blocks of other instants too, with their size in bytes; a rollback
-        command is appended after them.
-    command_logs : mapping of str to int
-        Log files that hold those commands.
+    `mixed_logs` hold blocks of other instants too, so a rollback command is appended after them;
+    `command_logs` hold those commands. Both have the files' sizes in bytes.
     """
 
     deleted: tuple[str, ...] = ()
@@ -117,7 +110,7 @@ def plan_to_bytes(
 ) -> bytes:
     """Write a rollback plan; paths in it are absolute, as Hudi's are.
 
-    Another engine may carry it out. Hudi passes over the log files of a request that names files to
+    Another engine may execute it. Hudi ignores the log files of a request that names files to
     delete too, and puts its command into the slice that a request names.
     """
     requests = [
@@ -134,18 +127,12 @@ def plan_to_bytes(
 
 
 def rolled_back_time(data: bytes, path: str) -> str:
-    """Read from a rollback plan which instant it undoes."""
+    """Return the time of the instant that a rollback plan undoes."""
     return rolled_back(data, path)[0]
 
 
 def rolled_back(data: bytes, path: str) -> tuple[str, str]:
-    """Read from a rollback plan which instant it undoes: its time, and its action by Hudi's name.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes are no such plan; names `path`.
-    """
+    """Return time and action, by Hudi's name, of the instant that a rollback plan undoes."""
     record = read_record(data, path)
     try:
         target = record["instantToRollback"]
@@ -155,13 +142,7 @@ def rolled_back(data: bytes, path: str) -> tuple[str, str]:
 
 
 def planned_files(data: bytes, path: str) -> dict[str, PartitionRollback]:
-    """Return what a rollback plan is to take away, by partition path.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes are no such plan; names `path`.
-    """
+    """Return what a rollback plan is to delete and hide, by partition path."""
     record = read_record(data, path)
     deleted: dict[str, list[str]] = {}
     logs: dict[str, dict[str, int]] = {}
@@ -182,13 +163,7 @@ def planned_files(data: bytes, path: str) -> dict[str, PartitionRollback]:
 
 
 def done_files(data: bytes, path: str) -> PartitionRollback:
-    """Return what a completed rollback has done, in all partitions together.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes say nothing of a rollback; names `path`.
-    """
+    """Return what a completed rollback has done, in all partitions together."""
     return done_in([read_record(data, path)], path)
 
 

@@ -39,19 +39,7 @@ SAVEPOINT_SCHEMA: Final[dict[str, Any]] = {
 def savepoint_to_bytes(
     files: Mapping[str, Sequence[str]], user: str, at_ms: int, comments: str
 ) -> bytes:
-    """Write a savepoint.
-
-    Parameters
-    ----------
-    files : mapping of str to sequence of str
-        Names of the base and log files that it keeps, by partition path.
-    user : str
-        Who made it.
-    at_ms : int
-        When, in milliseconds since the Unix epoch.
-    comments : str
-        Why.
-    """
+    """Write a savepoint of some files, their names by partition path; `at_ms` is epoch time."""
     partitions = {
         partition: {"partitionPath": partition, "savepointDataFile": list(names)}
         for partition, names in files.items()
@@ -67,20 +55,7 @@ def savepoint_to_bytes(
 
 
 def savepointed_files(data: bytes, path: str) -> frozenset[str]:
-    """Return the paths of the files that a savepoint keeps.
-
-    Parameters
-    ----------
-    data : bytes
-        The savepoint's file.
-    path : str
-        Its path, for errors.
-
-    Raises
-    ------
-    CorruptFileError
-        The bytes are no savepoint; names `path`.
-    """
+    """Return the paths of the files that a savepoint keeps."""
     record = read_record(data, path)
     try:
         return frozenset(

@@ -1,4 +1,4 @@
-"""Timeline layouts: where the files of instants lie, and what they are called."""
+"""Timeline layouts: folders and names of the files of instants."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from hoodie_ds.timeline.instant import Action, Instant
 
 
 class Layout(Protocol):
-    """Where the files of instants lie, and what they are called."""
+    """Folder and names of the files of instants."""
 
     @property
     def version(self) -> int:
