@@ -1,7 +1,7 @@
-"""Data files whose bytes are compared with what the commit that wrote them says of them.
+"""Comparing the bytes of data files with what the commits that wrote them say.
 
-Parquet's footer and Hudi's log blocks carry no checksum, so that damage to them may read as other
-rows. Our commits name the xxh64 of every file; files of other writers have none and pass.
+Parquet's footer and Hudi's log blocks carry no checksum, so damage to them may read as other rows.
+Our commits name the xxh64 of every file; files of other writers have none and pass.
 """
 
 from __future__ import annotations
@@ -33,13 +33,9 @@ HELD_BYTES: Final = 32 << 20
 def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
     """Open a base file for reading, once all of its bytes are found to be as written.
 
-    A large one, which nobody changes after its commit, is compared the first time that this
-    process asks for it; later Parquet's own checksums of the pages that are read have to do.
-
-    Raises
-    ------
-    CorruptFileError
-        They are not; names the file.
+    A large one, which no process changes after its commit, is compared the first time that this
+    process opens it; later, Parquet's own page checksums cover the pages that are read. Raises
+    `CorruptFileError`.
     """
     with storage.open_input(base.path) as source:
         if base.checksum is None:
@@ -55,14 +51,10 @@ def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_checked(storage: Storage, path: str, checksum: str, remedy: str) -> Iterator[BinaryIO]:
-    """Open a file that may be opened again and again.
+    """Open a file that may be opened repeatedly.
 
-    A small one is compared with its checksum every time, a larger one as `check_once` does.
-
-    Raises
-    ------
-    CorruptFileError
-        Its bytes are not as written; names the file and the remedy.
+    A small one is compared with its checksum every time, a larger one as `check_once` does. Raises
+    `CorruptFileError` with the remedy.
     """
     with storage.open_input(path) as source:
         content = source.read(_SMALL_BYTES + 1)
@@ -76,20 +68,14 @@ def open_checked(storage: Storage, path: str, checksum: str, remedy: str) -> Ite
 
 
 def check_file(storage: Storage, path: str, checksum: str, remedy: str = FROM_COPY) -> None:
-    """Compare a file's bytes.
-
-    Raises
-    ------
-    CorruptFileError
-        They are not as written; names the file and the remedy.
-    """
+    """Compare a file's bytes; raises `CorruptFileError` with the remedy."""
     with storage.open_input(path) as source:
         _compare(path, checksum, _xxh64(source), remedy)
 
 
 @lru_cache(maxsize=4096)
 def check_once(storage: Storage, path: str, checksum: str, remedy: str = FROM_COPY) -> None:
-    """Compare a file's bytes, the first time that this process asks for it; see `check_file`.
+    """Compare a file's bytes once in this process; see `check_file`.
 
     For large files, of which little is read each time.
     """
@@ -99,10 +85,7 @@ def check_once(storage: Storage, path: str, checksum: str, remedy: str = FROM_CO
 def check_size(path: str, size: int, stat: WriteStat) -> None:
     """Compare the size of a file with that in its commit.
 
-    Raises
-    ------
-    CorruptFileError
-        A base file has another size, or a log file a smaller one: other writers may append to it.
+    Raises `CorruptFileError`. A log file may be larger: other writers may append to it.
     """
     written = stat.file_size_bytes
     if size < written or (stat.log is None and 0 < written != size):
@@ -112,7 +95,7 @@ def check_size(path: str, size: int, stat: WriteStat) -> None:
 
 
 def check_log_bytes(log: LogFile, data: Bytes, stat: WriteStat, checksum: str | None) -> None:
-    """Compare the bytes of a log file, as far as its commit wrote them, with their checksum."""
+    """Compare the bytes of a log file that its commit wrote with their checksum."""
     check_size(log.path, len(data), stat)
     if checksum is not None:
         digest = xxhash.xxh64()
@@ -122,23 +105,9 @@ def check_log_bytes(log: LogFile, data: Bytes, stat: WriteStat, checksum: str | 
 
 
 def check_change_file(path: str, data: bytes, size: int, checksum: str | None) -> None:
-    """Compare the bytes of a file of change data with what its commit says of it.
+    """Compare the bytes of a file of change data with what its commit says.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    data : bytes
-        All of it.
-    size : int
-        Bytes that were written; 0 if that is not known.
-    checksum : str or None
-        Their xxh64, if that is known.
-
-    Raises
-    ------
-    CorruptFileError
-        They are not as written; names the file and the remedy.
+    `size` is 0 and `checksum` None if they are not known.
     """
     if 0 < size != len(data):
         raise CorruptFileError(

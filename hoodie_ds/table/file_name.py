@@ -20,14 +20,8 @@ _CDC = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})_(\d+-\d+-\d+)\.cdc"
 class BaseFileName:
     """Name of a base file.
 
-    Parameters
-    ----------
-    file_id : str
-        File group's id; never holds an underscore.
-    write_token : str
-        ``<task partition>-<stage>-<attempt>``, different in every attempt to write.
-    instant_time : str
-        Time of the instant that wrote it.
+    The id of a file group never has an underscore. The write token, ``<task
+    partition>-<stage>-<attempt>``, is different in every attempt to write.
     """
 
     file_id: str
@@ -48,17 +42,9 @@ class BaseFileName:
 class LogFileName:
     """Name of a log file.
 
-    Parameters
-    ----------
-    file_id : str
-        File group's id.
-    base_instant : str
-        Version 6: the base instant of the slice that the log belongs to. Versions 8 and 9: the
-        instant that wrote it.
-    version : int
-        Counts up from 1 within the slice.
-    write_token : str
-        As in a base file; empty in files of very old writers.
+    `base_instant` is the base instant of the slice in version 6, and the instant that wrote the
+    file in versions 8 and 9. `version` counts up from 1 within the slice. The write token is that
+    of a base file, empty in files of very old writers.
     """
 
     file_id: str
@@ -81,18 +67,10 @@ class LogFileName:
 
 @dataclass(frozen=True, slots=True)
 class CdcFileName:
-    """Name of a file of change data: what a commit changed when it wrote a base file anew.
+    """Name of a file of change data: what a commit changed when it rewrote a base file.
 
-    Parameters
-    ----------
-    file_id : str
-        File group's id.
-    instant_time : str
-        Time of the instant that wrote the base file, and this one, in every table version.
-    write_token : str
-        That of the base file.
-    version : int
-        Hudi counts up from 1 where a file grows too large.
+    Instant time and write token are those of the base file, in every table version. Hudi increments
+    `version` from 1 where a file grows too large.
     """
 
     file_id: str
@@ -120,10 +98,10 @@ def other_format(name: str) -> str | None:
 
 
 def written_by(name: str) -> str | None:
-    """Instant that wrote a file whose name only its writer can take; None for any other file.
+    """Instant that wrote a file whose name only its writer can use; None for any other file.
 
-    So are the names of base files and of files of change data. That of a log file says it in some
-    table versions only.
+    Such are the names of base files and of files of change data. That of a log file has its instant
+    in some table versions only.
     """
     found = BaseFileName.parse(name) or CdcFileName.parse(name)
     return None if found is None else found.instant_time

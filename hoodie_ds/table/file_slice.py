@@ -21,21 +21,11 @@ class FileGroupId:
 
 @dataclass(frozen=True, slots=True)
 class BaseFile:
-    """A base file on storage.
+    """A base file on storage; `size` in bytes.
 
-    Parameters
-    ----------
-    partition_path : str
-        Its partition.
-    name : BaseFileName
-        Its name.
-    size : int
-        Bytes.
-    checksum : str or None
-        xxh64 that its commit gives it; None if that is not known, or not to be compared.
-    trusted : bool
-        Whether its bytes, once compared with the checksum, are what a writer committed; also where
-        the user has them not compared.
+    `checksum` is the xxh64 in its commit, None if that is unknown or must not be compared.
+    `trusted` says whether bytes that pass this comparison are those that a writer committed, also
+    where the user turned it off.
     """
 
     partition_path: str
@@ -69,16 +59,8 @@ class LogFile:
 class FileSlice:
     """One version of a file group.
 
-    Parameters
-    ----------
-    group : FileGroupId
-        The file group.
-    base_instant : str
-        Instant of the base file; in a slice of logs alone, of its first log.
-    base : BaseFile or None
-        The base file, if there is one.
-    logs : tuple of LogFile
-        Log files in the order in which they are to be merged.
+    `base_instant` is that of the base file; without one, of the first log file. `logs` are in the
+    order in which they are merged.
     """
 
     group: FileGroupId

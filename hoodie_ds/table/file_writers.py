@@ -1,8 +1,8 @@
-"""Which commits wrote to a file of an older file slice: an index over the commits since it began.
+"""Which commits wrote to a file of an older file slice: an index of the commits since it began.
 
-A timeline may have tens of thousands of commits, and a table as many log files. So no question
-about one file is answered by a walk over the commits: a log block names its instant, a base file's
-name does. Where neither helps, each commit since the slice began is looked at once.
+A timeline may have tens of thousands of commits, and a table as many log files. So no lookup of one
+file iterates over the commits: a log block names its instant, as does a base file's name. Where
+neither helps, each commit since the slice began is read once.
 """
 
 from __future__ import annotations
@@ -26,25 +26,15 @@ def newest_commit_naming(
 ) -> FileChanges | None:
     """Return the newest commit that wrote to a file; None if there is none.
 
-    It walks over the commits since a time. Of a log file ask `newest_commit_of` of
-    `hoodie_ds.table.live_files`, which knows the answer for the newest slices.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        Which commits there are.
-    path : str
-        The file.
-    since : str
-        The instant time at which its slice begins: earlier commits cannot name it.
+    It iterates over the commits since the instant time `since` at which the file's slice begins.
+    For a log file call `newest_commit_of` of `hoodie_ds.table.live_files`, which knows the newest
+    slices.
     """
     return _index(storage).newest_naming(timeline, path, since)
 
 
 class _Index:
-    """Which commits of one table wrote to which file, of those that were looked at."""
+    """The commits of one table by the files that they wrote to, as far as they were read."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -61,7 +51,7 @@ class _Index:
         return None if newest is None else file_changes(self._storage, newest)
 
     def _walk(self, timeline: Timeline, since: str) -> None:
-        """Note which files the commits since a time wrote to."""
+        """Index the files that the commits since a time wrote to."""
         walked = self._walked
         if walked is not None and walked[0] is timeline and walked[1] <= since:
             return

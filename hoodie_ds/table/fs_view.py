@@ -1,12 +1,12 @@
-"""The file-system view: which slice of each file group a reader or writer is to see.
+"""The file-system view: which slice of each file group a reader or writer must see.
 
 A file is visible if the instant in its name is committed and, where the commit is still on the
-active timeline, its metadata names the file. Listing alone is not enough: a late task may have
-left a file under an instant that completed without it.
+active timeline, its metadata names the file. Listing alone is not enough: a late task may have left
+a file under an instant that completed without it.
 
-In version 6 a log file carries the *base* instant in its name, so which commits wrote it is
-known only from its blocks; they are checked where they are read. Which log files lie on top of
-which base file is for `hoodie_ds.table.slicing` to say.
+In version 6 a log file carries the *base* instant in its name, so only its blocks show which
+commits wrote it; they are checked where they are read. `hoodie_ds.table.slicing` decides which log
+files are on top of which base file.
 """
 
 from __future__ import annotations
@@ -47,15 +47,8 @@ PREFIX_LENGTH: Final = 8
 class FileSystemView:
     """Visible file slices of a table as of a timeline.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The moment to see. Files of instants that it does not know as committed are invisible.
-    verify : bool
-        Whether files read through the view are compared with the checksums of their commits;
-        sizes always are.
+    Files of instants that are not committed on the timeline are invisible. `verify` says whether
+    files are compared with the checksums of their commits; sizes always are.
     """
 
     storage: Storage
@@ -65,7 +58,7 @@ class FileSystemView:
     def data_files(self) -> list[FileStatus]:
         """All data files, visible or not, by one listing of the table; those of change data too.
 
-        Commits would not tell all partitions: other writers may have archived those that made them.
+        Commits do not name all partitions: other writers may have archived those that created them.
         """
         return [
             status
@@ -74,7 +67,7 @@ class FileSystemView:
         ]
 
     def _listed(self) -> list[FileStatus]:
-        """All files of the table; those of the timeline only where that takes fewer requests."""
+        """All files of the table; those of the timeline only if that takes fewer requests."""
         folders = [f.path for f in self.storage.list("", folders=True) if f.path != HOODIE]
         timeline_pages = _FILES_OF_AN_INSTANT * self.timeline.num_completed // _LISTED_AT_ONCE
         if len(folders) > _FOLDERS + timeline_pages and not isinstance(self.storage, NamesFiles):
@@ -83,13 +76,7 @@ class FileSystemView:
         return sorted(chain(self.storage.list(""), *below), key=lambda status: status.path)
 
     def slices_among(self, files: Iterable[FileStatus]) -> Iterator[FileSlice]:
-        """Latest visible slice of each file group of listed files, partition by partition.
-
-        Raises
-        ------
-        CorruptFileError
-            As in `latest_slices`.
-        """
+        """Latest visible slice of each file group of listed files, partition by partition."""
         by_partition: dict[str, list[FileStatus]] = {}
         for status in files:
             by_partition.setdefault(status.folder, []).append(status)
@@ -99,11 +86,8 @@ class FileSystemView:
     def latest_slices(self, partition_path: str) -> list[FileSlice]:
         """Latest visible slice of each file group of a partition, by file id.
 
-        Raises
-        ------
-        CorruptFileError
-            The base file below the log files of a slice is missing, or two base files claim one
-            slice.
+        Raises `CorruptFileError` if the base file below the log files of a slice is missing, or two
+        base files claim one slice.
         """
         return self._slices_of(partition_path, self.files_of(partition_path))
 
@@ -138,12 +122,9 @@ class FileSystemView:
         return instant is None or path in file_changes(self.storage, instant).named
 
     def read_log(self, log: LogFile) -> Bytes:
-        """Return the content of a log file; of a large one a map, which memory does not hold.
+        """Return the content of a log file, a memory map of a large one.
 
-        Raises
-        ------
-        CorruptFileError
-            It is not what the newest commit that names it has written.
+        Raises `CorruptFileError` if it is not what the newest commit that names it has written.
         """
         if log.size > HELD_BYTES:
             data: Bytes = mapped(self.storage, log.path)
@@ -158,18 +139,18 @@ class FileSystemView:
     def vouches_for(self, instant_time: str, path: str) -> bool:
         """Whether the bytes that an instant wrote to a file are as they were committed.
 
-        So they are where its commit has a checksum of the file, and where none is to be compared.
+        They are if its commit has a checksum of the file, or if checksums must not be compared.
         """
         instant = self.timeline.commit_at(instant_time)
         known = instant is not None and path in file_changes(self.storage, instant).checksums
         return known or not self.verify
 
     def _commit_of(self, log: LogFile, data: Bytes) -> FileChanges | None:
-        """The newest commit that wrote to a log file: its blocks name it, or all are looked at.
+        """The newest commit that wrote to a log file: its blocks name it, or all are read.
 
-        A log file that one of our commits wrote is whole, and nobody appends to it; nor does
-        anybody in layout 2. Others may append to theirs in layout 1, and what tells that the end
-        is lost is then a later commit than its blocks name.
+        A log file that one of our commits wrote is whole, and no writer appends to it; nor does any
+        in layout 2. Others may append to theirs in layout 1, and then only a later commit than its
+        blocks name shows that the end is lost.
         """
         time = first_instant(data, log.path)
         instant = None if time is None else self.timeline.commit_at(time)
@@ -196,7 +177,7 @@ class FileSystemView:
         return latest
 
     def _newest_base(self, group: FileGroupId, files: list[BaseFile]) -> BaseFile | None:
-        """The newest visible base file; what older ones there are is not looked into."""
+        """The newest visible base file; older ones are not examined."""
         by_time: dict[str, list[BaseFile]] = {}
         for file in files:
             by_time.setdefault(file.name.instant_time, []).append(file)
@@ -238,15 +219,7 @@ class FileSystemView:
 
 
 class PartitionFiles:
-    """The files of a partition, of which only those that are asked for are looked into.
-
-    Parameters
-    ----------
-    view : FileSystemView
-        Says what is visible.
-    partition_path : str
-        The partition.
-    """
+    """The files of a partition, of which only those that are requested are examined."""
 
     def __init__(self, view: FileSystemView, partition_path: str) -> None:
         self._view = view
@@ -258,7 +231,7 @@ class PartitionFiles:
 
     @property
     def prefixes(self) -> Collection[str]:
-        """How the names of the files begin."""
+        """The beginnings of the file names."""
         return self._by_prefix.keys()
 
     def latest_slices(self, prefix: str) -> list[FileSlice]:
@@ -272,12 +245,10 @@ def _is_data(status: FileStatus) -> bool:
 
 
 def data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:
-    """Return the data file that a name of a partition is; None for what is none.
+    """Return the data file with a name in a partition; None for any other file.
 
-    Raises
-    ------
-    UnsupportedTableError
-        It is a base file of another format than Parquet: without it rows would be missing.
+    Raises `UnsupportedTableError` if it is a base file of another format than Parquet: without it
+    rows would be missing.
     """
     file_name = status.path.rpartition("/")[2]
     base = BaseFileName.parse(file_name)

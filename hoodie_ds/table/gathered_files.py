@@ -1,6 +1,6 @@
 """Files of the newest file slices, gathered from commits.
 
-What a process has gathered grows with each commit, and can be written down for others.
+What a process has gathered grows with each commit, and can be stored for others.
 """
 
 from __future__ import annotations
@@ -25,18 +25,10 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file of a newest slice, as far as commits tell.
+    """A file of a newest slice, as commits name it.
 
-    Parameters
-    ----------
-    path : str
-        Its path.
-    group : FileGroupId
-        Its file group.
-    start : str
-        The time by which it is told from older slices; see `hoodie_ds.table.slicing.Slicing.start`.
-    instant : Instant
-        The newest commit that wrote to it.
+    `start` is the time by which it is told from older slices, see
+    `hoodie_ds.table.slicing.Slicing.start`; `instant` is the newest commit that wrote to it.
     """
 
     path: str
@@ -47,7 +39,7 @@ class NamedFile:
     def is_before(self, base: BaseFileName) -> bool:
         """Whether it is of an older slice than that of a committed base file of its group.
 
-        Commits do not tell so where that one's is archived, and a savepoint keeps an older one.
+        Commits do not show it if that one's is archived, and a savepoint keeps an older one.
         """
         return self.start < padded(base.instant_time)
 
@@ -59,13 +51,13 @@ def of_slice(named: Iterable[NamedFile], base: BaseFile | None) -> set[str]:
 
 @dataclass(slots=True)
 class _Group:
-    """Files of one file group: by path, when their slice begins, and the newest commit of each."""
+    """Files of one file group: start of their slice and the newest commit of each, by path."""
 
     files: dict[str, tuple[str, Instant]] = field(default_factory=dict)
     newest_base: str = ""
 
     def add(self, path: str, start: str, instant: Instant, is_base: bool) -> None:
-        """Take a file, and let go of those of older slices."""
+        """Add a file, and remove those of older slices."""
         if start >= self.newest_base:
             known = self.files.get(path)
             if known is None or padded(known[1].time) < padded(instant.time):
@@ -76,13 +68,7 @@ class _Group:
 
 
 class LiveFiles:
-    """The files of the newest slices, as commits tell that are taken in any order.
-
-    Parameters
-    ----------
-    seen : Timeline
-        Whose commits have been taken in.
-    """
+    """The files of the newest slices, from the commits of `seen`, which are added in any order."""
 
     def __init__(self, seen: Timeline) -> None:
         self.seen = seen
@@ -91,9 +77,9 @@ class LiveFiles:
 
     @classmethod
     def of_newest(cls, storage: Storage, timeline: Timeline, count: int) -> LiveFiles:
-        """Return what the newest so many commits say, and all that replace file groups.
+        """Return the files of the newest `count` commits, and of all that replace file groups.
 
-        Of a file that only older commits name nothing is known.
+        Files that only older commits name are unknown.
         """
         *_, oldest = islice(timeline.commits_backwards(), count)
         start = padded(oldest.time)
@@ -106,13 +92,10 @@ class LiveFiles:
         return live
 
     def grow(self, storage: Storage, timeline: Timeline) -> bool:
-        """Take in the commits that a timeline has more than what was seen.
+        """Add the commits that a timeline has more than what was seen.
 
-        Returns
-        -------
-        bool
-            False if commits that were taken in are not part of the timeline any more, so that
-            nothing here can be used for it.
+        False if commits that were added are not on the timeline any more, so that nothing here can
+        be used for it.
         """
         if timeline is self.seen:
             return True
@@ -129,13 +112,7 @@ class LiveFiles:
         return True
 
     def add(self, instant: Instant, commit: FileChanges) -> list[str]:
-        """Take in a commit, whatever was seen.
-
-        Returns
-        -------
-        list of str
-            Those of its files that are not of older slices, as far as is known.
-        """
+        """Add a commit, whatever was seen; returns its files that are not of older slices."""
         rule = SLICINGS[instant.layout]
         newest: list[str] = []
         self._hide(instant, commit)
@@ -190,10 +167,7 @@ class LiveFiles:
     def newest_naming(self, group: FileGroupId, path: str, start: str) -> Instant | None:
         """Return the newest commit that wrote to a file of a group's newest slice.
 
-        Raises
-        ------
-        LookupError
-            The file is of an older slice, of which nothing is known any more.
+        Raises `LookupError` if the file is of an older slice, which is forgotten.
         """
         found = self._partitions.get(group.partition_path, {}).get(group.file_id, _Group())
         if padded(start) < found.newest_base:
@@ -204,13 +178,11 @@ class LiveFiles:
     def named(
         self, timeline: Timeline, among: FileGroupId | str | None = None
     ) -> Iterator[NamedFile]:
-        """Yield the files that commits of a timeline name.
+        """Yield the files that commits of a timeline name: of a file group, a partition, or all.
 
-        Those of a file group, of the partition of a path, or all.
-
-        Commits that were archived since they were taken are asked for nothing: whether their files
-        still count, others that were archived with them tell. Where commits after the first one of
-        the timeline are archived, a file may be of an older slice: see `NamedFile.is_before`.
+        Commits that were archived since they were added do not count: others that were archived
+        with them decide whether their files still count. Where commits after the first one of the
+        timeline are archived, a file may be of an older slice: see `NamedFile.is_before`.
         """
         first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
         for group, named in self._groups(among):
@@ -221,14 +193,14 @@ class LiveFiles:
                     yield NamedFile(path, group, start, instant)
 
     def groups(self, timeline: Timeline, partition_path: str | None = None) -> set[FileGroupId]:
-        """Return the file groups that those files are of."""
+        """Return the file groups of those files."""
         return {file.group for file in self.named(timeline, partition_path)}
 
     def all_named(self, timeline: Timeline) -> Iterator[tuple[str, Instant]]:
-        """Yield the files that any commit names which was taken in, archived or not, and by which.
+        """Yield the files that any added commit names, archived or not, with the commit.
 
-        Those of replaced file groups are none. An id that an archived replace commit has freed may
-        have come back: new file groups of a bucket are numbered.
+        Replaced file groups are left out. A file id that an archived replace commit has freed may
+        be back: new file groups of a bucket are numbered.
         """
         hidden = set(self.replaced(timeline))
         for group, named in self._groups():
@@ -266,7 +238,7 @@ class LiveFiles:
 
     @classmethod
     def from_json(cls, layout: int, content: Mapping[str, Any]) -> LiveFiles:
-        """Return what was summed up of a timeline of a layout."""
+        """Return the summary of a timeline of a layout."""
         recent = tuple(filter(None, map(LAYOUTS[layout].parse, content["recent"])))
         settled = Settled.unpacked(b64decode(content["settled"]), 0, layout)
         live = cls(Timeline(recent, settled=settled, layout=layout))
@@ -284,7 +256,7 @@ class LiveFiles:
 
 
 def _times(instant: Instant) -> str:
-    """An instant's time, with its completion time where it has one, as summaries have it."""
+    """An instant's time, with its completion time if it has one, as in summaries."""
     return "_".join(filter(None, (instant.time, instant.completion_time)))
 
 

@@ -1,9 +1,9 @@
 """The stored buckets of a bucket index whose number was changed, or differs by partition (RFC-89).
 
-One file per change, under the instant that made it; the newest that is committed counts. The
-first is written at creation from ``hoodie.properties``, which is where the rules appear with the
-table: a creation that was interrupted before this file is completed by the next write. A rescaling
-puts its file before its commit, so that rows and buckets change in one step.
+One file per change, under the instant that made it; the newest that is committed counts. The first
+is written at creation from ``hoodie.properties``, which has the rules from the table's first
+moment: the next write completes a creation that was interrupted before this file. A rescaling puts
+its file before its commit, so that rows and buckets change in one step.
 """
 
 from __future__ import annotations
@@ -32,14 +32,9 @@ _ANY_PATH: Final = ".*"
 
 @dataclass(frozen=True, slots=True)
 class HashingConfig:
-    """Rules as a table stores them.
+    """Rules as a table stores them, and the buckets of partitions that no rule matches.
 
-    Parameters
-    ----------
-    expressions : str
-        ``regex,number;regex,number``; empty where all partitions have as many buckets.
-    default_buckets : int
-        Buckets of a partition that no rule matches.
+    `expressions` is ``regex,number;regex,number``, empty if all partitions have as many buckets.
     """
 
     expressions: str
@@ -48,7 +43,7 @@ class HashingConfig:
     def to_bytes(self, time: str) -> bytes:
         """Return the content of the file of an instant time.
 
-        Hudi takes rules without an expression for none, so one is there that matches any path.
+        Hudi ignores rules without an expression, so there is always one, which matches any path.
         """
         entries = {
             "expressions": self.expressions or f"{_ANY_PATH},{self.default_buckets}",
@@ -63,12 +58,7 @@ class HashingConfig:
 def load_hashing_config(storage: Storage, timeline: Timeline) -> HashingConfig | None:
     """Read the rules that count; None for a table that stores none.
 
-    Raises
-    ------
-    CorruptFileError
-        The file is damaged.
-    UnsupportedTableError
-        The rules are of a type, or in a version, that is not known here.
+    Raises `UnsupportedTableError` if the rules have an unknown type or version.
     """
     committed = [time for time in _times(storage) if _counts(storage, timeline, time)]
     if not committed:
@@ -87,18 +77,9 @@ def put_hashing_config(table: Table) -> None:
 
 
 def put_rescaled(storage: Storage, time: str, before: HashingConfig, after: HashingConfig) -> None:
-    """Store the buckets that a table has once an instant is complete.
+    """Store the buckets that a table has once a pending instant is complete.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str
-        The instant's time; it is pending.
-    before : HashingConfig
-        What counts until then, and again if the instant is taken back.
-    after : HashingConfig
-        What is to count.
+    The file of `before` counts until then, and again if the instant is rolled back.
     """
     if not _times(storage):
         _put(storage, _FIRST, before)
@@ -108,33 +89,18 @@ def put_rescaled(storage: Storage, time: str, before: HashingConfig, after: Hash
 def drop_rescaled(storage: Storage, time: str) -> None:
     """Delete what an instant that does not count has stored, before it leaves the timeline.
 
-    As Hudi's rollback does (``PartitionBucketIndexHashingConfig``): what no pending instant tells
-    of counts for its readers.
+    As Hudi's rollback does (``PartitionBucketIndexHashingConfig``): Hudi's readers use what no
+    pending instant has stored.
     """
     storage.delete(_path(time))
 
 
 def complete_hashing_config(table: Table, timeline: Timeline, now_ms: int) -> tuple[Table, bool]:
-    """Finish what somebody who stored rules and died has left.
+    """Finish what a process that stored rules and died has left.
 
-    Rules of an instant that was rolled back, which a stopped process put late, go. The number of
-    buckets comes into the properties, where other engines look for it.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its instants.
-    now_ms : int
-        Milliseconds since the Unix epoch, for the comment in the properties.
-
-    Returns
-    -------
-    Table
-        As it is then.
-    bool
-        Whether rules have gone that somebody may have taken for the table's.
+    Rules of an instant that was rolled back, put late by a stopped process, are deleted. The number
+    of buckets is set in the properties, where other engines read it. Returns the changed table, and
+    whether rules were deleted that others may have used. `now_ms` is for the properties' comment.
     """
     storage, properties = table.storage, table.properties
     times = _times(storage)
@@ -153,14 +119,9 @@ def complete_hashing_config(table: Table, timeline: Timeline, now_ms: int) -> tu
 
 
 def agreed_buckets(table: Table, given: int | None) -> TableProperties:
-    """Return the properties with the number of buckets that counts, if they may be behind.
+    """Return the properties with the number of buckets that counts, if they may be out of date.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    given : int or None
-        The number that an option says.
+    `given` is the number of the option.
     """
     properties = table.properties
     if given in (None, properties.num_buckets):

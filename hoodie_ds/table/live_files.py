@@ -1,8 +1,8 @@
-"""Files of the newest file slices, as the commits tell.
+"""Files of the newest file slices, as the commits name them.
 
-Slices are made of the files that a listing shows. Of a file that was lost it shows nothing, so a
-reader that went by it alone would return fewer rows, or older ones, and not know it. A process
-takes each commit in once, and begins with what writers have summed up.
+Slices are made of the files in a listing. A listing does not show that a file was lost, so a reader
+that trusted it alone would return fewer rows, or older ones. A process reads each commit once, and
+begins with the summaries of writers.
 """
 
 from __future__ import annotations
@@ -52,27 +52,12 @@ def check_nothing_is_missing(
     found: Collection[str],
     group: FileGroupId | None = None,
 ) -> None:
-    """Compare the files that make up the newest slices, as the commits tell, with a listing.
+    """Compare the files that commits name in the newest slices with the listed paths `found`.
 
-    Files of older slices may have been cleaned, those of replaced file groups too; commits that
-    have been archived are not asked.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is read; loaded before the listing.
-    found : collection of str
-        Paths of the data files that storage has.
-    group : FileGroupId, optional
-        The only file group that is looked at.
-
-    Raises
-    ------
-    CorruptFileError, TimelineError
-        A file is missing; names it and the commit that wrote it, or the clean or rollback that took
-        it since.
+    Files of older slices, and of replaced file groups, may have been cleaned; archived commits are
+    not read. The timeline was loaded before the listing. Raises `CorruptFileError` with the file
+    and the commit that wrote it, or `TimelineError` with the clean or rollback that deleted it
+    since.
     """
     kept = _kept(storage, timeline.layout)
     with kept.lock:
@@ -83,26 +68,10 @@ def check_nothing_is_missing(
 def check_listed(
     storage: Storage, timeline: Timeline, found: Collection[str], partition_path: str | None = None
 ) -> None:
-    """Compare what a writer has listed with what commits name, at a cost that has a bound.
+    """Compare what a writer has listed with what commits name, at a bounded cost.
 
-    Where many commits are not summed up, as in a table that another engine wrote, only the newest
-    of them are asked.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is written to; loaded before the listing.
-    found : collection of str
-        Paths of the data files that storage has.
-    partition_path : str, optional
-        The partition that was listed; the whole table if None.
-
-    Raises
-    ------
-    CorruptFileError, TimelineError
-        As in `check_nothing_is_missing`.
+    Without summaries of many commits, as in a table of another engine, only the newest are read.
+    All of the table was listed if `partition_path` is None. Raises as `check_nothing_is_missing`.
     """
     if timeline.first_commit is None:
         return
@@ -119,10 +88,10 @@ def check_listed(
 def _newest(
     storage: Storage, timeline: Timeline, named: Iterable[NamedFile], found: Collection[str]
 ) -> Iterator[tuple[str, Instant]]:
-    """Paths of named files that are of newest slices, and who wrote them.
+    """Paths of named files of newest slices, with their commits.
 
-    An archived commit has made a newer base file where the older one is gone and a newer one is
-    there: all others that could have would name theirs.
+    An archived commit has made a newer base file where the older one is gone and a newer one
+    exists: all other commits that could have would name theirs.
     """
     bases: Mapping[FileGroupId, list[BaseFileName]] | None = None
     for file in named:
@@ -136,7 +105,7 @@ def _newest(
 
 
 def _bases(found: Collection[str]) -> dict[FileGroupId, list[BaseFileName]]:
-    """Names of the base files that were listed, by file group."""
+    """Names of the listed base files, by file group."""
     bases: dict[FileGroupId, list[BaseFileName]] = {}
     for path in found:
         folder, _, name = path.rpartition("/")
@@ -149,14 +118,14 @@ def _bases(found: Collection[str]) -> dict[FileGroupId, list[BaseFileName]]:
 def near_groups(
     storage: Storage, timeline: Timeline, partition_path: str | None = None
 ) -> set[FileGroupId]:
-    """Return the file groups that commits name, as far as `check_listed` asks for their files."""
+    """Return the file groups whose files `check_listed` compares."""
     kept, committed = _kept(storage, timeline.layout), _committed(timeline)
     with kept.lock:
         return kept.near(storage, committed).groups(committed, partition_path)
 
 
 def _committed(timeline: Timeline) -> Timeline:
-    """A timeline without the instant that a writer joins, whose files change by the batch."""
+    """A timeline without the instant that a writer joins, whose files change with the batch."""
     joined = timeline.joined
     if joined is None:
         return timeline
@@ -178,10 +147,7 @@ def _check_found(
 
 
 def newest_files(storage: Storage, timeline: Timeline) -> list[NamedFile]:
-    """Return the files that make up the newest slices, as the commits tell.
-
-    See `check_nothing_is_missing` for the parameters, and for what is left out.
-    """
+    """Return the files of the newest slices; see `check_nothing_is_missing`."""
     kept = _kept(storage, timeline.layout)
     with kept.lock:
         return list(kept.grown(storage, timeline).named(timeline))
@@ -190,18 +156,9 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[NamedFile]:
 def taken_since(
     storage: Storage, timeline: Timeline, paths: Iterable[str], commits: Iterable[Instant]
 ) -> TimelineError | None:
-    """Return what has taken files since a timeline was loaded: a rollback, or a clean.
+    """Return the rollback or clean that deleted one of some files since a timeline was loaded.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is read.
-    paths : iterable of str
-        The files, one of which is gone.
-    commits : iterable of Instant
-        Commits of that timeline, any of which may have written it.
+    Any of `commits`, which are on that timeline, may have written the missing file.
     """
     now = load_timeline(storage, timeline.layout)
     undone = rolled_back(storage, commits, now)
@@ -224,7 +181,7 @@ def rolled_back(
 ) -> TimelineError | None:
     """Return which of some commits is rolled back by now: off the timeline, and not archived.
 
-    A writer's own instant that is to have more batches is pending and counts.
+    A writer's own instant that waits for more batches is pending and counts.
     """
     for commit in commits:
         if commit.num_batches and now.is_pending(commit.time):
@@ -237,17 +194,8 @@ def rolled_back(
 def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> FileChanges | None:
     """Return the newest commit that wrote to a log file; None if there is none.
 
-    This is the function to call. It answers from what is known of the newest slices, and walks
-    over the commits by `newest_commit_naming` for a file of an older one.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        Which commits there are.
-    log : LogFile
-        The file.
+    It answers from what is known of the newest slices, and calls `newest_commit_naming` for a file
+    of an older one.
     """
     kept, start = _kept(storage, timeline.layout), log.name.base_instant
     with kept.lock, suppress(LookupError):
@@ -263,14 +211,7 @@ def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> File
 def replaced_ids(storage: Storage, timeline: Timeline) -> Mapping[str, frozenset[str]]:
     """Return the file ids that replace commits have hidden, by partition path.
 
-    `FileSystemView.replaced_ids` gives those of one partition.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        Whose replace commits count.
+    `FileSystemView.replaced_ids` returns those of one partition.
     """
     if not timeline.replace_commits:
         return {}
@@ -282,19 +223,9 @@ def replaced_ids(storage: Storage, timeline: Timeline) -> Mapping[str, frozenset
 
 
 def save_live_files(storage: Storage, timeline: Timeline) -> None:
-    """Sum up the files of the newest slices, where many commits were made since the last time.
+    """Store a summary of the newest slices' files, if many commits were made since the last one.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is.
-
-    Raises
-    ------
-    HoodieError
-        Something could not be read or written, which nothing else depends on.
+    Nothing depends on a summary that cannot be written.
     """
     kept, kind = _kept(storage, timeline.layout), _SUMMARIES[timeline.layout]
     if not _is_due(kept.saved, timeline):
@@ -309,7 +240,7 @@ def save_live_files(storage: Storage, timeline: Timeline) -> None:
 
 
 def _is_due(last: SummaryFile, timeline: Timeline) -> bool:
-    """Whether many commits were made since a summary; a long one is made more seldom."""
+    """Whether many commits were made since a summary; a long one is made less often."""
     due = max(_FEWEST_COMMITS, min(_MOST_COMMITS, last.size // _BYTES_A_COMMIT))
     younger = takewhile(lambda i: padded(i.time) > last.up_to, timeline.commits_backwards())
     return len(list(islice(younger, due))) == due
@@ -350,9 +281,9 @@ class _Kept:
         return self.known
 
     def grown(self, storage: Storage, timeline: Timeline, at_once: int | None = None) -> LiveFiles:
-        """What is known with the commits of a timeline, or with so many of its settled ones.
+        """What is known with the commits of a timeline, or with `at_once` of its settled ones.
 
-        Where commits were taken back, or there is another table now, an older summary may be true.
+        Where commits were rolled back, or the table was replaced, an older summary may be true.
         """
         known = () if self.known is None else (self.known,)
         live = next(
@@ -365,7 +296,7 @@ class _Kept:
         return live
 
     def near(self, storage: Storage, timeline: Timeline) -> LiveFiles:
-        """What is known with the commits of a timeline, of which few are taken in at once."""
+        """What is known with the commits of a timeline, few of them added at once."""
         known = (live for live in (self.known, self.newest) if live is not None)
         for live in chain(known, _summed_up(storage, self.layout)):
             if live.seen is timeline:  # as for each partition of a write but the first
@@ -380,13 +311,13 @@ class _Kept:
 
 
 def _summed_up(storage: Storage, layout: int) -> Iterator[LiveFiles]:
-    """Yield what the summaries say, the newest first, then what is true of each table: nothing."""
+    """Yield the summaries, the newest first, then an empty one, which is true of each table."""
     yield from read_summaries(storage, _SUMMARIES[layout], partial(LiveFiles.from_json, layout))
     yield LiveFiles(Timeline(layout=layout))
 
 
 def _beginning(seen: Timeline, timeline: Timeline, at_once: int | None) -> Timeline:
-    """A timeline, or that part of it which has so many settled commits more than were seen."""
+    """A timeline, or its part with at most `at_once` settled commits more than were seen."""
     new = list(islice(timeline.commits_beyond(seen), 0 if at_once is None else at_once + 1))
     if len(new) <= (at_once or 0) or timeline.settled.write_at(new[-1].time) is None:
         return timeline

@@ -1,8 +1,8 @@
 """Hudi's metadata table, which is dropped here, and the promise of its record index, which stays.
 
-A record index of the whole table maps each record key to one place. Hudi builds it anew from all
-files once it is gone with the metadata table, and fails for good where a key is there twice. So
-whoever writes without the index keeps its promise.
+A record index of the whole table maps each record key to one place. Hudi rebuilds it from all files
+once it is gone with the metadata table, and fails for good where a key is there twice. So a writer
+without the index keeps its promise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Scope = Literal["table", "partition"]
 
 
 def described(table: Table) -> str:
-    """Return the metadata table in words, and what its record index asks of writers."""
+    """Return the metadata table in words, and what its record index requires of writers."""
     text = f"a metadata table ({', '.join(table.properties.metadata_partitions)})"
     if table.properties.partition_fields and record_index(table) == "table":
         text += (
@@ -39,25 +39,15 @@ def described(table: Table) -> str:
 def record_index(table: Table) -> Scope | None:
     """Where record keys are unique by a record index that Hudi has, or will build again.
 
-    Its definition says whether it is one of the whole table or of each partition by itself. Hudi
-    leaves it where it drops the metadata table, as is done here. Releases before 1.1 write none,
-    and have indexes of whole tables alone: `drop_metadata_table` remembers those.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-
-    Raises
-    ------
-    CorruptFileError
-        The definitions cannot be read.
+    Its definition says whether it covers the whole table or each partition by itself. Hudi keeps
+    the definition when it drops the metadata table, as is done here. Releases before 1.1 write
+    none, and have indexes of whole tables only: `drop_metadata_table` stores those.
     """
     return _defined(table) or ("table" if _is_indexed_undefined(table.properties) else None)
 
 
 def drop_metadata_table(table: Table, now_ms: int) -> Table:
-    """Switch a table's metadata table off, as Hudi does for a writer that does not keep one.
+    """Switch a table's metadata table off, as Hudi does for a writer that does not maintain one.
 
     First the property, then the files: a reader that still sees the property fails, rather than
     trust a metadata table that is out of date.

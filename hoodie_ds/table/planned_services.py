@@ -1,8 +1,8 @@
-"""Which file groups a table service is to rewrite, as its plan says.
+"""Which file groups a table service is to rewrite, by its plan.
 
-A service reads what its plan names. Rows that are committed to those file groups after it was
-planned are not among that, and are gone once it completes; but those in log files that are named
-after a compaction lie on top of what it makes.
+A service reads what its plan names. Rows that are committed to those file groups later are lost
+once it completes, unless they are in log files that are named after a compaction, on top of its
+base file.
 """
 
 from __future__ import annotations
@@ -25,24 +25,10 @@ _PLANS_KEPT: Final = 64
 
 
 def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]:
-    """Return the file groups that a pending instant is to rewrite by a plan.
+    """Return the file groups that the plan of a pending instant names.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    instant : Instant
-        A pending instant.
-
-    Returns
-    -------
-    frozenset of FileGroupId
-        Empty for what has no such plan, an overwrite for instance.
-
-    Raises
-    ------
-    CorruptFileError
-        There is no plan of a compaction, or it cannot be read.
+    Empty for an instant without such a plan, such as an overwrite. Raises `CorruptFileError` if the
+    plan of a compaction is missing.
     """
     path = instant_path(instant.at(State.REQUESTED))
     if instant.action in REPLACING:
@@ -63,20 +49,8 @@ def compacting(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str
     """Return the file groups in plans of pending compactions, each with the plan's instant time.
 
     In table version 6 the log files that follow a plan are named after it (Hudi tech spec,
-    "compaction"): so the compaction's base file begins the slice that they are of. And nothing
-    else may begin a slice of such a file group meanwhile.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        Says which compactions are pending.
-
-    Raises
-    ------
-    CorruptFileError
-        A plan is missing, or cannot be read.
+    "compaction"), so the compaction's base file begins their slice. Nothing else may begin a slice
+    of such a file group meanwhile.
     """
     return {
         group: instant.time
@@ -88,20 +62,8 @@ def compacting(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str
 def clustering(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str]:
     """Return the file groups in plans of pending clusterings, each with the plan's instant time.
 
-    Once a clustering completes they are replaced by others, which have the rows of before alone:
-    nobody may write to them meanwhile.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        Says which clusterings are pending.
-
-    Raises
-    ------
-    CorruptFileError
-        A plan cannot be read.
+    No writer may write to them: a clustering that completes replaces them by others, which have the
+    rows of its plan only.
     """
     return {
         group: instant.time
@@ -113,7 +75,7 @@ def clustering(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str
 
 @lru_cache(maxsize=_PLANS_KEPT)
 def _planned_once(storage: Storage, instant: Instant) -> frozenset[FileGroupId]:
-    """As `planned_groups`; a plan never changes."""
+    """`planned_groups`, cached; a plan never changes."""
     return planned_groups(storage, instant)
 
 

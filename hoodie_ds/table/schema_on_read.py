@@ -30,42 +30,18 @@ _NAMED: Final = 5
 def check_found_by_name(storage: Storage, numbered: str, path: str) -> None:
     """Refuse to read a table whose files have columns under other names or types than now.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    numbered : str
-        What the newest commit has under `LATEST_SCHEMA_KEY`.
-    path : str
-        That commit's file, for the error.
-
-    Raises
-    ------
-    UnsupportedTableError
-        A column was renamed, dropped or retyped, or nothing tells that none was; names the commit,
-        the columns and what to do.
+    `numbered` is what the newest commit, at `path`, has under `LATEST_SCHEMA_KEY`. Raises
+    `UnsupportedTableError` if a column was renamed, dropped or retyped, or nothing shows that none
+    was.
     """
     _refuse(storage, path, _told(storage, _history_files(storage), numbered))
 
 
 def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
-    """Refuse a table whose history of numbered columns its newest commit does not go on with.
+    """Refuse a table whose newest commit, at `path`, drops its history of numbered columns.
 
-    A job of Hudi's without the option, behind one with it, puts such a commit.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        As of when.
-    path : str
-        The newest commit's file, for the error.
-
-    Raises
-    ------
-    UnsupportedTableError
-        As in `check_found_by_name`.
+    A job of Hudi without the option, after one with it, puts such a commit. Raises as
+    `check_found_by_name`.
     """
     found = _history_files(storage)
     files = [file for file in found if timeline.is_committed(_time_of(file))]
@@ -74,7 +50,7 @@ def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
 
 
 def _refuse(storage: Storage, path: str, changes: str) -> None:
-    """Raise the error of a table some of whose columns are others than files have."""
+    """Raise the error of a table some of whose columns differ from those in files."""
     if changes:
         raise UnsupportedTableError(
             f"{storage.root}: commit {path} says that columns were renamed, dropped or retyped "
@@ -87,18 +63,8 @@ def _refuse(storage: Storage, path: str, changes: str) -> None:
 def refuse_to_write(storage: Storage, path: str) -> None:
     """Refuse to write to a table whose columns have numbers: a commit of ours would drop them.
 
-    Hudi would then look its columns up by the names of now, or by numbers that files of ours are
-    not known to have.
-
-    Parameters
-    ----------
-    storage, path
-        As in `check_found_by_name`.
-
-    Raises
-    ------
-    UnsupportedTableError
-        Always; names the commit and what to do.
+    Hudi would then find its columns by their present names, or by numbers that files of ours do not
+    have. Raises `UnsupportedTableError` always.
     """
     raise UnsupportedTableError(
         f"{storage.root}: commit {path} numbers the columns ({_OPTION}), which this release does "
@@ -108,7 +74,7 @@ def refuse_to_write(storage: Storage, path: str) -> None:
 
 
 def _told(storage: Storage, files: Sequence[str], numbered: str | None = None) -> str:
-    """What histories say of columns, as a commit numbers them or as they are now."""
+    """The changes of columns in histories, as a commit numbers them or as they are now."""
     try:
         versions = json.loads(storage.read(max(files)))["schemas"]
         newest = max(versions, key=lambda version: version["version_id"])
@@ -118,7 +84,7 @@ def _told(storage: Storage, files: Sequence[str], numbered: str | None = None) -
 
 
 def _changes(now: dict[str, Any], versions: Sequence[dict[str, Any]]) -> str:
-    """What is another than it was; empty if names and types of all columns are as ever."""
+    """What differs from before; empty if names and types of all columns are the same."""
     if now["version_id"] not in [version["version_id"] for version in versions]:
         return _UNTOLD
     columns = dict(_numbered(now, ""))

@@ -1,10 +1,10 @@
-"""Which log files lie on top of which base file: what the layouts of the timeline differ in.
+"""Which log files are on top of which base file: where the layouts of the timeline differ.
 
 In layout 1 a log file's name has the instant of the base file that it belongs to, or of the pending
 compaction whose base file it will belong to. Log files from before a downgrade keep their names,
-and are told by the commits that wrote them. In layout 2 it has the instant that wrote it, which
+and the commits that wrote them identify them. In layout 2 it has the instant that wrote it, which
 belongs to the newest base file that was begun before that instant was completed: a compaction
-takes in what was complete when it was planned (Hudi's ``CompletionTimeQueryView``). Log files merge
+includes what was complete when it was planned (Hudi's ``CompletionTimeQueryView``). Log files merge
 in the order in which their instants were requested, whichever was completed first.
 """
 
@@ -26,17 +26,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What slices are made by.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    is_committed : callable
-        Whether what was written under an instant time is part of the table.
-    """
+    """What slices are made from; `is_committed` is for what was written under an instant time."""
 
     storage: Storage
     timeline: Timeline
@@ -61,31 +51,15 @@ class Slicing(Protocol):
     def named_after(self, start: str, own: str) -> str:
         """Return the instant that the next log file of a slice is named after.
 
-        Parameters
-        ----------
-        start : str
-            Base instant of the slice, that of a compaction that is pending included.
-        own : str
-            The instant that writes the log file.
+        `start` is the base instant of the slice, that of a pending compaction included, and `own`
+        the instant that writes the log file.
         """
         ...
 
     def latest(
         self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
     ) -> FileSlice | None:
-        """Return the latest slice of a file group.
-
-        Parameters
-        ----------
-        moment : Moment
-            The table as it is looked at.
-        group : FileGroupId
-            The file group.
-        base : BaseFile or None
-            Its newest visible base file.
-        logs : collection of LogFile
-            Its log files, visible or not.
-        """
+        """Return the latest slice of a group, of its newest visible base file and all log files."""
         ...
 
 
@@ -105,7 +79,7 @@ class ByBaseInstant:
     def latest(
         self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
     ) -> FileSlice | None:
-        """Return the latest slice of a file group; see `Slicing`."""
+        """Return the latest slice of a file group."""
         by_start: dict[str, list[LogFile]] = {}
         for log in logs:
             by_start.setdefault(log.name.base_instant, []).append(log)
@@ -151,7 +125,7 @@ class ByCompletion:
     def latest(
         self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
     ) -> FileSlice | None:
-        """Return the latest slice of a file group; see `Slicing`."""
+        """Return the latest slice of a file group."""
         visible = [log for log in logs if moment.is_committed(log.name.base_instant)]
         if base is not None:
             visible = [log for log in visible if self._is_above(moment, base, log)]
@@ -162,7 +136,7 @@ class ByCompletion:
         return FileSlice(group, start, base, ordered)
 
     def _is_above(self, moment: Moment, base: BaseFile, log: LogFile) -> bool:
-        """Whether a log file lies on top of a base file, and not of one before it."""
+        """Whether a log file is on top of a base file, and not of an earlier one."""
         written, start = padded(log.name.base_instant), padded(base.name.instant_time)
         if written >= start:  # it was completed later still
             return True
@@ -175,15 +149,15 @@ SLICINGS: Final[dict[int, Slicing]] = {1: ByBaseInstant(), 2: ByCompletion()}
 
 
 def _joined(before: FileSlice, logs: FileSlice) -> FileSlice:
-    """A slice with the log files that lie on top of it, after its own."""
+    """A slice with the log files on top of it, after its own."""
     return FileSlice(before.group, before.base_instant, before.base, before.logs + logs.logs)
 
 
 def _begins_nothing(moment: Moment, logs: FileSlice) -> bool:
-    """Whether log files were written under layout 2, which names them after who wrote them.
+    """Whether log files were written under layout 2, which names them after their writers.
 
     A downgrade leaves them as they are. In layout 1 a commit names no log file of its own after
-    itself where the file group is older. Of one that is archived only its files tell, and a
+    itself where the file group is older. Only its files show that of an archived commit, and a
     compaction leaves a base file.
     """
     commit = moment.timeline.commit_at(logs.base_instant)

@@ -1,7 +1,7 @@
 """Opening, creating and changing a table: the life of its ``hoodie.properties``.
 
 That file is what makes a folder a table. It is put whole or not at all, so a creation that was
-interrupted has not happened, and is simply done again.
+interrupted has not happened, and is simply repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: where it is and what it says of itself."""
+    """A table: its storage and its properties."""
 
     storage: Storage
     properties: TableProperties
@@ -48,10 +48,7 @@ class Table:
     def load_timeline(self) -> Timeline:
         """Load the active timeline; see `hoodie_ds.timeline.loading.load_timeline`.
 
-        Raises
-        ------
-        TimelineError
-            The properties are those of another version than the timeline.
+        Raises `TimelineError` if the properties are those of another version than the timeline.
         """
         timeline = load_timeline(self.storage, self.layout)
         if not timeline.instants and self._is_left_empty():
@@ -63,30 +60,20 @@ class Table:
         return timeline
 
     def _is_left_empty(self) -> bool:
-        """See `is_left_empty`; properties that have changed since are for others to find."""
+        """See `is_left_empty`; a change of the properties since is for others to detect."""
         if not is_left_empty(self.storage, self.layout):
             return False
         now = _opened(self.storage)
         return now is not None and now.layout == self.layout
 
     def instant(self, time: str, action: Action, state: State) -> Instant:
-        """Return an instant as the table's timeline names it; of a completed one no end is known.
-
-        Parameters
-        ----------
-        time : str
-            Requested time.
-        action : Action
-            What it does.
-        state : State
-            How far it has come.
-        """
+        """Return an instant as the table's timeline names it, without a completion time."""
         return Instant(time, action, state, layout=self.layout)
 
     def command(self, name: str, *words: str) -> str:
         """Return the line of ``hoodie-py`` that changes the table; see `hoodie_ds.hints.command`.
 
-        A metadata table has to go before, so the line says that it may.
+        A metadata table has to be dropped first, so the line says that it may be.
         """
         drop = ("--conf", f"{FileOptions.metadata_enable.key}=false")
         return command(name, self.storage.root, *words,
@@ -96,15 +83,9 @@ class Table:
 def is_left_empty(storage: Storage, layout: int) -> bool:
     """Whether a layout has no instants, and another one has completed ones.
 
-    So it is where an upgrade was stopped as it put the properties, and others have ended it and
-    changed the version back before they came. A new table has instants in no layout.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    layout : int
-        That of the table's properties.
+    So it is where an upgrade was stopped as it put the properties of `layout`, and other processes
+    have completed it and changed the version back before it continued. A new table has instants in
+    no layout.
     """
     if load_timeline(storage, layout).instants:
         return False
@@ -112,19 +93,10 @@ def is_left_empty(storage: Storage, layout: int) -> bool:
 
 
 def find_table(storage: Storage) -> Table | None:
-    """Open the table of a folder that is to be written to, if it is one.
+    """Open the table of a folder that is to be written to; None if the folder is absent or empty.
 
-    Returns
-    -------
-    Table or None
-        None where a table may be created: the folder is absent or empty.
-
-    Raises
-    ------
-    OptionError
-        The folder holds other files, and no table.
-    CorruptFileError
-        ``hoodie.properties`` is damaged, or missing beside other files of a table.
+    Raises `OptionError` if the folder holds other files, and no table, and `CorruptFileError` if
+    ``hoodie.properties`` is damaged, or missing next to other files of a table.
     """
     table = _opened(storage)
     if table is None and _has_other_files(storage):
@@ -139,15 +111,7 @@ def find_table(storage: Storage) -> Table | None:
 
 
 def open_table(storage: Storage) -> Table:
-    """Open a table.
-
-    Raises
-    ------
-    TableNotFoundError
-        There is none.
-    CorruptFileError
-        ``hoodie.properties`` is damaged, or missing beside other files of a table.
-    """
+    """Open a table; raises `TableNotFoundError`, and `CorruptFileError` as `find_table`."""
     table = _opened(storage)
     if table is None:
         raise TableNotFoundError(
@@ -158,7 +122,7 @@ def open_table(storage: Storage) -> Table:
 
 
 def create_table(storage: Storage, properties: TableProperties, now_ms: int) -> Table:
-    """Create a table; where another writer was faster, open the one that it created."""
+    """Create a table; if another writer was faster, open the one that it created."""
     try:
         storage.put_if_absent(PROPERTIES, properties.format(now_ms))
     except AlreadyExistsError:
@@ -167,19 +131,10 @@ def create_table(storage: Storage, properties: TableProperties, now_ms: int) -> 
 
 
 def check_outside_tables(root: str, open_storage: Callable[[str], Storage]) -> None:
-    """Refuse a folder within another table, whose readers would take the new one's files for its.
+    """Refuse a folder within another table, whose readers would read the new one's files.
 
-    Parameters
-    ----------
-    root : str
-        Where a table is to be created: an absolute path or a URL.
-    open_storage : callable
-        Gives the storage of a folder further up.
-
-    Raises
-    ------
-    OptionError
-        A folder further up is a table.
+    `root` is an absolute path or a URL; `open_storage` opens a folder further up. Raises
+    `OptionError`.
     """
     scheme, separator, path = root.rpartition("://")
     names = path.split("/")
@@ -198,17 +153,9 @@ def check_outside_tables(root: str, open_storage: Callable[[str], Storage]) -> N
 def check_unchanged(table: Table) -> None:
     """Refuse if a table is not any more what it was when it was opened.
 
-    Another engine may have upgraded it, whose timeline is elsewhere then; or given it a metadata
-    table, which would lack what is written now.
-
-    Raises
-    ------
-    TableNotFoundError
-        It is gone.
-    UnsupportedTableError
-        This release cannot write to it any more, or its timeline is elsewhere by now.
-    WriteConflictError
-        Its properties were changed otherwise; names the keys.
+    Another engine may have upgraded it and moved its timeline, or given it a metadata table, which
+    would lack what is written now. Raises `TableNotFoundError`, `UnsupportedTableError`, or
+    `WriteConflictError` if other properties were changed.
     """
     root, found = table.storage.root, _read_properties(table.storage)
     if found is None:
@@ -242,24 +189,8 @@ def update_properties(
 ) -> Table:
     """Change keys of a table's properties by Hudi's protocol: backup, new file, no backup.
 
-    Killed anywhere, a reader still finds one of the two files whole: the old properties or the
-    new ones.
-
-    Parameters
-    ----------
-    table : Table
-        The table as it was opened.
-    changes : mapping of str to str
-        Keys to set.
-    removals : collection of str
-        Keys to take out.
-    now_ms : int
-        Milliseconds since the Unix epoch, for the file's comment.
-
-    Returns
-    -------
-    Table
-        With the new properties.
+    Wherever it is killed, a reader finds one of the two files whole: the old properties or the new
+    ones. `now_ms` is for the comment in the file.
     """
     changed = table.properties.without(removals).with_changes(changes)
     # From what was read, not from the file: that may be damaged, and the backup what was read.
@@ -297,7 +228,7 @@ def _without_properties(storage: Storage) -> CorruptFileError:
 
 
 def _has_table_files(storage: Storage) -> bool:
-    """Whether there is anything of a table: probes are put before it is created."""
+    """Whether there is any file of a table; probes are put before it is created."""
     listed = storage.list(HOODIE, recursive=True)
     return not all(status.path.startswith(PROBES) for status in listed)
 
@@ -310,7 +241,7 @@ def _has_other_files(storage: Storage) -> bool:
 def _read_properties(storage: Storage) -> TableProperties | None:
     """Read the properties, or their backup if they are missing or damaged.
 
-    Hudi deletes the old file before it puts the new one, so the first is tried again after the
+    Hudi deletes the old file before it puts the new one, so the first is read again after the
     backup: an update may have ended in between.
     """
     tried = [_try_properties(storage, PROPERTIES)]

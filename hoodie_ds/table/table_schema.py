@@ -1,7 +1,7 @@
-"""The schema of a table: what its newest commit says, else what it was created with.
+"""The schema of a table: that of its newest commit, else the one that it was created with.
 
-Of the commits count those of writes: a compaction or a clustering was planned with the schema of
-an earlier time, and may complete after a write that added a column.
+Only commits of writes count: a compaction or a clustering was planned with an earlier schema, and
+may complete after a write that added a column.
 """
 
 from __future__ import annotations
@@ -32,31 +32,16 @@ from hoodie_ds.timeline.timeline import Timeline
 def table_schema(table: Table, timeline: Timeline, *, to_write: bool = False) -> pa.Schema | None:
     """Return a table's user columns as of a timeline, by whose names its files can be read.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As of when.
-    to_write : bool
-        Whether files and a commit with these columns are to be written.
-
-    Returns
-    -------
-    pyarrow.Schema or None
-        Without meta columns; None for a table that has no schema yet.
-
-    Raises
-    ------
-    UnsupportedTableError
-        Columns are found by number; see `hoodie_ds.table.schema_on_read`.
+    None for a table that has no schema yet. `to_write` says that files and a commit with these
+    columns will be written. Raises `UnsupportedTableError` if columns are found by number; see
+    `hoodie_ds.table.schema_on_read`.
     """
     check_columns_have_names(table, timeline, to_write=to_write)
     return declared_schema(table, timeline)
 
 
 def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool) -> None:
-    """Raise the error of `table_schema`, if there is reason to."""
+    """Raise the error of `table_schema`, if there is one."""
     instant = schema_instant(table, timeline)
     if instant is None:
         return
@@ -79,9 +64,9 @@ def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
 
 
 def declared_avro(table: Table, timeline: Timeline) -> str | None:
-    """Return the Avro JSON that `table_schema` is made from, with all that Arrow has no place for.
+    """Return the Avro JSON of `table_schema`, with everything that Arrow cannot hold.
 
-    What is written next is made from it, by `hoodie_ds.formats.avro.evolution`.
+    `hoodie_ds.formats.avro.evolution` makes the next schema from it.
     """
     instant = schema_instant(table, timeline)
     if instant is not None:
@@ -90,22 +75,14 @@ def declared_avro(table: Table, timeline: Timeline) -> str | None:
 
 
 def avro_schema(table: Table, timeline: Timeline, columns: pa.Schema) -> str:
-    """Return columns as Avro JSON, with all that a table says of them as of a timeline.
-
-    Parameters
-    ----------
-    table, timeline
-        As in `table_schema`.
-    columns : pyarrow.Schema
-        The columns that are to be written, with or without meta columns.
-    """
+    """Return columns, meta columns or not, as Avro JSON with all that a table says of them."""
     return evolved_avro(columns, table.properties.name, declared_avro(table, timeline))
 
 
 def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
-    """Return the commit that says a table's schema; None if no commit of a timeline does.
+    """Return the commit that has a table's schema; None if no commit of a timeline has it.
 
-    Where all commits of writes have been archived, it is that of the newest rewrite.
+    If all commits of writes are archived, it is that of the newest rewrite.
     """
     rewrite = None
     for instant in timeline.commits_backwards():
@@ -121,7 +98,7 @@ def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
 def added_columns(table: Table, timeline: Timeline) -> frozenset[str]:
     """Return the columns that batches added to those that a table had at first.
 
-    Each write of ours carries them on, so that they are known when the commit is archived.
+    Each write of ours repeats them, so that they are known when the commit is archived.
     """
     for instant in timeline.commits_backwards():
         commit = read_commit(table.storage, instant)
@@ -131,7 +108,7 @@ def added_columns(table: Table, timeline: Timeline) -> frozenset[str]:
 
 
 def added_with(table: Table, timeline: Timeline, columns: pa.Schema) -> list[str]:
-    """Return the same of the columns that a table has once a commit says them."""
+    """Return the same of the columns that a table has once a commit has them."""
     stored = declared_schema(table, timeline)
     first = columns if stored is None else stored
     known = added_columns(table, timeline)

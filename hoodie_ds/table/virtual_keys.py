@@ -1,6 +1,6 @@
 """Record keys of tables whose files do not hold them (``hoodie.populate.meta.fields`` false).
 
-The invariant: a stored row and a row that arrives have the same key if and only if their record key
+The invariant: a stored row and an incoming row have the same key if and only if their record key
 fields are equal, since one key generator makes both keys.
 """
 
@@ -15,20 +15,7 @@ from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 
 
 def virtual_keys(properties: TableProperties, schema: pa.Schema) -> MadeColumn | None:
-    """Return what makes the record keys that the files of a table do not have.
-
-    Parameters
-    ----------
-    properties : TableProperties
-        Of the table.
-    schema : pyarrow.Schema
-        Its columns.
-
-    Returns
-    -------
-    MadeColumn or None
-        None if the files have them, or nothing was written yet.
-    """
+    """Return what makes the record keys; None if files have them, or nothing was written yet."""
     fields = properties.record_key_fields
     if properties.populate_meta_fields or not fields:
         return None

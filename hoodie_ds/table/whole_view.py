@@ -1,4 +1,4 @@
-"""A file-system view for those who build on what they see: none of it may be missing."""
+"""A file-system view for writers, which must not miss a file."""
 
 from __future__ import annotations
 
@@ -13,18 +13,12 @@ from hoodie_ds.table.live_files import check_listed
 class WholeView(FileSystemView):
     """A view that lists no partition of which a file is missing that commits name.
 
-    A write that went on without the file would bring back the slice before it, or store keys a
-    second time; and its commit would make reads work again, which refuse until then.
+    A write that continued without the file would bring back the slice before it, or store keys a
+    second time; and its commit would make reads succeed again, which fail until then.
     """
 
     def data_files(self) -> list[FileStatus]:
-        """All data files, see `FileSystemView.data_files`.
-
-        Raises
-        ------
-        CorruptFileError, TimelineError
-            See `check_listed`.
-        """
+        """All data files, see `FileSystemView.data_files`; raises as `check_listed`."""
         listed = super().data_files()
         self._check(listed)
         return listed
