@@ -1,8 +1,8 @@
 """In which order the blocks of a slice's log files are merged: a log compaction has a past place.
 
-A log compaction of Hudi on the JVM writes what blocks hold together into new ones, which name the
-instants they stand for. What was written between its plan and its end is newer than they are,
-though it lies before them in a table of version 6.
+A log compaction of Hudi on the JVM writes the merged records of blocks into new ones, which name
+the instants they stand for. What was written between its plan and its end is newer, though it comes
+before them in a table of version 6.
 """
 
 from __future__ import annotations
@@ -17,20 +17,9 @@ from hoodie_ds.table.file_slice import LogFile
 
 @dataclass(frozen=True, slots=True)
 class BlockPlace:
-    """A block that has records, and where it lies.
+    """A block that has records: its number among all blocks of its log file, and its instant.
 
-    Parameters
-    ----------
-    log : LogFile
-        Its file.
-    number : int
-        Its place among all blocks of that.
-    block_type : BlockType
-        What it holds.
-    time : str
-        Its instant.
-    compacted : tuple of str
-        Instants whose blocks it stands for; none unless a log compaction wrote it.
+    `compacted` has the instants whose blocks it stands for, if a log compaction wrote it.
     """
 
     log: LogFile
@@ -41,13 +30,7 @@ class BlockPlace:
 
     @classmethod
     def of(cls, log: LogFile, number: int, block: LogBlock) -> BlockPlace:
-        """Return a block's place.
-
-        Raises
-        ------
-        CorruptFileError
-            It has no instant; names the file.
-        """
+        """Return a block's place; raises `CorruptFileError` if it has no instant."""
         time = block.header.get(HeaderKey.INSTANT_TIME)
         if time is None:
             raise CorruptFileError(f"{log.path}: a block carries no instant time")
@@ -58,16 +41,11 @@ class BlockPlace:
 
 
 def in_order(places: Sequence[BlockPlace]) -> Sequence[BlockPlace]:
-    """Return the blocks that are to be merged, the oldest first.
+    """Return the blocks to merge, the oldest first, of all that count in the order of the files.
 
-    Blocks of a log compaction, which may have been compacted again, take the place of the newest
-    of the instants that they stand for; the blocks of those are left out (Hudi's
+    Blocks of a log compaction, which may have been compacted again, take the place of the newest of
+    the instants that they stand for; the blocks of those are left out (Hudi's
     ``BaseHoodieLogRecordReader.scanInternalV2``).
-
-    Parameters
-    ----------
-    places : sequence of BlockPlace
-        All that count, in the order of the files.
     """
     if not any(place.compacted for place in places):
         return places

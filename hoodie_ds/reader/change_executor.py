@@ -44,18 +44,8 @@ _NONE: Final = "null"
 class ChangeTask(ScanTask):
     """What a commit did to a file group.
 
-    Parameters
-    ----------
-    slice : FileSlice
-        The file group after the commit; of one that it took away, before.
-    instant : Instant
-        The commit.
-    before : FileSlice, optional
-        The file group before the commit, if there was one.
-    logged : tuple of (str, int)
-        Files in which the commit has logged the changes, and their sizes.
-    is_gone : bool
-        Whether the commit took the file group away.
+    `slice` is the file group after the commit, or before one that deleted it (`is_gone`); `logged`
+    has paths and sizes of the files in which the commit logged the changes.
     """
 
     instant: Instant
@@ -88,23 +78,14 @@ def past(pinned: PinnedTable, instant: Instant, included: bool) -> PinnedTable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeExecutor:
-    """Finds out the changes of tasks; an `Executor`.
-
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table as it is.
-    """
+    """Computes the changes of tasks; an `Executor`."""
 
     pinned: PinnedTable
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the changes of a task.
 
-        Raises
-        ------
-        TimelineError
-            Files have been cleaned without which the changes cannot be told.
+        Raises `TimelineError` if files have been cleaned that are needed.
         """
         assert isinstance(task, ChangeTask)
         try:
@@ -132,7 +113,7 @@ class ChangeExecutor:
         yield from pinned.reader().read(slice_, self.pinned.schema.names)
 
     def _compared(self, task: ChangeTask) -> Iterator[pa.Table]:
-        """Changes that nobody has logged: what is there now and what was there before."""
+        """Changes that are not logged, from the rows after and before."""
         time, empty = task.instant.time, self.pinned.schema.empty_table()
         keys, written = [], [empty]
         for rows in self._rows(task.slice, task.instant, included=True):

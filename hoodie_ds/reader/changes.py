@@ -1,8 +1,8 @@
 """A CDC query: each change that commits of a range made to a row, with what the row was before.
 
-What a commit has logged (``.cdc`` files) is taken from there. Where it has logged nothing, the
-file group after the commit is compared with what it was before: a row is new or changed if it has
-the commit's own time. Rewrites without news, by compactions and clusterings, have no changes.
+What a commit has logged (``.cdc`` files) is read from there. Where it has logged nothing, the file
+group after the commit is compared with what it was before: a row is new or changed if it has the
+commit's own time. Rewrites by compactions and clusterings have no changes.
 """
 
 from __future__ import annotations
@@ -31,15 +31,7 @@ from hoodie_ds.timeline.paths import in_partition
 
 @dataclass(frozen=True, slots=True)
 class ChangesQuery:
-    """Asks for the changes that some commits made.
-
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table as it is.
-    commits : tuple of Instant
-        The commits, in the order of the range.
-    """
+    """The query of the changes that some commits made, in the order of the range."""
 
     pinned: PinnedTable
     commits: tuple[Instant, ...]
@@ -120,8 +112,8 @@ class ChangesQuery:
 class _Past:
     """File slices as they were before a commit, or with it, by listings.
 
-    A slice that was cleaned is not taken for an older one, which a savepoint or a clean that is at
-    work has left: it has to have what the last commit wrote to the file group.
+    An older slice, kept by a savepoint or an unfinished clean, does not count as one that was
+    cleaned: the slice must have what the last commit wrote to the file group.
     """
 
     def __init__(
@@ -133,7 +125,7 @@ class _Past:
         self._listed: dict[str, PartitionFiles] = {}
 
     def slice_of(self, group: FileGroupId) -> FileSlice:
-        """The slice of a file group that there must have been."""
+        """The slice of a file group that must have existed."""
         found = self.slice_if_any(group)
         if found is None:
             raise _cleaned(self._then, self._instant, f"the file slice of {group}")
@@ -167,17 +159,7 @@ def _last_written(pinned: PinnedTable, groups: set[FileGroupId]) -> dict[FileGro
 def changes(pinned: PinnedTable, options: IncrementalOptions) -> ChangesQuery:
     """Return the CDC query of a range.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table as it is.
-    options : IncrementalOptions
-        The range.
-
-    Raises
-    ------
-    UnsupportedTableError, TimelineError
-        As `commits_in_range`; or commits of the range have been archived.
+    Raises as `commits_in_range`, and if commits of the range have been archived.
     """
     found = commits_in_range(pinned, options)
     if found.archived:

@@ -1,8 +1,8 @@
-"""Which commits an incremental query is about: begin exclusive, end inclusive.
+"""Which commits an incremental query covers: begin exclusive, end inclusive.
 
 In tables of version 6, and in CDC queries of all versions (Hudi's ``HoodieCDCExtractor``), the
-times count at which commits were begun, else those at which they were completed. All are compared
-as text, as in Hudi.
+requested times of commits count, else their completion times. All are compared as strings, as in
+Hudi.
 """
 
 from __future__ import annotations
@@ -26,12 +26,7 @@ from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 class CommitRange:
     """The completed commits of a range.
 
-    Parameters
-    ----------
-    active : tuple of Instant
-        Those on the active timeline, in the order in which the range counts them.
-    archived : tuple of Instant
-        Those that the archive alone has.
+    `active` are those on the active timeline, in the order of the range, `archived` the others.
     """
 
     active: tuple[Instant, ...]
@@ -39,7 +34,7 @@ class CommitRange:
 
 
 def moment(instant: Instant, by_completion: bool = True) -> str:
-    """Return the time by which a completed commit is in a range or not."""
+    """Return the time that decides whether a completed commit is in a range."""
     is_told = by_completion and instant.layout != V1.version
     return instant.ended if is_told else instant.time
 
@@ -47,21 +42,9 @@ def moment(instant: Instant, by_completion: bool = True) -> str:
 def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> CommitRange:
     """Return the commits of a range.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table.
-    options : IncrementalOptions
-        The range.
-
-    Raises
-    ------
-    UnsupportedTableError
-        The rows of the table do not tell which commit wrote them.
-    TimelineError
-        A commit in the range may still be completed, and the next query would miss it.
-    CorruptFileError
-        The completed file of a commit is gone.
+    Raises `UnsupportedTableError` if the rows of the table do not have the commit that wrote them,
+    `TimelineError` if a commit in the range may still complete, which the next query would miss,
+    and `CorruptFileError` if the completed file of a commit is gone.
     """
     table, timeline = pinned.table, pinned.timeline
     check_nothing_is_lost(table, timeline)
@@ -79,10 +62,10 @@ def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> Commit
 
 
 def _archived(pinned: PinnedTable, options: IncrementalOptions) -> list[Instant]:
-    """Commits that the archive alone has, among them those of a range.
+    """Archived commits, with those of a range among them.
 
-    A commit that took long may have left the active timeline, and have been completed after the
-    first one there.
+    A slow commit may have left the active timeline, and have been completed after the first one
+    there.
     """
     table, timeline = pinned.table, pinned.timeline
     first = timeline.first_commit

@@ -1,4 +1,4 @@
-"""A schema that the user declares for a read: a choice of columns by name, in types of theirs."""
+"""The schema that a user declares for a read: a choice of columns by name, in types of theirs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,9 @@ from hoodie_ds.record.schema import evolve
 
 
 def check_declared(stored: pa.Schema, declared: pa.Schema) -> None:
-    """Raise unless every declared column is in the table, in a type that holds its values.
+    """Raise `SchemaError` unless every declared column is stored, in a type that may be narrower.
 
-    Parameters
-    ----------
-    stored : pyarrow.Schema
-        The table's columns.
-    declared : pyarrow.Schema
-        Any of them, in any order; a type may be wider than the table's.
-
-    Raises
-    ------
-    SchemaError
-        A column is missing or of another type, or no column is declared.
+    Columns may be in any order; there must be one.
     """
     if not declared.names:
         raise SchemaError("the declared schema has no column; name one, or leave the schema out")
@@ -43,12 +33,9 @@ def check_declared(stored: pa.Schema, declared: pa.Schema) -> None:
 
 
 def as_declared(rows: pa.Table, declared: pa.Schema) -> pa.Table:
-    """Return rows of a table in the types of a schema that `check_declared` lets pass.
+    """Return rows in the types of a schema that passes `check_declared`.
 
-    Raises
-    ------
-    SchemaError
-        A column that is declared without nulls has one.
+    Raises `SchemaError` if a column that is declared without nulls has one.
     """
     for field in declared:
         if not field.nullable and rows.column(field.name).null_count:
@@ -61,17 +48,7 @@ def as_declared(rows: pa.Table, declared: pa.Schema) -> pa.Table:
 def declared_batches(
     pieces: Iterable[pa.Table], declared: pa.Schema, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows as `as_declared` returns them, in record batches.
-
-    Parameters
-    ----------
-    pieces : iterable of pyarrow.Table
-        The rows, with the declared columns among theirs.
-    declared : pyarrow.Schema
-        What to return.
-    batch_rows : int
-        Rows of a batch at most.
-    """
+    """Yield rows as `as_declared` returns them, in record batches of at most `batch_rows` rows."""
     for rows in pieces:
         yield from as_declared(rows, declared).to_batches(max_chunksize=batch_rows)
 

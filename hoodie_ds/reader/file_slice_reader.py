@@ -44,14 +44,8 @@ KEY_FIELD: Final = next(field for field in META_FIELDS if field.name == RECORD_K
 class MergeCounts:
     """What was merged into a slice's base file, once all of its rows are read.
 
-    Parameters
-    ----------
-    log_blocks, log_records : int
-        Blocks of the log files that count, and records in them, deletes among them.
-    merged_records : int
-        Those left when the records of each key are combined.
-    updates, deletes : int
-        Rows of the base file that were replaced, and removed.
+    Blocks of the log files that count and records in them, with deletes; records that are left when
+    those of each key are combined; rows of the base file that were replaced, and deleted.
     """
 
     log_blocks: int = 0
@@ -62,14 +56,14 @@ class MergeCounts:
 
 
 class Changes(Protocol):
-    """Takes what log files change in a base file: rows of what is read, with their record keys."""
+    """Receives what log files change in a base file: rows as they are read, with record keys."""
 
     def removed(self, rows: pa.Table) -> None:
-        """Take rows that do not stay as they are; all of them before those that come."""
+        """Take rows of the base file that are replaced or deleted; all of them come first."""
         ...
 
     def added(self, rows: pa.Table) -> None:
-        """Take rows that come, new ones and those in the place of others."""
+        """Take new rows, and those that replace others."""
         ...
 
 
@@ -77,29 +71,14 @@ class Changes(Protocol):
 class FileSliceReader:
     """Reads slices of one table as of one timeline.
 
-    Parameters
-    ----------
-    view : FileSystemView
-        The table at that moment.
-    schema : pyarrow.Schema
-        All columns of the table, meta columns first; those may be missing where files are without
-        them.
-    merger : Merger or HookMerger
-        Merges base and log records.
-    ordering_fields : tuple of str
-        Fields that the merger compares.
-    delete_marker : tuple of str, or None
-        A column, and the text in it that makes a row of a log file a delete, where the table has
-        one.
-    virtual_keys : MadeColumn, optional
-        Makes the record keys of rows, where files are without them; see
-        `hoodie_ds.table.virtual_keys`.
-    only_commits : tuple of str, optional
-        Commits whose rows count, where not all do. Rows of others in a base file, or in Parquet
-        blocks, do not even compete with those that count, as in Hudi's incremental queries.
-    held_bytes : int
-        Bytes of a slice's log files whose records are held in memory. Of more, what is compared is
-        held, unless merging needs complete rows.
+    `schema` has all columns of the table, meta columns first, which may be missing where files are
+    without them; `virtual_keys` then makes record keys. `delete_marker` is a column and its value
+    that makes a row of a log file a delete.
+
+    Rows of other commits than `only_commits` in a base file, or in Parquet blocks, do not even
+    compete with theirs, as in Hudi's incremental queries. Records of `held_bytes` of a slice's log
+    files are held in memory. Of larger ones only compared columns are held, unless merging needs
+    complete rows.
     """
 
     view: FileSystemView
@@ -122,36 +101,15 @@ class FileSliceReader:
         part: tuple[int, int] = WHOLE,
         lacking: list[pa.Array] | None = None,
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a slice, piece by piece.
+        """Yield the rows of a slice with these columns, piece by piece.
 
-        As in Hudi's own readers, the records of the log files are combined first, and their
-        outcome is merged over the base file.
+        As in Hudi's own readers, the records of the log files are combined first, and their outcome
+        is merged over the base file. `counts` is filled in, and `lacking` gets the record keys of
+        rows that are left out as `PartialMerge.complete_rows` says.
 
-        Parameters
-        ----------
-        slice_ : FileSlice
-            The slice.
-        columns : sequence of str
-            Columns to return, in this order.
-        counts : MergeCounts, optional
-            Is filled in.
-        keep_dictionaries : bool
-            Whether string columns of the base file may come as the dictionary arrays that they are
-            stored as; see `BaseFileReader`.
-        changes : Changes, optional
-            Is told which rows of the base file go, and which come.
-        pruner : Pruner, optional
-            Says what need not be read; rows that it could rule out may come nevertheless.
-        part : tuple of (int, int)
-            Which part of a base file without log files to return, and of how many. The file as a
-            whole is compared with its checksum by whoever reads the first part.
-        lacking : list of pyarrow.Array, optional
-            Gets the record keys of rows that are left out as `PartialMerge.complete_rows` says.
-
-        Raises
-        ------
-        CorruptFileError
-            A file is damaged; names it.
+        `keep_dictionaries` is for string columns of the base file, see `BaseFileReader`. Rows that
+        `pruner` rules out may come nevertheless. `part` is a number and a count of parts of a base
+        file without log files; the reader of the first part compares the file's checksum.
         """
         counts = counts or MergeCounts()
         # Which rows lack columns must not depend on the columns that are asked for.
@@ -187,9 +145,9 @@ class FileSliceReader:
         counts: MergeCounts,
         pruner: Pruner | None,
     ) -> tuple[tuple[AnyMerger, RecordSet] | None, Sequence[str], Places | None]:
-        """What `logged` returns, with the columns that it has, and where the other values lie.
+        """What `logged` returns, the columns that it has, and the places of the other values.
 
-        Those are `columns`; where log files have rows of some columns, all of `whole` at once.
+        Those columns are `columns`; if log files have rows of some columns only, all of `whole`.
         """
         places = self._places(slice_)
         logged = self.logged(slice_, columns, counts, pruner, places)
@@ -208,10 +166,9 @@ class FileSliceReader:
         pruner: Pruner | None = None,
         places: Places | None = None,
     ) -> tuple[AnyMerger, RecordSet] | None:
-        """Return the records in the log files, one for each key, and what merges them.
+        """Return the newest record of each key in the log files, with their merger, if any.
 
-        None if there are none. With `places` they are marked, and have the columns alone that are
-        compared. The other parameters are those of `read`.
+        With `places` they are marked, and have the compared columns only. See `read`.
         """
         if not slice_.logs:
             return None
@@ -253,20 +210,20 @@ class FileSliceReader:
         return reader.by_block(slice_.logs)
 
     def _places(self, slice_: FileSlice) -> Places | None:
-        """Return what remembers where records stand; None if they are held as they are."""
+        """Return what remembers the places of records; None if they are held whole."""
         if not isinstance(self.merger, Merger):
             return None
         return Places() if sum(log.size for log in slice_.logs) > self.held_bytes else None
 
     def stored(self, rows: pa.Table, is_complete: bool) -> RecordSet:
-        """See rows of a base file as records, complete ones or the columns that are compared."""
+        """Rows of a base file as records, complete ones or the compared columns."""
         compared = rows if is_complete else conform(rows, self.compared)
         return RecordSet.of_rows(compared, self.ordering_fields)
 
     def _folds(self, parts: Sequence[RecordSet]) -> bool:
         """Whether the first records may be combined before the others are known.
 
-        A delete among them may have taken what came before it, which is forgotten in combining.
+        A delete among them may have hidden what came before it, which combining forgets.
         """
         if not isinstance(self.merger, Merger):
             return False
@@ -282,7 +239,7 @@ class FileSliceReader:
         )
 
     def needed(self, columns: Sequence[str]) -> list[str]:
-        """Columns to read where some are to be returned: they, and those that are compared."""
+        """Columns to read in order to return some: they, and those that are compared."""
         needed = {*columns, *self.compared.names}
         return [name for name in self._keyed.names if name in needed]
 
@@ -306,8 +263,8 @@ class FileSliceReader:
     ) -> Iterator[tuple[pa.Table, Mask]]:
         """Yield stored rows piece by piece, and which of them stay.
 
-        What is compared is read ahead of the other columns, in large pieces: each one that is
-        merged into costs a hash table of all new keys.
+        Compared columns are read before the others, in large pieces: each one that is merged into
+        needs a hash table of all new keys.
         """
         if self.merger.needs_complete_rows or isinstance(merge, PartialMerge):
             for rows in base.pieces(self.needed(columns)):
@@ -359,7 +316,7 @@ class FileSliceReader:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """The base file of a slice, or that it has none; the row groups and commits that count."""
+    """The base file of a slice, if it has one; the row groups and commits that count."""
 
     reader: BaseFileReader | None
     row_groups: Sequence[int] | None

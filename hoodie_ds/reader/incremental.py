@@ -1,12 +1,12 @@
 """An incremental query: rows that commits of a range wrote, as they are at the end of the range.
 
-Files that the commits of the range wrote are read, and no others: of a merge-on-read table a row
-that loses against an older one in a snapshot is part of the answer, as in Hudi. What is rewritten
-without news, by a compaction or clustering, keeps the commit that wrote it.
+Only files that the commits of the range wrote are read: in a merge-on-read table a row that loses
+against an older one in a snapshot is part of the answer, as in Hudi. Rows that a compaction or
+clustering rewrote keep the commit that wrote them.
 
 Log blocks of ``MERGE INTO`` and ``UPDATE`` have some of the columns. Where the range does not have
 the others, the row is that of the snapshot at the end of the range, if the range wrote it. (Hudi
-1.2 takes what it reads for a whole row, and runs out of memory.)
+1.2 reads such blocks as whole rows, and runs out of memory.)
 """
 
 from __future__ import annotations
@@ -47,22 +47,11 @@ _ASKED_SINGLY = 32
 
 @dataclass(frozen=True, slots=True)
 class IncrementalQuery:
-    """Asks for the rows that some commits wrote.
+    """The query of the rows that some commits wrote.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table, with the columns to return.
-    commits : tuple of Instant
-        Commits whose files are read; none where the whole table is looked through.
-    times : tuple of str
-        Times of commits whose rows are returned.
-    full_scan : bool
-        Whether the whole table is looked through for them.
-    path_glob : str, optional
-        How the paths of the files end that are read.
-    end : PinnedTable, optional
-        The table at the end of the range; `pinned` if None.
+    Files of `commits` are read, and rows of those at `times` returned; with `full_scan` the whole
+    table is read. `path_glob` is the end of the paths to read, and `end` the table at the end of
+    the range, `pinned` if None.
     """
 
     pinned: PinnedTable
@@ -78,7 +67,7 @@ class IncrementalQuery:
         return self.pinned.schema
 
     def plan(self, predicate: Predicate = ALL) -> ScanPlan:
-        """Return what to read; files are looked up when its tasks are iterated over.
+        """Return what to read; files are listed when its tasks are iterated over.
 
         Only partitions and buckets are left out that the predicate rules out.
         """
@@ -118,25 +107,15 @@ class RangeTask(ScanTask):
 
     @property
     def is_base_only(self) -> bool:
-        """False: rows of other commits lie between those that are asked for."""
+        """False: rows of other commits are between the requested ones."""
         return False
 
 
 def incremental(pinned: PinnedTable, options: IncrementalOptions) -> IncrementalQuery:
     """Return the query of a range.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table as it is.
-    options : IncrementalOptions
-        The range.
-
-    Raises
-    ------
-    UnsupportedTableError, TimelineError
-        As `commits_in_range`; or what the query needs has been cleaned or archived, and the
-        options or the table's version do not let it look through the whole table.
+    Raises as `commits_in_range`, and if what the query needs has been cleaned or archived, and
+    options or the table's version do not allow a scan of the whole table.
     """
     found = commits_in_range(pinned, options)
     if options.end_schema and options.end is not None:
@@ -194,7 +173,7 @@ class _SomeInstants(FileSystemView):
     only: frozenset[str] = field(default=frozenset())
 
     def is_committed(self, time: str) -> bool:
-        """Whether what was written under an instant time is to be read."""
+        """Whether what was written under an instant time is read."""
         return super().is_committed(time) and time in self.only
 
 
@@ -256,7 +235,7 @@ def _until(pinned: PinnedTable, end: str) -> Timeline:
 def _at_the_end(
     pinned: PinnedTable, found: CommitRange, options: IncrementalOptions
 ) -> PinnedTable:
-    """The table as the last commit of a range left it, with the columns of now."""
+    """The table as the last commit of a range left it, with the present columns."""
     try:
         then = travel(pinned, (found.active or found.archived)[-1].time)
     except TimelineError as error:
@@ -279,7 +258,7 @@ def _paths(storage: Storage, commits: Iterable[Instant]) -> Iterator[str]:
 
 
 def _missing(storage: Storage, paths: Iterable[str]) -> str | None:
-    """Return one of some files that is not on storage; None if all are."""
+    """Return a missing one of some files; None if all exist."""
     for folder, inside in groupby(sorted(paths), key=lambda path: path.rpartition("/")[0]):
         names = list(inside)
         if len(names) < _ASKED_SINGLY:
@@ -307,12 +286,12 @@ def _files(slice_: FileSlice) -> Iterator[BaseFile | LogFile]:
 
 
 def _last_file(slice_: FileSlice) -> BaseFile | LogFile:
-    """The file of a slice by whose path Hudi takes it or leaves it."""
+    """The file of a slice by whose path Hudi selects it."""
     return slice_.base or slice_.logs[-1]
 
 
 def _of_glob(glob: str) -> str:
-    """Return the regular expression of a glob of Hadoop's: ``*`` takes in slashes as well."""
+    """Return the regular expression of a Hadoop glob: ``*`` matches slashes as well."""
     found: list[str] = []
     depth = 0
     for part in re.findall(r"\\.|\[[^\]]+\]|.", glob, re.DOTALL):

@@ -1,4 +1,4 @@
-"""Rows as JSON text, column by column: the images of rows in the answers of CDC queries.
+"""Rows as JSON strings, column by column: the images of rows in the answers of CDC queries.
 
 Values are written as Hudi writes them: dates as days, timestamps and times as the stored number,
 lists as arrays, structs and maps as objects. Decimals, of which Hudi's readers lose the value, are
@@ -23,15 +23,9 @@ _ESCAPED: Final = r'["\\\x00-\x1f]'
 
 
 def json_objects(rows: pa.StructArray, with_nulls: bool) -> pa.Array:
-    """Return a JSON object for each struct; null for those that are null.
+    """Return a JSON object for each struct, null for null, with or without null columns.
 
-    Parameters
-    ----------
-    rows : pyarrow.StructArray
-        The rows.
-    with_nulls : bool
-        Whether columns that are null are named, too. In structs within them they always are left
-        out where the rows' own are.
+    In structs within the rows, null columns are left out where the rows' own are.
     """
     if rows.type.num_fields == 0:
         return pc.if_else(rows.is_valid(), "{}", pa.scalar(None, pa.string()))
@@ -47,7 +41,7 @@ def json_objects(rows: pa.StructArray, with_nulls: bool) -> pa.Array:
 
 
 def _texts(values: pa.Array, with_nulls: bool) -> pa.Array:
-    """JSON text of each value; null stays null."""
+    """JSON of each value; null stays null."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return pc.take(_texts(values.dictionary, with_nulls), values.indices)
@@ -94,7 +88,7 @@ def _nested(values: pa.Array, with_nulls: bool) -> pa.Array:
 
 
 def _quoted(texts: pa.Array) -> pa.Array:
-    """Text in quotes; what needs to be escaped is, value by value, and seldom is there any."""
+    """Strings in quotes; escaped value by value, which few need."""
     odd = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), False)
     quoted = pc.binary_join_element_wise('"', texts, '"', "")
     if not pc.any(odd).as_py():

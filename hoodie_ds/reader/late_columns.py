@@ -1,6 +1,6 @@
-"""Records of log files that memory may not hold: what is compared is read first.
+"""Records of log files that may not fit in memory: compared columns are read first.
 
-The other columns are read later, of those records alone that are rows of the result, block by block
+The other columns are read later, for the records that are rows of the result only, block by block
 (late materialisation: Abadi et al., "Materialization Strategies in a Column-Oriented DBMS", 2007).
 """
 
@@ -23,12 +23,12 @@ _ROW_BITS: Final = 32
 
 @dataclass(frozen=True)
 class Places:
-    """Where records stand: in which block of which log file, and which of its records they are."""
+    """Places of records: in which block of which log file, and which of its records."""
 
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def marked(self, block: BlockRecords) -> RecordSet:
-        """Return the records of a block with a column that says where they stand."""
+        """Return the records of a block with a column of their places."""
         number = self._numbers.setdefault((block.log.path, block.number), len(self._numbers))
         first = number << _ROW_BITS
         places = pa.array(np.arange(first, first + block.records.num_rows, dtype=np.int64))
@@ -37,17 +37,8 @@ class Places:
     def rows(self, blocks: Iterable[BlockRecords], chosen: pa.Table) -> Iterator[pa.Table]:
         """Yield rows with all of their columns, those of a block at a time.
 
-        Parameters
-        ----------
-        blocks : iterable of BlockRecords
-            The same log files, read again.
-        chosen : pyarrow.Table
-            Rows of `marked` records.
-
-        Raises
-        ------
-        TimelineError
-            A block has gone in between.
+        `blocks` are those of the same log files, read again, and `chosen` rows of `marked` records.
+        Raises `TimelineError` if a block is gone since.
         """
         places = np.sort(chosen.column(_PLACE).to_numpy())
         left = len(places)

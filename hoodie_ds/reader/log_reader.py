@@ -1,4 +1,4 @@
-"""Log files of a slice to records, in the order in which they are to be merged.
+"""Log files of a slice to records, in the order in which they are merged.
 
 A block counts if the commit of its instant is complete and, where that commit is on the active
 timeline, names the file; blocks of other instants are those of failed or unfinished writes. Blocks
@@ -46,7 +46,7 @@ HELD_BYTES: Final = 64 << 20
 
 
 class BlockRecords(NamedTuple):
-    """The records of a block: its instant, its file, and its place among all blocks of that."""
+    """The records of a block: its instant, its file, and its number among all of its blocks."""
 
     instant: str
     log: LogFile
@@ -58,24 +58,13 @@ class BlockRecords(NamedTuple):
 class LogReader:
     """Reads log files into records of one schema.
 
-    Parameters
-    ----------
-    view : FileSystemView
-        Says which instants count.
-    schema : pyarrow.Schema
-        Columns to read, ``_hoodie_record_key`` and those of the ordering fields among them.
-    ordering_fields : tuple of str
-        Paths of the ordering fields; empty where the commit order decides.
-    delete_marker : tuple of str, or None
-        A column, and the text in it that makes a row a delete, where the table has one.
-    virtual_keys : MadeColumn, optional
-        Makes the record keys of rows, where log files are without them.
-    held_bytes : int
-        Bytes of log files that may be held. Of more, one file at a time is opened, twice, and of a
-        large file what is looked at is held.
-    only_commits : tuple of str, optional
-        Commits whose rows count in blocks of Parquet, where not all do. Hudi filters those as it
-        reads them, and neither rows of Avro blocks nor deletes.
+    `schema` has the columns to read, with ``_hoodie_record_key`` and those of the ordering fields,
+    which are empty where the commit order decides. `delete_marker` is a column and its value that
+    makes a row a delete; `virtual_keys` makes record keys where log files are without them.
+
+    If log files have more than `held_bytes`, one at a time is opened, twice, and the parsed part of
+    a large one held. `only_commits` counts in blocks of Parquet: Hudi filters those as it reads
+    them, and neither rows of Avro blocks nor deletes.
     """
 
     view: FileSystemView
@@ -89,25 +78,13 @@ class LogReader:
     def read(self, logs: tuple[LogFile, ...]) -> Iterator[RecordSet]:
         """Yield the records of all blocks that count, one set per block.
 
-        Raises
-        ------
-        CorruptFileError
-            A log file is damaged; names it.
-        UnsupportedTableError
-            A block has a kind that this release does not read.
-        TimelineError
-            A commit that counts was rolled back meanwhile.
+        Raises `UnsupportedTableError` if a block has an unknown kind, and `TimelineError` if a
+        commit that counts was rolled back meanwhile.
         """
         return (block.records for block in self.by_block(logs))
 
     def by_block(self, logs: tuple[LogFile, ...]) -> Iterator[BlockRecords]:
-        """Yield the records of all blocks that count, block by block.
-
-        Raises
-        ------
-        CorruptFileError, UnsupportedTableError, TimelineError
-            As in `read`.
-        """
+        """Yield the records of all blocks that count, block by block; raises as `read`."""
         held = sum(log.size for log in logs) <= self.held_bytes
         files = {log: self._blocks(log) for log in logs} if held else {}
         rolled_back, places = set(), []
@@ -128,9 +105,9 @@ class LogReader:
             let_go(block.content)
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
-        """Read a log file, also while it is being written, or as a killed writer left it.
+        """Read a log file, also one that is being written, or that a killed writer left.
 
-        Or none at all: what was never committed may be rolled back after the slice was listed.
+        Returns nothing of a file that was never committed and was rolled back after the listing.
         """
         try:
             data = self.view.read_log(log)
@@ -149,7 +126,7 @@ class LogReader:
         return self._blocks(log)  # it was being written, and its commit or rollback came in between
 
     def _is_unfinished(self, path: str) -> bool:
-        """Whether a marker announces a file which no commit in sight names."""
+        """Whether a marker announces a file that no visible commit names."""
         for status in self.view.storage.list(TEMP, recursive=True):
             time = instant_of_temporary(status.path)
             if time is not None and marked_file(time, status.path) == path:

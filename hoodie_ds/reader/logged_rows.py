@@ -1,7 +1,7 @@
-"""The rows of a file slice that its log files have a say in, and no others.
+"""The rows of a file slice that its log files affect, and no others.
 
-Whoever can read base files by other means, as Spark can, needs only these of us: the slice is the
-rows of its base file without those that are replaced, and the rows from here.
+Readers that read base files by other means, as Spark does, need only these: the slice is the rows
+of its base file without those that are replaced, and the rows from here.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ from hoodie_ds.table.file_slice import FileSlice
 
 @dataclass(frozen=True, slots=True)
 class LoggedRows:
-    """Reads what log files have changed in slices of a table whose files have record keys.
-
-    Parameters
-    ----------
-    reader : FileSliceReader
-        Reads whole slices.
-    """
+    """Reads what log files have changed in slices of a table whose files have record keys."""
 
     reader: FileSliceReader
 
@@ -46,7 +40,7 @@ class LoggedRows:
         return pc.unique(pa.chunked_array(chunks, KEY_FIELD.type))
 
     def replaced(self, slice_: FileSlice) -> Mask:
-        """Tell which rows of a slice's base file have one of `keys`, in the order of the file."""
+        """Return which rows of a slice's base file have one of `keys`, in the order of the file."""
         assert slice_.base is not None
         keys, path = pa.chunked_array([self.keys(slice_)]), slice_.base.path
         with self.reader.view.storage.open_input(path) as source:
@@ -58,16 +52,9 @@ class LoggedRows:
     def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a slice, read whole, that have one of `keys`.
 
-        Little is read of the base file: nothing where its statistics show that every record of the
-        log files is newer, else the columns that are compared, and whole rows only where there are
-        some that stay or are merged.
-
-        Parameters
-        ----------
-        slice_ : FileSlice
-            The slice.
-        columns : sequence of str
-            Columns to return, in this order.
+        Little is read of the base file: nothing if its statistics show that every record of the log
+        files is newer, else the compared columns, and whole rows only where some stay or are
+        merged.
         """
         logged = self.reader.logged(slice_, columns, MergeCounts())
         if logged is None:
@@ -94,7 +81,7 @@ class LoggedRows:
         yield merge.new_rows().select(columns)
 
     def _surely_wins(self, merger: Merger, records: RecordSet, base: BaseFileReader) -> Mask:
-        """Which records take the place of any row of the base file that has their key."""
+        """Which records replace any row of the base file that has their key."""
         if merger.mode is MergeMode.COMMIT_TIME_ORDERING or not records.ordering:
             return np.ones(records.num_rows, dtype=np.bool_)
         wins = unconditional(records.ordering, records.deleted)

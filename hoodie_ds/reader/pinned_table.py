@@ -1,4 +1,4 @@
-"""A table at one moment, which whoever reads it holds on to."""
+"""A table at one moment, which its reader holds on to."""
 
 from __future__ import annotations
 
@@ -27,23 +27,11 @@ from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 
 @dataclass(frozen=True)
 class PinnedTable:
-    """A table at one moment.
+    """A table at one moment, that of its timeline.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        The moment.
-    schema : pyarrow.Schema
-        Columns: the five meta columns, then the user's; where files are without meta columns, the
-        user's alone, as in Hudi.
-    merge_hook : str or callable, optional
-        As in `latest`.
-    verify : bool
-        As in `latest`.
-    is_past : bool
-        Whether the moment has been chosen by the user: files may have been cleaned since then.
+    `schema` has the five meta columns, then the user's; where files are without meta columns, only
+    the user's, as in Hudi. `is_past` says that the user chose the moment: files may have been
+    cleaned since.
     """
 
     table: Table
@@ -62,23 +50,10 @@ class PinnedTable:
     ) -> PinnedTable:
         """Open a table as it is now.
 
-        Parameters
-        ----------
-        storage : Storage
-            Rooted at the table's base path.
-        merge_hook : str or callable, optional
-            What merges the rows of a table with merge mode CUSTOM, or its import path.
-        verify : bool
-            Whether files are compared with the checksums of the commits that wrote them.
-
-        Raises
-        ------
-        TableNotFoundError
-            There is no table.
-        UnsupportedTableError
-            The table has a version or feature that this release does not read.
-        OptionError
-            A merge-on-read table needs a merge hook and none is given, or it cannot be imported.
+        `merge_hook`, or its import path, merges the rows of a table with merge mode CUSTOM;
+        `verify` says whether files are compared with their commits' checksums. Raises
+        `TableNotFoundError`, `UnsupportedTableError`, or `OptionError` if a merge-on-read table
+        needs a merge hook and none is given, or it cannot be imported.
         """
         table = open_table(storage)
         table.properties.check_readable()
@@ -90,24 +65,16 @@ class PinnedTable:
     def at(self, then: Timeline) -> PinnedTable:
         """Return the table as a timeline of its past has it, with the columns of that time.
 
-        Before its first commit it has the columns of now.
+        Before its first commit it has the present columns.
         """
         schema = self.schema if then.first_commit is None else _columns(self.table, then)
         return replace(self, timeline=then, schema=schema, is_past=True)
 
     def slices(self, pruner: Pruner | None = None) -> Iterator[FileSlice]:
-        """Latest file slices, partition by partition.
+        """Latest file slices, partition by partition, without those that a pruner rules out.
 
-        Parameters
-        ----------
-        pruner : Pruner, optional
-            Rules file groups out; all come if None.
-
-        Raises
-        ------
-        CorruptFileError
-            A file that the slices are made of is missing, or the completed file of a commit, or a
-            file is not as it was written.
+        Raises `CorruptFileError` if a file of the slices, or the completed file of a commit, is
+        missing, or a file is not as it was written.
         """
         view = self.view
         files = view.data_files()
@@ -119,7 +86,7 @@ class PinnedTable:
         yield from view.slices_among(files)
 
     def pruner(self, predicate: Predicate) -> Pruner | None:
-        """Return what rules out files and rows that a predicate does not match; None if none."""
+        """Return what rules out files and rows that a predicate does not match, if anything."""
         if predicate == ALL:
             return None
         table = self.table
@@ -131,13 +98,7 @@ class PinnedTable:
         return FileSystemView(self.table.storage, self.timeline, self.verify)
 
     def reader(self, view: FileSystemView | None = None) -> FileSliceReader:
-        """Return what reads the slices.
-
-        Parameters
-        ----------
-        view : FileSystemView, optional
-            Says which blocks of log files count; `view` if not given.
-        """
+        """Return the reader of the slices; `view` says which blocks of log files count."""
         properties = self.table.properties
         merges = properties.table_type is TableType.MERGE_ON_READ
         by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING

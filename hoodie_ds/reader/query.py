@@ -20,7 +20,7 @@ from hoodie_ds.storage.protocol import Storage
 
 
 class Query(Protocol):
-    """A question to a table as it was when the query was opened."""
+    """A query of a table as it was when the query was opened."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -37,23 +37,10 @@ def open_query(
     options: ReadOptions,
     merge_hook: str | Callable[..., object] | None = None,
 ) -> Query:
-    """Open the query that options ask for.
+    """Open the query of some options, with a merge hook in place of theirs.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    options : ReadOptions
-        What was asked for.
-    merge_hook : str or callable, optional
-        In place of that of the options.
-
-    Raises
-    ------
-    TableNotFoundError, UnsupportedTableError, OptionError
-        As `PinnedTable.latest`.
-    TimelineError
-        The table cannot be read as of the moment that is asked for.
+    Raises as `PinnedTable.latest`, and `TimelineError` if the table cannot be read as of the
+    requested moment.
     """
     hook = merge_hook or options.merge_hook
     pinned = PinnedTable.latest(storage, hook, options.verify_checksums)

@@ -1,7 +1,7 @@
-"""What a query reads: tasks that any process can carry out, each by itself.
+"""What a query reads: tasks that any process can execute, each by itself.
 
-A query makes a plan, on the driver where there is one. A plan's executor turns each task into
-rows, wherever that is done: both can be pickled.
+A query makes a plan, on the driver if there is one. A plan's executor turns each task into rows in
+any process: both can be pickled.
 """
 
 from __future__ import annotations
@@ -17,19 +17,13 @@ from hoodie_ds.table.file_slice import FileSlice
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """One piece of work of a plan.
-
-    Parameters
-    ----------
-    slice : FileSlice
-        The files to read.
-    """
+    """The piece of a plan that reads a file slice."""
 
     slice: FileSlice
 
     @property
     def partition_path(self) -> str:
-        """Where its rows are."""
+        """The partition of its rows."""
         return self.slice.group.partition_path
 
     @property
@@ -45,13 +39,7 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class PartTask(ScanTask):
-    """A part of the row groups of a base file that no log files lie on.
-
-    Parameters
-    ----------
-    part, parts : int
-        Which part, from 0, and of how many.
-    """
+    """Part `part`, from 0, of the row groups of a base file without log files."""
 
     part: int
     parts: int
@@ -74,14 +62,8 @@ class Executor(Protocol):
 class ScanPlan:
     """What a query reads.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Every column that can be asked for.
-    executor : Executor
-        Makes rows of the tasks.
-    tasks : iterable of ScanTask
-        The work, which may be found out only when it is iterated over, and once.
+    `schema` has every column that can be requested. The tasks can be iterated over once, and may be
+    computed meanwhile.
     """
 
     schema: pa.Schema

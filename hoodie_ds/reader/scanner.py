@@ -122,7 +122,7 @@ class Scanner:
             yield matching(rows, self._predicate)
 
     def _streamed(self) -> Iterator[pa.Table]:
-        """The rows, of a few tasks at a time by turns, each one piece ahead."""
+        """The rows of a few tasks at a time in turn, each one piece ahead."""
         plan = self._plan()
         tasks = iter(plan.tasks)
         with ThreadPoolExecutor(_STREAMED_AT_ONCE, thread_name_prefix="hoodie-reader") as pool:

@@ -19,15 +19,7 @@ from hoodie_ds.table.live_files import taken_since
 
 @dataclass(frozen=True, slots=True)
 class SliceExecutor:
-    """Reads file slices of a table as it was at one moment; an `Executor`.
-
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table at that moment.
-    pruner : Pruner, optional
-        Says what need not be read.
-    """
+    """Reads file slices of a table as it was at one moment; an `Executor`."""
 
     pinned: PinnedTable
     pruner: Pruner | None = None
@@ -35,10 +27,8 @@ class SliceExecutor:
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a slice, or a part of them; see `FileSliceReader.read`.
 
-        Raises
-        ------
-        TimelineError
-            A rollback or a clean has taken a file since the table was looked at.
+        Raises `TimelineError` if a rollback or a clean has deleted a file since the table was
+        opened.
         """
         part = (task.part, task.parts) if isinstance(task, PartTask) else WHOLE
         with told_what_took(self.pinned, task.slice):
@@ -47,20 +37,7 @@ class SliceExecutor:
 
 @contextmanager
 def told_what_took(pinned: PinnedTable, slice_: FileSlice) -> Iterator[None]:
-    """Say what has taken a file of a slice, where one is gone since the table was looked at.
-
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table as it is read.
-    slice_ : FileSlice
-        What is read of it.
-
-    Raises
-    ------
-    TimelineError
-        A rollback or a clean.
-    """
+    """Raise `TimelineError` for the rollback or clean that deleted a file of a slice."""
     try:
         yield
     except NotFoundError as error:

@@ -14,15 +14,9 @@ from hoodie_ds.reader.slice_executor import SliceExecutor
 
 @dataclass(frozen=True, slots=True)
 class SnapshotQuery:
-    """Asks for all rows of a table as it was at one moment.
+    """The query of all rows of a table as it was at one moment.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table at that moment.
-    read_optimized : bool
-        Whether base files are read alone, without what log files have changed since they were
-        written (Hudi's read-optimized query).
+    A read-optimized one reads base files only, without what log files have changed in them.
     """
 
     pinned: PinnedTable

@@ -1,9 +1,9 @@
 """A stream out of a table: which commits come next, and the query of their rows.
 
-A position of a stream is the moment of a commit, by which incremental queries count: in tables of
-version 6 the time at which it was begun, in later ones that at which it was completed. A batch of a
-stream is the incremental query from one position to the next. Where the table's version changes,
-positions are moved to what they are in the new order.
+A position of a stream is the time of a commit by which incremental queries count: in tables of
+version 6 its requested time, in later ones its completion time. A batch of a stream is the
+incremental query from one position to the next. If the table's version changes, positions are
+converted.
 """
 
 from __future__ import annotations
@@ -31,15 +31,7 @@ from hoodie_ds.timeline.layout.v1 import V1
 
 @dataclass
 class TableStream:
-    """Follows the commits of a table.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    options : ReadOptions
-        Where the stream begins, how much a batch takes, and what it returns of each commit.
-    """
+    """Follows the commits of a table, by the limits and the start of its options."""
 
     storage: Storage
     options: ReadOptions
@@ -67,23 +59,13 @@ class TableStream:
 
     @property
     def layout(self) -> int:
-        """Layout of the timeline from which the last position was taken, by which it counts."""
+        """Layout of the timeline of the last position, by which it counts."""
         return self._layout or self._layout_now
 
     def moved(self, position: str, layout: int | None) -> str:
-        """Return what a position is by now, of the time when the timeline had some layout.
+        """Return a position of the time when the timeline had some layout, the present one if None.
 
-        Parameters
-        ----------
-        position : str
-            Where a batch began or ended.
-        layout : int, optional
-            The layout that the timeline had then; that of now if None.
-
-        Raises
-        ------
-        TimelineError
-            Commits have another order now, and the position would lie between others.
+        Raises `TimelineError` if commits have another order now, with the position between others.
         """
         if layout is None or layout == self._layout_now:
             return position
@@ -102,21 +84,11 @@ class TableStream:
         )
 
     def next(self, after: str, limited: bool = True, up_to: str | None = None) -> str:
-        """Return where the batch ends that begins at a position; `after` if there is no news.
+        """Return the end of the batch that begins at a position; `after` if there is no news.
 
-        Parameters
-        ----------
-        after : str
-            Where the last batch ended.
-        limited : bool
-            Whether the batch takes no more than the options let it take, but one commit at least.
-        up_to : str, optional
-            A position that the batch does not go beyond.
-
-        Raises
-        ------
-        TimelineError
-            A commit has come between those that the stream has passed.
+        A limited batch takes no more than the options allow, but at least one commit, and none
+        beyond the position `up_to`. Raises `TimelineError` if a commit has come between those that
+        the stream has passed.
         """
         pinned = self._pinned()
         self._refuse_late(pinned, after)
@@ -131,12 +103,9 @@ class TableStream:
     def query(self, after: str, until: str) -> Query:
         """Open the query of the batch between two positions.
 
-        Raises
-        ------
-        TimelineError
-            The batch reaches back to commits that have been cleaned or archived; not where it
-            begins with the first commit, as what is in the table still is all that a reader of
-            rows can ask for then.
+        Raises `TimelineError` if the batch reaches back to commits that have been cleaned or
+        archived, unless it begins with the first commit: then a reader of rows can get no more than
+        what is still in the table.
         """
         given = self.options.stream
         is_first = after == FIRST and given.format is IncrementalFormat.LATEST_STATE
@@ -160,7 +129,7 @@ class TableStream:
         return pinned
 
     def _refuse_late(self, pinned: PinnedTable, after: str) -> None:
-        """Fail where a commit has come that an earlier look at the table should have shown.
+        """Fail if a commit has come that an earlier load should have shown.
 
         In version 6 a writer whose clock is behind may begin a commit at a time before others that
         are complete.
@@ -189,13 +158,13 @@ class TableStream:
 
 
 def _commits(pinned: PinnedTable, after: str) -> list[Instant]:
-    """The commits after a position, in order; none behind one that is incomplete."""
+    """The commits after a position, in order, up to an incomplete one."""
     options = IncrementalOptions(begin=after, hollow_commits=HollowCommits.BLOCK)
     return list(commits_in_range(pinned, options).active)
 
 
 def _begun_until(pinned: PinnedTable, position: str) -> frozenset[str]:
-    """Times of the commits of version 6 that were begun up to a position; later ones tell none."""
+    """Times of the commits of version 6 that were begun up to a position; else none."""
     if pinned.timeline.layout != V1.version:
         return frozenset()
     return frozenset(i.time for i in pinned.timeline.commits if i.time <= position)

@@ -1,6 +1,6 @@
 """Time travel: a table as it was once the commits that were begun up to a moment were complete.
 
-The times at which commits were begun count, in every version of the table, as in Hudi.
+Requested times of commits count, in every version of the table, as in Hudi.
 """
 
 from __future__ import annotations
@@ -25,20 +25,10 @@ _UNDER_ITS_OWN_NAME: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Acti
 
 
 def travel(pinned: PinnedTable, moment: str) -> PinnedTable:
-    """Return a table as it was at an earlier moment, with the columns that it had then.
+    """Return a table as it was at an instant time, with the columns that it had then.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table as it is.
-    moment : str
-        An instant time.
-
-    Raises
-    ------
-    TimelineError
-        A commit before that moment is incomplete, so that the answer would not stay the same; or
-        what the table was then has been cleaned or archived.
+    Raises `TimelineError` if a commit before that moment is incomplete, so that the answer would
+    not stay the same, or what the table was then has been cleaned or archived.
     """
     table, timeline = pinned.table, pinned.timeline
     for instant in timeline.pending:
@@ -60,18 +50,9 @@ def travel(pinned: PinnedTable, moment: str) -> PinnedTable:
 
 
 def before(timeline: Timeline, time: str, is_earlier: Callable[[Instant], bool]) -> Timeline:
-    """Return a timeline with those of its writes and cleans that were earlier than a moment.
+    """Return a timeline with its writes and cleans that were earlier than a moment.
 
-    Rollbacks and restores stay: they tell which files are none of the table's.
-
-    Parameters
-    ----------
-    timeline : Timeline
-        As it is.
-    time : str
-        See `Timeline.past`.
-    is_earlier : callable
-        Whether an instant was earlier.
+    Rollbacks and restores stay: they show which files are not in the table. See `Timeline.past`.
     """
 
     def is_later(instant: Instant) -> bool:

@@ -1,4 +1,4 @@
-"""Log files that belong to no commit which a reader is to see, so that it may do without them."""
+"""Log files that belong to no visible commit, so that a reader may do without them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,17 @@ from hoodie_ds.timeline.loading import load_timeline
 
 
 def is_uncommitted(view: FileSystemView, log: LogFile) -> bool:
-    """Whether no commit names a log file, the commits of its slice all being active."""
+    """Whether no commit names a log file, with all commits of its slice active."""
     if _may_be_archived(view, log):
         return False
     return newest_commit_of(view.storage, view.timeline, log) is None
 
 
 def was_never_committed(view: FileSystemView, log: LogFile) -> bool:
-    """Whether a log file that is gone belonged to no commit that a view shows.
+    """Whether a log file that is gone belonged to no commit of a view.
 
-    Where commits of its slice may be archived, it is the timeline as it is by now that tells:
-    committed files go by a cleaning or a restore.
-
-    Parameters
-    ----------
-    view : FileSystemView
-        What is read.
-    log : LogFile
-        A file that was listed and is gone.
+    If commits of its slice may be archived, the present timeline decides: committed files are
+    deleted by a clean or a restore.
     """
     if newest_commit_of(view.storage, view.timeline, log) is not None:
         return False
@@ -41,22 +34,10 @@ def was_never_committed(view: FileSystemView, log: LogFile) -> bool:
 
 
 def refuse_rolled_back(view: FileSystemView, times: Iterable[str | None]) -> None:
-    """Raise if rollback blocks take back a commit that a view shows.
+    """Raise `TimelineError` if rollback blocks, of instants at `times`, undo a commit of a view.
 
-    The rollback came after the view, and may be at work: where it has not been yet, the commit's
-    rows would still count.
-
-    Parameters
-    ----------
-    view : FileSystemView
-        What is read.
-    times : iterable of str
-        Instants that the rollback blocks of log files name.
-
-    Raises
-    ------
-    TimelineError
-        The commit has gone off the timeline.
+    The rollback came after the view, and may be unfinished: the commit's rows would still count in
+    files that it has not reached.
     """
     found = [view.timeline.commit_at(time) for time in times if time is not None]
     shown = [instant for instant in found if instant is not None]

@@ -1,4 +1,4 @@
-"""The record keys that a filter leaves, as text."""
+"""The record keys that a filter allows, as strings."""
 
 from __future__ import annotations
 

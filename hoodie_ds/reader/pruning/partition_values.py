@@ -1,4 +1,4 @@
-"""What a partition path says of the columns that it is made of."""
+"""The values of the columns that a partition path is made of."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PartitionValues:
         return known
 
     def _fields(self) -> list[tuple[str, bool]]:
-        """The partition fields, and whether a path has their values and not a time's text."""
+        """The partition fields, and whether a path has their values and not a formatted time."""
         properties = self.properties
         if properties.key_generator not in _PLAIN:
             return []
@@ -76,7 +76,7 @@ class PartitionValues:
 
 
 def _typed(text: str, kind: pa.DataType) -> object:
-    """The value that is written so in a path; None if that is not known."""
+    """The value of a string in a path; None if that is unknown."""
     if kind_of(kind) is None or pa.types.is_timestamp(kind) or pa.types.is_floating(kind):
         return None
     try:

@@ -1,7 +1,7 @@
 """What a filter rules out in one table: partitions, buckets, and rows of base files.
 
-A log file may bring a row of any key, and other values for a row of the base file. So where there
-are log files, only what a row's place and key say rules anything out, which no change alters.
+A log file may have a row of any key, and other values for a row of the base file. So with log
+files, only partition and key of a row rule it out, which no change alters.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class KeyFilter:
 class Pruner:
     """Rules out what cannot match a predicate, in a table with the columns of `schema`.
 
-    `keys` are those that the predicate leaves, if it leaves few, and `buckets` the table's
-    buckets, if they are known then.
+    `keys` are those that the predicate allows, if it allows few, and `buckets` the table's buckets,
+    if they are known then.
     """
 
     predicate: Predicate
@@ -111,9 +111,9 @@ class Pruner:
     def row_groups(
         self, reader: BaseFileReader, partition_path: str, numbers: Sequence[int], is_merged: bool
     ) -> list[int]:
-        """Return those of some row groups of a base file that may have rows which match.
+        """Return the row groups among some of a base file that may have rows which match.
 
-        `is_merged` says whether log files lie on top of the file.
+        `is_merged` says whether log files are merged into the file.
         """
         left = list(numbers)
         if not is_merged:
@@ -127,7 +127,7 @@ class Pruner:
     def _known(
         self, reader: BaseFileReader, partition: Mapping[str, Bounds], number: int, column: str
     ) -> Bounds | None:
-        """What a row group's place says of a column, or else the footer."""
+        """What a row group's partition says of a column, or else the footer."""
         at = self.schema.get_field_index(column)
         if at < 0:
             return None
