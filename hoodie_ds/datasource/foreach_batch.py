@@ -25,7 +25,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.replay.replay import informed
+from hoodie_ds.sink.replay.replay import with_known_batches
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 
@@ -102,7 +102,7 @@ def _identifier(options: WriteOptions) -> str:
 def _write_once(options: WriteOptions, rows: DataFrame, batch_id: BatchId) -> None:
     coordinator = Coordinator.of(options)
     begun = coordinator.begin(arrow_schema(rows.schema), batch_id.query_id, is_stream=True)
-    batch = informed(begun, batch_id)  # refuses here what each task would refuse
+    batch = with_known_batches(begun, batch_id)  # refuses here what each task would refuse
     sent = rows.mapInArrow(_task(batch, batch_id), _MESSAGES).collect()
     messages = [pickle.loads(row.message) for row in sent]  # noqa: S301  our own
     # A frame without partitions has no task to answer, and the batch may still do something.

@@ -40,7 +40,7 @@ from hoodie_ds.sink.commit.commit_record import replaced_groups
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
 from hoodie_ds.sink.pinned_timeline import forget_pinned
 from hoodie_ds.sink.replay.past_writers import mark
-from hoodie_ds.sink.replay.replay import check_replay, informed
+from hoodie_ds.sink.replay.replay import check_replay, with_known_batches
 from hoodie_ds.sink.replay.superseded import is_superseded
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.write_checks import (
@@ -336,7 +336,7 @@ class Coordinator:
         """Commit a batch of which no task opened the instant, if there is a reason to."""
         batch, batch_id = messages[0].batch, messages[0].batch_id
         if batch_id is not None:
-            batch = informed(batch, batch_id)
+            batch = with_known_batches(batch, batch_id)
         if messages[0].already_committed:
             check_replay(messages, batch.guard)
             return WriteResult(already_committed=True)

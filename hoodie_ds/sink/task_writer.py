@@ -17,15 +17,15 @@ from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
+from hoodie_ds.sink.file_groups.append_writer import AppendWriter
+from hoodie_ds.sink.file_groups.global_writer import GlobalWriter
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import Assignment, copies_among, without_copies
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, distinct_partitions
-from hoodie_ds.sink.replay.replay import digest_of, drain, informed
+from hoodie_ds.sink.replay.replay import digest_of, digest_only, with_known_batches
 from hoodie_ds.sink.replay_guard import BatchId
-from hoodie_ds.sink.task.append_writer import AppendWriter
-from hoodie_ds.sink.task.global_writer import GlobalWriter
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.exclusive_commit import alive
@@ -85,9 +85,9 @@ def _write(
     clock: Clock,
 ) -> TaskCommitMessage:
     if batch_id is not None:
-        batch = informed(batch, batch_id)
+        batch = with_known_batches(batch, batch_id)
     if batch_id is not None and batch.guard.holds(batch_id):
-        return drain(batch, batch_id, batches)
+        return digest_only(batch, batch_id, batches)
     if batch.plan.operation is Operation.DELETE_PARTITION:
         return _take_partitions(batch, batch_id, batches)
     return _write_rows(batch, task, batch_id, batches, sole_writer, clock)

@@ -20,6 +20,7 @@ from hoodie_ds.config.enums import (
 )
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.protocol import Index
@@ -30,13 +31,29 @@ from hoodie_ds.record.merge.concat_merger import ConcatMerger
 from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.sink.memory_budget import MemoryBudget
-from hoodie_ds.sink.write_view import WriteView
+from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.table.whole_view import WholeView
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.pending_action import write_action
+
+
+@dataclass(frozen=True)
+class WriteView(WholeView):
+    """A whole view for a write: files that others removed meanwhile are a conflict."""
+
+    remedy: str = ""
+
+    def _check(self, listed: list[FileStatus], partition_path: str | None = None) -> None:
+        try:
+            super()._check(listed, partition_path)
+        except TimelineError as error:
+            raise WriteConflictError(
+                f"{error}; the batch is not committed and can be run again; {self.remedy}"
+            ) from error
 
 
 @dataclass(frozen=True)

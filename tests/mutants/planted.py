@@ -992,7 +992,7 @@ REPLAYS = [
     ),
     Mutant(
         "a writer that was put aside is not looked for by the tasks",
-        within("informed", recall=lambda storage, timeline, guard, batch_id: guard),
+        within("with_known_batches", recall=lambda storage, timeline, guard, batch_id: guard),
         f"{IDENTITY}::test_commits_grew_with_every_writer_that_ever_wrote",
         "P2: a batch comes twice once its writer is put aside",
     ),

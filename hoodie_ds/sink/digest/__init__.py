@@ -1,1 +1,1 @@
-"""Digests of rows, by which a micro-batch that comes again is compared with the first."""
+"""Digests of rows, to compare a repeated micro-batch with the first one."""

@@ -1,7 +1,7 @@
-"""A checksum of rows that costs next to nothing: what their columns add up to, one by one.
+"""A checksum of rows that costs almost nothing: the sums of their columns.
 
-For tables without record keys, whose rows are only passed through: to hash every value would cost
-half as much as to store it. Other rows have other sums, unless values have only changed places
+For tables without record keys, whose rows are only passed through: hashing every value would cost
+half as much as storing it. Other rows have other sums, unless values have only changed places
 between rows, or letters within a column. Rows may come in any order and batches.
 """
 
@@ -18,13 +18,9 @@ _MASK: Final = (1 << 64) - 1
 
 
 def column_sums(rows: pa.Table) -> int:
-    """Return a 64-bit checksum of all columns.
+    """Return a 64-bit checksum of all columns, of the types that `normalise_schema` leaves.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Columns of the types that `hoodie_ds.formats.avro.schema.normalise_schema` leaves. A column
-        that is missing counts as one of nulls.
+    A missing column counts as one of nulls.
     """
     total = 0
     for name in rows.column_names:
@@ -37,7 +33,7 @@ def _weight(name: str) -> int:
 
 
 def _sum_of(values: pa.ChunkedArray) -> int:
-    """What a column adds up to; nulls count for nothing."""
+    """The sum of a column; nulls count for nothing."""
     kind: pa.DataType = values.type
     count: int = len(values) - values.null_count
     if not count:
@@ -59,7 +55,7 @@ def _sum_of(values: pa.ChunkedArray) -> int:
         return 7 * count + _total(values)
     if pa.types.is_decimal(kind):
         return 7 * count + sum(_sum_of_halves(chunk) for chunk in values.chunks)
-    # The bits of floating-point numbers: adding those themselves would depend on their order.
+    # The bits of floating-point numbers: the sum of the numbers depends on their order.
     whole = pa.int64() if kind.bit_width == 64 else pa.int32()
     return 7 * count + _total(pa.chunked_array([chunk.view(whole) for chunk in values.chunks]))
 
@@ -78,7 +74,7 @@ def _entries(values: pa.MapArray) -> tuple[pa.Array, pa.Array]:
 
 
 def _octets(values: pa.Array) -> pa.Array:
-    """The bytes of all texts of an array, as numbers."""
+    """The bytes of all strings of an array, as numbers."""
     if values.null_count:
         values = values.drop_null()
     _, offsets, data = values.buffers()

@@ -1,4 +1,4 @@
-"""What is remembered of the rows of a batch, to know them when the batch comes again."""
+"""The digest of a batch's rows that a commit stores, to recognise the batch if it comes again."""
 
 from __future__ import annotations
 
@@ -16,32 +16,24 @@ from hoodie_ds.sink.digest.row_sums import row_sums
 
 _TEXT: Final = re.compile(r"([0-9]{1,19})([-+])([0-9a-f]{16})")
 _PIECE_ROWS: Final = 1 << 15
-"""Rows that are hashed together: the hashes of more would not stay in a core's cache."""
+"""Rows that are hashed together: hashes of more would not stay in a core's cache."""
 
 _MASK: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class InputDigest:
-    """Number of some rows and a sum over them.
+    """The number of some rows and a sum over them.
 
-    It does not depend on their order, nor on how they are dealt out over Arrow batches and tasks:
-    the digests of parts add up to that of the whole.
-
-    Parameters
-    ----------
-    num_rows : int
-        How many there are.
-    checksum : int
-        Sum of the hashes of their keys, modulo 2**64, or of their columns where they have no keys.
-    values : int or None
-        Checksum of keys and values together; None of rows without keys, and of what earlier
-        releases stored, which covers the keys alone.
+    It depends neither on their order nor on their distribution over Arrow batches and tasks: the
+    digests of parts add up to the digest of the whole.
     """
 
     num_rows: int = 0
     checksum: int = 0
+    """Sum of the hashes of their keys, modulo 2**64, or of their columns without keys."""
     values: int | None = None
+    """Checksum of keys and values; None for rows without keys, and in older releases."""
 
     @classmethod
     def of(cls, rows: pa.Table) -> InputDigest:
@@ -63,18 +55,12 @@ class InputDigest:
 
     @classmethod
     def of_columns(cls, rows: pa.Table) -> InputDigest:
-        """Return the digest of rows that are too many to be hashed; see `column_sums`."""
+        """Return the digest of rows that are too many to hash; see `column_sums`."""
         return cls(rows.num_rows, column_sums(rows))
 
     @classmethod
     def parse(cls, text: str) -> InputDigest:
-        """Read what `to_text` wrote.
-
-        Raises
-        ------
-        ValueError
-            The text is none of it.
-        """
+        """Read what `to_text` wrote; `ValueError` for anything else."""
         match = _TEXT.fullmatch(text)
         if match is None:
             raise ValueError(f"{text[:100]!r} is no digest of rows")
@@ -88,10 +74,10 @@ class InputDigest:
         return f"{self.num_rows}+{self.values:016x}"
 
     def of_operation(self, name: str) -> InputDigest:
-        """Return the digest of the same rows for an operation that is not the usual one.
+        """Return the digest of the same rows for an operation other than the usual one.
 
-        The same rows under the same number are another batch if they are to be deleted. What
-        earlier releases stored of rows with keys, their checksum, knows no operation.
+        The same rows under the same number are another batch if they are to be deleted. The
+        checksum that earlier releases stored of rows with keys does not depend on the operation.
         """
         if not self.num_rows:
             return self
@@ -101,11 +87,11 @@ class InputDigest:
         return replace(self, values=self.values + number & _MASK)
 
     def as_kept(self) -> InputDigest:
-        """Return what `to_text` keeps of the digest."""
+        """Return the part of the digest that `to_text` keeps."""
         return self if self.values is None else replace(self, checksum=0)
 
     def like(self, stored: InputDigest) -> InputDigest:
-        """Return what of the digest can be compared with one that a commit carries."""
+        """Return the part of the digest that is comparable with one in a commit."""
         return replace(self, values=None) if stored.values is None else self.as_kept()
 
     def __add__(self, other: InputDigest) -> InputDigest:

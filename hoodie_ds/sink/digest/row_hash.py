@@ -1,11 +1,10 @@
 """A 64-bit hash of every row, over whole Arrow columns.
 
-It tells lots of rows apart that were not meant to differ; it is no defence against somebody who
-looks for collisions. A row's hash depends on the names and values of its columns alone: not on
-their order, on how rows are batched, on the width of a number. A null counts for nothing, so a
-column that is missing is one of nulls.
+It is made for accidental differences, not against deliberate collisions. A row's hash depends only
+on the names and values of its columns: not on their order, on how rows are batched, on the width of
+a number. A null counts for nothing, so a missing column equals one of nulls.
 
-Texts are padded to a few widths, which makes them matrices of machine words.
+Strings are padded to a few widths, which makes them matrices of machine words.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from hoodie_ds.index.java_hash import TextBuffer
 Hashes = npt.NDArray[np.uint64]
 
 _WIDTHS: Final = (8, 16, 40, 128, 512, 2048)
-"""Bytes that texts are padded to; UUIDs fit one of them. Longer texts are hashed one by one."""
+"""Bytes that strings are padded to; UUIDs fit one. Longer strings are hashed one by one."""
 
 _BLOCK_BYTES: Final = 1 << 18
-"""Bytes of padded text that are hashed together: more would not stay in a core's cache."""
+"""Bytes of padded strings that are hashed together: more would not stay in a core's cache."""
 
 _STEP: Final = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS: Final = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -36,17 +35,7 @@ _SHIFTS: Final = (np.uint64(32), np.uint64(29))
 
 
 def row_hashes(rows: pa.Table) -> Hashes:
-    """Hash the rows of a table.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Columns of the types that `hoodie_ds.formats.avro.schema.normalise_schema` leaves.
-
-    Returns
-    -------
-    numpy.ndarray of uint64, shape (rows,)
-    """
+    """Hash (uint64) each row, of columns of the types that `normalise_schema` leaves."""
     named = zip(rows.column_names, rows.columns, strict=True)
     return _joined(rows.num_rows, ((name, _column_hashes(column)) for name, column in named))
 
@@ -57,7 +46,7 @@ def _column_hashes(column: pa.ChunkedArray) -> Hashes:
 
 
 def _joined(length: int, fields: Iterable[tuple[str, Hashes]]) -> Hashes:
-    """Make one hash of the hashes of some fields, by their names."""
+    """Combine the hashes of some fields into one, by their names."""
     total = np.zeros(length, np.uint64)
     for name, hashes in fields:
         total += hashes * np.uint64(xxhash.xxh64_intdigest(name.encode()) | 1)
@@ -65,7 +54,7 @@ def _joined(length: int, fields: Iterable[tuple[str, Hashes]]) -> Hashes:
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Whether values of a type are made of others."""
+    """Whether values of a type contain other values."""
     return any(made(kind) for made in (pa.types.is_struct, pa.types.is_list, pa.types.is_map))
 
 
@@ -88,12 +77,12 @@ def _hashes(values: pa.Array) -> Hashes:
     if pa.types.is_list(kind) or pa.types.is_map(kind):
         return _list_hashes(values)
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return _text_hashes(values.view(pa.string()))
+        return _string_hashes(values.view(pa.string()))
     return _mixed(fixed_width_words(values))
 
 
 def fixed_width_words(values: pa.Array) -> Hashes:
-    """See values of a fixed width as words; anything for null."""
+    """View values of a fixed width as words; anything for null."""
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     data, first, last = values.buffers()[1], values.offset, values.offset + len(values)
@@ -107,7 +96,7 @@ def fixed_width_words(values: pa.Array) -> Hashes:
     return np.frombuffer(data, f"<i{width}")[first:last].astype(np.int64).view(np.uint64)
 
 
-def _text_hashes(values: pa.StringArray) -> Hashes:
+def _string_hashes(values: pa.StringArray) -> Hashes:
     lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
     hashes = lengths.astype(np.uint64)
     for below, width in pairwise((0, *_WIDTHS)):
@@ -122,7 +111,7 @@ def _text_hashes(values: pa.StringArray) -> Hashes:
 
 
 def _padded_hashes(values: pa.StringArray, width: int) -> Hashes:
-    """Hash texts that are no longer than a width; that of their padding is up to the caller."""
+    """Hash strings of at most `width` bytes; the caller adds their lengths."""
     weights = np.cumprod(np.full(width // 8, _FACTORS[0]), dtype=np.uint64)
     step = _BLOCK_BYTES // width
     parts = []
@@ -152,7 +141,7 @@ def _list_hashes(values: pa.ListArray | pa.MapArray) -> Hashes:
 
 
 def _mixed(words: Hashes) -> Hashes:
-    """Let each bit of a word change half of the others (the finaliser of SplitMix64)."""
+    """Make each bit of a word change half of the others (the finaliser of SplitMix64)."""
     words = words + _STEP
     for shift, factor in zip(_SHIFTS, _FACTORS, strict=True):
         words ^= words >> shift

@@ -1,8 +1,8 @@
 """A checksum of keyed rows: which key has which values, at a fraction of the cost of hashes.
 
-Each value counts times the hash of its row's key. So rows that have the same keys and other values
-differ, and also rows whose values have only changed places. Rows may come in any order and batches.
-A null counts for nothing, so a column that is missing is one of nulls.
+Each value counts times the hash of its row's key. So rows with the same keys and other values
+differ, and so do rows whose values have only changed places. Rows may come in any order and
+batches. A null counts for nothing, so a missing column equals one of nulls.
 """
 
 from __future__ import annotations
@@ -23,27 +23,22 @@ _MASK: Final = (1 << 64) - 1
 _HALF: Final = np.uint64(32)
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _LENGTH_FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
-"""Of a text's length: with that of its words one byte more would count like another first word."""
+"""For a string's length: with `_FACTOR` one more byte would count like another first word."""
 
 _WORD_BYTES: Final = 8
 _LONGEST: Final = 256
-"""Bytes of a text that are read word by word; what is beyond is hashed text by text."""
+"""Bytes of a string that are read word by word; the rest is hashed string by string."""
 
 _KEPT: Final = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
-"""Mask of the first bytes of a word, by their number; 0 where a text has none."""
+"""Mask of the first bytes of a word, by their number; 0 if a string has none."""
 
 _WEIGHTS: Final = np.cumprod(np.full(_LONGEST // _WORD_BYTES, _FACTOR), dtype=np.uint64)
 
 
 def row_sums(rows: pa.Table, keys: Words) -> int:
-    """Return a 64-bit checksum of rows.
+    """Return a 64-bit checksum of rows, given the hashes of their keys.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Columns of the types that `hoodie_ds.formats.avro.schema.normalise_schema` leaves.
-    keys : numpy.ndarray of uint64, shape (rows,)
-        Hashes of the rows' keys.
+    Columns are of the types that `normalise_schema` leaves.
     """
     total = int(keys.sum(dtype=np.uint64))
     odd = keys | np.uint64(1)  # an even factor would drop a bit of the value
@@ -57,13 +52,13 @@ def row_sums(rows: pa.Table, keys: Words) -> int:
 
 
 def _words(values: pa.Array) -> Words:
-    """Make a word of each value; 0 for null."""
+    """A word for each value; 0 for null."""
     if values.null_count == len(values):
         return np.zeros(len(values), np.uint64)
     if is_nested(values.type):
         return value_hashes(values)
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
-        words = _text_words(values)
+        words = _string_words(values)
     else:
         words = _folded(fixed_width_words(values)) + _FACTOR  # zero is not null
     if values.null_count:
@@ -72,12 +67,12 @@ def _words(values: pa.Array) -> Words:
 
 
 def _folded(words: Words) -> Words:
-    """Bring the high bits down, which a product modulo 2**64 would lose."""
+    """Fold the high bits into the low ones, as a product modulo 2**64 would lose them."""
     return words ^ (words >> _HALF)
 
 
-def _text_words(values: pa.Array) -> Words:
-    """Make a word of each text; anything for null."""
+def _string_words(values: pa.Array) -> Words:
+    """A word for each string; anything for null."""
     known = pc.fill_null(pc.binary_length(values), 0)
     lengths: npt.NDArray[np.int32] = known.to_numpy(zero_copy_only=False)
     words: Words = (lengths.astype(np.uint64) + np.uint64(1)) * _LENGTH_FACTOR
@@ -105,7 +100,7 @@ def _text_words(values: pa.Array) -> Words:
 
 
 def _read(aligned: Words, positions: npt.NDArray[np.int64]) -> Words:
-    """Read the words that begin at some bytes; two aligned reads each, which are fast."""
+    """Read the words that begin at some bytes, by two aligned reads each, which are fast."""
     at = positions >> 3
     shift = ((positions & 7) << 3).astype(np.uint64)
     above = (aligned[at + 1] << np.uint64(1)) << (np.uint64(63) - shift)

@@ -1,1 +1,1 @@
-"""Rows into file groups: what tasks and, for staged rows, the commit write with."""
+"""Rows into file groups: the writers of tasks and, for staged rows, of the commit."""

@@ -1,7 +1,7 @@
-"""The next base file of a file group, or its first: of incoming rows and rows set aside.
+"""The next base file of a file group, or its first: from incoming and staged rows.
 
-Copy-on-write allows one new base file per file group and commit. Where rows of a group may sit in
-several tasks, each task stages its rows, and the commit merges them, once per group.
+Copy-on-write allows one new base file per file group and commit. If several tasks may have rows of
+a group, each task stages its rows, and the commit merges them, once per group.
 """
 
 from __future__ import annotations
@@ -35,20 +35,8 @@ def merge_staged(
 ) -> list[WriteStatus]:
     """Merge all staged rows of one file group into its next base file.
 
-    A new group of a merge-on-read table begins as it would if one task had all of its rows.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Instant, and a write token of the commit's own.
-    staged : sequence of StagedRows
-        Of one file group, which has an id.
-    latest : FileSlice or None
-        The group's latest slice; None for a new group.
-    has_logs : bool
-        Whether tasks with more rows of a new group have begun it with log files.
+    `latest` is None for a new group. A new group of a merge-on-read table begins as it would if one
+    task had all of its rows, unless tasks with more rows have begun it with log files (`has_logs`).
     """
     ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
     incoming = Incoming(plan, [part for part in ordered if not part.are_inserts])
@@ -67,19 +55,7 @@ def merge_staged(
 def begin_slice(
     plan: WritePlan, context: WriteContext, group: FileGroupId, incoming: Incoming
 ) -> list[WriteStatus]:
-    """Begin a merge-on-read group with a base file; deletes follow in a log, as tombstones.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group, of which there is nothing yet.
-    incoming : Incoming
-        Its rows.
-    """
+    """Begin a merge-on-read group with a base file; deletes follow in a log file, as tombstones."""
     combined = plan.merger.combine(incoming.records())
     status = create_base_file(context, group, combined, incoming)
     statuses = [] if status is None else [status]
@@ -110,27 +86,9 @@ def write_merged(
     latest: FileSlice | None,
     inserts: Sequence[StagedRows | pa.Table] = (),
 ) -> WriteStatus | None:
-    """Write the next base file of a file group, or its first.
+    """Write the next base file of a file group, or its first; None if there is nothing to write.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group.
-    incoming : Incoming
-        Rows to be merged.
-    latest : FileSlice or None
-        The group's latest slice; None for a new group.
-    inserts : sequence of StagedRows and pyarrow.Table
-        Combined rows of keys that the group, which has a base file, does not have.
-
-    Returns
-    -------
-    WriteStatus or None
-        None if there is nothing to write.
+    `inserts` are combined rows of keys that the group, which has a base file, does not have.
     """
     records = apply_policy(plan, incoming.records(), latest)
     combined = plan.merger.combine(records)
@@ -151,18 +109,9 @@ def write_merged(
 def create_base_file(
     context: WriteContext, group: FileGroupId, combined: RecordSet, incoming: Incoming
 ) -> WriteStatus | None:
-    """Write the first base file of a file group; None if there is no row for it.
+    """Write the first base file of a file group; None if no row is live.
 
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group.
-    combined : RecordSet
-        One record per key, of `incoming`.
-    incoming : Incoming
-        Has the rows.
+    `combined` has one record per key of `incoming`.
     """
     live = combined.live_rows()
     if not live.num_rows:
@@ -176,19 +125,7 @@ def create_base_file(
 def create_base_files(
     plan: WritePlan, context: WriteContext, partition_path: str, pieces: Iterable[pa.Table]
 ) -> list[WriteStatus]:
-    """Begin as many file groups as rows need, each up to the largest size of a base file.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    partition_path : str
-        Partition of the groups.
-    pieces : iterable of pyarrow.Table
-        Rows to insert: user columns and ``_hoodie_record_key``.
-    """
+    """Begin as many file groups as the rows need, each up to the largest size of a base file."""
     statuses: list[WriteStatus] = []
     handle: CreateHandle | None = None
     largest = plan.options.parquet_max_file_bytes
@@ -197,7 +134,7 @@ def create_base_files(
             handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
         handle.write(rows)
         if handle.pending_bytes >= largest:
-            handle.flush()  # its size on storage is known only then
+            handle.flush()  # its size on storage is known only afterwards
         if handle.bytes_written >= largest:
             statuses.append(handle.close())
             handle = None
@@ -205,13 +142,13 @@ def create_base_files(
 
 
 def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Cut rows into parts of about so many Arrow bytes."""
+    """Cut rows into parts of about `size` Arrow bytes."""
     step = max(1, rows.num_rows * size // max(1, rows.nbytes))
     for start in range(0, rows.num_rows, step):
         yield rows.slice(start, step)
 
 
 def commit_context(context: WriteContext, number: int) -> WriteContext:
-    """Return a context with a write token of its own for one merge of the commit."""
+    """Return a context with its own write token for one merge of the commit."""
     # Beyond the numbers of tasks, so that row numbers differ too.
     return replace(context, task_partition=1_000_000 + number)

@@ -24,19 +24,7 @@ from hoodie_ds.table.slicing import SLICINGS
 
 
 class BucketWriter:
-    """Buffers the rows of one file group and writes them in mini-batches.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        The file group.
-    latest : FileSlice or None
-        Its latest slice; None for a new group.
-    """
+    """Buffers the rows of one file group and writes them in mini-batches."""
 
     def __init__(
         self, plan: WritePlan, context: WriteContext, group: FileGroupId, latest: FileSlice | None
@@ -58,17 +46,9 @@ class BucketWriter:
         return self._log is not None
 
     def add_inserts(self, rows: pa.Table, may_hold: bool) -> None:
-        """Take rows that the file group has room for, which go into its next base file.
-
-        Parameters
-        ----------
-        rows : pyarrow.Table
-            User columns and ``_hoodie_record_key``, combined, of keys that are stored nowhere.
-        may_hold : bool
-            Whether there is memory for them.
-        """
+        """Add combined rows of new keys to the next base file, staged unless they may be held."""
         assert not self.has_log, self._group
-        self._rewrites = True  # Hudi's indexes on the JVM look for keys in base files alone
+        self._rewrites = True  # Hudi's indexes on the JVM look for keys only in base files
         if may_hold:
             self._inserts.append(rows)
         else:
@@ -77,20 +57,15 @@ class BucketWriter:
 
     @property
     def holds_until_close(self) -> bool:
-        """Whether rows are best kept until the batch ends, for a base file to be written once."""
+        """Whether rows should be kept until the batch ends, to write a base file once."""
         return self._rewrites or (self._latest is None and self._log is None)
 
     def flush(self, rows: pa.Table) -> None:
-        """Write a mini-batch before the batch ends, to free its memory.
+        """Write a mini-batch from `buffer` before the batch ends, to free its memory.
 
-        Merge-on-read appends a log block. A base file cannot be written yet, as more rows may
-        come, so copy-on-write stages the rows. Flushes of one writer come one after another, maybe
-        in another thread than the rest.
-
-        Parameters
-        ----------
-        rows : pyarrow.Table
-            Taken from `buffer`; the caller keeps them until this returns.
+        Merge-on-read appends a log block. Copy-on-write stages the rows, as more may come for the
+        base file. Flushes of one writer run one after another, maybe in another thread than the
+        rest.
         """
         if self._rewrites:
             self._stage(rows)
@@ -99,14 +74,11 @@ class BucketWriter:
             self._append(self._plan.merger.combine(records))
 
     def close(self, owns_group: bool) -> tuple[list[WriteStatus], list[StagedRows]]:
-        """Write what is left and finish the files.
+        """Write the remaining rows and finish the files.
 
-        Parameters
-        ----------
-        owns_group : bool
-            Whether all rows of the group in this batch came to this task.
+        With `owns_group`, this task has all rows of the group in this batch.
         """
-        # Inserts are given to nobody else but whoever has the group to itself.
+        # Only a task that has the group to itself gets inserts.
         owns_group = owns_group or bool(self._inserts)
         if self._rewrites and not owns_group:
             self._flush_rest()
@@ -117,7 +89,7 @@ class BucketWriter:
             rest = self._rest()
             self._statuses += begin_slice(self._plan, self._context, self._group, rest)
         elif self._latest is None and self._log is None and self._is_little():
-            # One base file for the rows of all tasks, rather than a log file for those of each.
+            # One base file for the rows of all tasks, rather than a log file for each task.
             self._stage_rest()
             return self._statuses, self._staged
         else:
@@ -128,7 +100,7 @@ class BucketWriter:
         return self._statuses, []
 
     def discard(self, cause: BaseException) -> None:
-        """Give up the open file."""
+        """Discard the open file."""
         if self._log is not None:
             self._log.discard(cause)
 
@@ -137,7 +109,7 @@ class BucketWriter:
             self.flush(rows)
 
     def _is_little(self) -> bool:
-        """Whether the rest is left to the commit, which puts it beside that of other tasks."""
+        """Whether the remaining rows are left to the commit, which merges those of all tasks."""
         return self.buffer.nbytes <= self._plan.options.limits.gathered_bytes
 
     def _stage_rest(self) -> None:

@@ -1,4 +1,4 @@
-"""The buffer of a writer, and the thread that writes mini-batches out (RFC-24, step 3)."""
+"""The buffer of a writer, and the thread that flushes mini-batches (RFC-24, step 3)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,10 @@ from hoodie_ds.sink.metrics import WriteMetrics
 
 
 class Flusher:
-    """Runs flushes one after another, in the order in which they were handed in.
+    """Runs flushes one after another, in the order of their submission.
 
-    One thread is enough: encoders release the interpreter's lock, so it works beside the task's
-    own thread, and a file group's blocks cannot overtake one another.
-
-    Parameters
-    ----------
-    clock : Clock
-        For the time that flushes take.
-    metrics : WriteMetrics
-        Counts them.
+    One thread is enough: encoders release the interpreter's lock, so it runs in parallel with the
+    task's own thread, and a file group's blocks cannot overtake one another.
     """
 
     def __init__(self, clock: Clock, metrics: WriteMetrics) -> None:
@@ -34,28 +27,14 @@ class Flusher:
         self.in_flight_bytes = 0
 
     def submit(self, flush: Callable[[], None], size: int) -> None:
-        """Hand a flush in.
-
-        Parameters
-        ----------
-        flush : callable
-            Writes a mini-batch; holds its rows until it has succeeded.
-        size : int
-            Bytes of the rows.
-        """
+        """Submit a flush of `size` bytes, which holds its rows until it has succeeded."""
         self._metrics.num_flushes += 1
         self._metrics.flushed_bytes += size
         self.in_flight_bytes += size
         self._pending.append((self._pool.submit(self._timed, flush), size))
 
     def collect(self) -> None:
-        """Forget the flushes that are done.
-
-        Raises
-        ------
-        HoodieError
-            One failed; so do the other methods that wait.
-        """
+        """Remove finished flushes; like all methods that wait, raise the error of a failed one."""
         while self._pending and self._pending[0][0].done():
             self.wait_for_one()
 
@@ -73,7 +52,7 @@ class Flusher:
         self._pool.shutdown()
 
     def discard(self) -> None:
-        """Drop what has not begun, and wait for what has."""
+        """Cancel flushes that have not begun, and wait for the others."""
         self._pool.shutdown(cancel_futures=True)
 
     def _timed(self, flush: Callable[[], None]) -> None:
@@ -90,12 +69,12 @@ class RowBuffer:
         self.nbytes = 0
 
     def add(self, rows: pa.Table) -> None:
-        """Keep rows (user columns and ``_hoodie_record_key``)."""
+        """Add rows (user columns and ``_hoodie_record_key``)."""
         self._rows.append(rows)
         self.nbytes += rows.nbytes
 
     def take(self) -> list[pa.Table]:
-        """Hand all rows over, as one table, or none."""
+        """Remove and return all rows, as one table, or none."""
         rows = [pa.concat_tables(self._rows)] if self._rows else []
         self._rows.clear()
         self.nbytes = 0

@@ -1,12 +1,12 @@
 """Where the rows of a batch go in a table whose record keys are unique in all of its partitions.
 
-As in Hudi's global indexes, a key's newest row is merged into what is stored before anything moves:
-a row that arrives too late moves nothing, and what was merged decides about the partition. A record
-that moves is deleted where it was and inserted where it belongs, in one commit. Everything else
-goes, unchanged, to the file group that holds its key, whose writer merges it as ever.
+As in Hudi's global indexes, a key's newest row is merged into the stored record before anything
+moves: a late row moves nothing, and the merged row decides the partition. A record that moves is
+deleted in the old partition and inserted in the new one, in one commit. All other rows go,
+unchanged, to the file group that holds their key, whose writer merges them as usual.
 
-Invariant: all rows of a key are here, and each key has one location in the end, or as many as
-inserts that look nothing up have stored it in.
+Invariant: all rows of a key are here, and each key ends up in one location, or in as many as
+inserts without lookup have stored it in.
 """
 
 from __future__ import annotations
@@ -41,21 +41,11 @@ from hoodie_ds.table.file_slice import FileGroupId
 
 @dataclass(frozen=True)
 class _Place:
-    """One location for each of some keys.
+    """One location for each of some keys."""
 
-    Parameters
-    ----------
-    combined : RecordSet
-        The incoming record of each key.
-    which : numpy.ndarray of int64, shape (keys,)
-        Their numbers among all keys of the batch.
-    stored : numpy.ndarray of int64, shape (keys,)
-        Their slices; -1 for a key that is stored nowhere.
-    """
-
-    combined: RecordSet
-    which: Numbers
-    stored: Numbers
+    combined: RecordSet  # the incoming record of each key
+    which: Numbers  # numbers of the keys among all keys of the batch
+    stored: Numbers  # their slices; -1 for a key that is not stored
 
     @cached_property
     def keys(self) -> pa.Array:
@@ -64,17 +54,7 @@ class _Place:
 
 
 class GlobalLocations:
-    """Places the rows of a batch.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    parts : sequence of StagedRows and pyarrow.Table
-        All rows of some keys, in order of arrival: user columns and ``_hoodie_record_key``.
-    stored : KeyLocations
-        Where keys are stored.
-    """
+    """Locates all rows of some keys, in order of arrival."""
 
     def __init__(
         self, plan: WritePlan, parts: Sequence[StagedRows | pa.Table], stored: KeyLocations
@@ -88,12 +68,12 @@ class GlobalLocations:
         self._homes = self._numbered(s.group.partition_path for s in self._stored.slices)
 
     def located(self) -> Iterator[tuple[Target, pa.Table]]:
-        """Yield all rows parted by target, those of one key in order, in pieces.
+        """Yield all rows split by target, those of one key in order, in pieces.
 
-        Rows for new file groups are one for each key, and merged. Of a key that inserts stored
-        several times each copy is a record of its own, as in Hudi: rows go to each, and each moves
-        by itself. Those that come to one partition are one record from then on, as readers of log
-        files take no two records of one key apart.
+        Rows for new file groups are merged, one for each key. Each copy of a key that inserts
+        stored several times is a record of its own, as in Hudi: rows go to each, and each moves by
+        itself. Copies that move to one partition are one record from then on, as readers of log
+        files do not distinguish two records of one key.
         """
         records = self._incoming.records(_partition_columns(self._plan))
         combined = self._plan.merger.combine(records)
@@ -131,13 +111,13 @@ class GlobalLocations:
         yield from self._targeted((code, self._marked(rows)) for code, rows in pieces)
 
     def _kept(self, place: _Place, moved: Numbers) -> pa.Table:
-        """What records that move take along of columns that the batch lacks."""
+        """The values that moving records keep of columns that the batch lacks."""
         left = np.unique(place.stored[moved]) if self._plan.kept else ()
         slices = [self._stored.slices[number] for number in left]
         return kept_values(self._plan, slices, place.keys.take(pa.array(moved)))
 
     def _merged(self, places: Sequence[_Place]) -> list[pa.Table]:
-        """What becomes of records that are new, or that say another partition than the stored."""
+        """The merged rows of records that are new, or whose partition is not the stored one."""
         plan = self._plan
         merges, wanted = [], []
         for place in places:
@@ -178,9 +158,9 @@ class GlobalLocations:
     def _tombstones(
         self, rows: pa.Table, place: _Place, moved: Numbers
     ) -> Iterator[tuple[Target, pa.Table]]:
-        """Deletes of records where they are moved from; without ordering values none outranks them.
+        """Deletes of moved records in their old slices; without ordering values they always win.
 
-        Hudi deletes there in the same way.
+        Hudi deletes them in the same way.
         """
         schema = self._marked(self._plan.schema.empty_table()).schema
         columns = {field.name: pa.nulls(len(moved), field.type) for field in schema}
@@ -200,7 +180,7 @@ class GlobalLocations:
     def _targeted(
         self, pieces: Iterator[tuple[int, pa.Table]]
     ) -> Iterator[tuple[Target, pa.Table]]:
-        """Targets for numbers: the slices come first, then new groups in each partition."""
+        """Targets for numbers: first the slices, then new groups in each partition."""
         slices, paths = self._stored.slices, list(self._numbers)
         for number, rows in pieces:
             if number < len(slices):
@@ -209,7 +189,7 @@ class GlobalLocations:
                 yield Target(FileGroupId(paths[number - len(slices)], ""), None), rows
 
     def _partitions(self, rows: pa.Table) -> Numbers:
-        """A number for the partition path of each row."""
+        """The number of each row's partition path."""
         paths = partitions_of(self._plan, rows)
         numbers: Numbers = self._numbered(paths.dictionary.to_pylist())[as_numpy(paths.indices)]
         return numbers
@@ -232,23 +212,12 @@ def write_located(
     metrics: WriteMetrics,
     is_alone: bool,
 ) -> tuple[list[WriteStatus], list[StagedRows]]:
-    """Place rows and write them.
+    """Locate all rows of their keys, in order of arrival, and write them.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    parts : sequence of StagedRows or pyarrow.Table
-        All rows of their keys, in order of arrival: set aside, or in memory if they are few.
-    clock, metrics
-        As for a `GlobalWriter`.
-    is_alone : bool
-        Whether nobody else writes to the same file groups in this batch; updates of base files are
-        staged otherwise.
+    Unless `is_alone`, other tasks may write to the same file groups in this batch, and updates of
+    base files are staged.
     """
-    # What merging made for new file groups must not be merged a second time.
+    # Rows that were merged for new file groups must not be merged a second time.
     writer = KeyedWriter(plan, context, clock, metrics, replace(plan, rows_are_merged=True))
     stored = KeyLocations(plan)
     staged = [part for part in parts if isinstance(part, StagedRows)]
@@ -264,7 +233,7 @@ def write_located(
 
 
 def _pairs(keys: Numbers, paths: Numbers) -> Numbers:
-    """One number for a key and a partition; a negative one where there is no partition."""
+    """One number for a key and a partition; a negative one without a partition."""
     return np.where(paths < 0, -1, keys << 32 | paths)
 
 

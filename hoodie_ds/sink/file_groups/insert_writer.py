@@ -1,7 +1,7 @@
-"""Writes rows whose key is stored nowhere yet, in a table whose index looks keys up.
+"""Writes rows of new keys, in a table whose index looks keys up.
 
 A key may come several times, in several tasks too. So the rows of a partition are combined before
-they become file groups: by the task where no other has the same keys, else by the commit.
+they become file groups: by the task if no other has the same keys, otherwise by the commit.
 """
 
 from __future__ import annotations
@@ -22,17 +22,7 @@ from hoodie_ds.table.file_slice import FileGroupId
 
 
 class InsertWriter:
-    """Buffers the inserts of one partition.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    partition_path : str
-        The partition.
-    """
+    """Buffers the inserts of one partition."""
 
     def __init__(self, plan: WritePlan, context: WriteContext, partition_path: str) -> None:
         self._plan = plan
@@ -48,25 +38,20 @@ class InsertWriter:
 
     @property
     def holds_until_close(self) -> bool:
-        """True: rows are best kept until the batch ends, for base files to be written once."""
+        """True: rows should be kept until the batch ends, to write base files once."""
         return True
 
     def flush(self, rows: pa.Table) -> None:
-        """Set rows aside, to free their memory."""
+        """Stage rows, to free their memory."""
         group = FileGroupId(self._partition_path, "")
         self._staged.append(stage(self._context, group, rows, len(self._staged)))
 
     def close(
         self, owns_keys: bool, small_files: Sequence[SmallFile], fill: Fill
     ) -> tuple[list[WriteStatus], list[StagedRows]]:
-        """Fill small files and begin file groups, or leave the rows to the commit.
+        """Fill small files and begin file groups, or leave the rows to the commit; see `pack`.
 
-        Parameters
-        ----------
-        owns_keys : bool
-            Whether no other task has rows of the same keys.
-        small_files, fill
-            File groups to fill, and what takes their rows; see `pack`.
+        With `owns_keys`, no other task has rows of the same keys.
         """
         plan = self._plan
         if plan.combines and not owns_keys:

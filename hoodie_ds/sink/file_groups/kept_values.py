@@ -1,8 +1,8 @@
-"""What stays of columns that a batch lacks: rows take over what is stored under their keys.
+"""Keeps the stored values of columns that a batch lacks: its rows take them over by key.
 
 Readers of log files, Hudi's too, take the newest record of a key as a whole. So the values are in
-the rows when they are written, whatever the type of the table. What was stored when the batch began
-counts: it conflicts with other writers that have changed it since.
+the rows when they are written, in both table types. They are as of the batch's begin: a batch
+conflicts with other writers that have changed them since.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hoodie_ds.table.file_slice import FileSlice
 
 
 def kept_values(plan: WritePlan, slices: Iterable[FileSlice], keys: pa.Array) -> pa.Table:
-    """Return what slices have of `WritePlan.kept` under some keys, beside the key."""
+    """Return the values of `WritePlan.kept` that slices have under some keys, next to the key."""
     names = [RECORD_KEY, *plan.kept]
     found = [pa.schema([plan.stored_schema.field(name) for name in names]).empty_table()]
     for slice_ in slices:
@@ -29,7 +29,7 @@ def kept_values(plan: WritePlan, slices: Iterable[FileSlice], keys: pa.Array) ->
 
 
 def with_kept_values(rows: pa.Table, kept: pa.Table) -> pa.Table:
-    """Return rows with the values that there are under their keys."""
+    """Return rows with the kept values of their keys."""
     if not kept.num_rows:
         return rows
     at = pc.index_in(rows.column(RECORD_KEY), value_set=one_chunk(kept.column(RECORD_KEY)))

@@ -29,18 +29,7 @@ from hoodie_ds.table.file_slice import FileGroupId
 class KeyedWriter:
     """One task's writer of a table with record keys.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    clock : Clock
-        For the time that flushes take.
-    metrics : WriteMetrics
-        Where flushes and buffers are counted.
-    inserting : WritePlan, optional
-        The batch as writers of new file groups are to see it; `plan` if None.
+    `inserting` is the plan by which new file groups are written, if it is another one.
     """
 
     def __init__(
@@ -60,25 +49,20 @@ class KeyedWriter:
         self._router = router_of(plan, context.task_partition)
         self._profile = WriteProfile(plan.table, plan.timeline, plan.options)
         self._filled_bytes = 0
-        self._buffered_bytes = 0  # kept as it changes: a batch may have thousands of writers
+        self._buffered_bytes = 0  # updated incrementally: a batch may have thousands of writers
         self._writers: dict[FileGroupId, BucketWriter | InsertWriter] = {}
 
     def write(self, keyed: KeyedRows, locations: Numbers | None = None) -> None:
-        """Take rows; flush the largest buffers where memory is due.
+        """Buffer rows; flush the largest buffers when memory is short.
 
-        Parameters
-        ----------
-        keyed : KeyedRows
-            The rows.
-        locations : numpy.ndarray of int64, optional
-            Where their keys are, as an assigner found out in this batch's view.
+        `locations` are those that an assigner found in this batch's view.
         """
         self.take(self._router.route(keyed, locations), keyed.rows.nbytes)
 
     def take(self, routed: Iterable[tuple[Target, pa.Table]], size: int) -> None:
-        """Take rows that are parted by target already.
+        """Buffer rows that are split by target already.
 
-        `size` is the bytes of all of them, each row counted once, in whichever groups it is.
+        `size` is the bytes of all of them; a row that goes to several groups counts once.
         """
         self._flusher.collect()
         self._make_room(size)
@@ -97,7 +81,7 @@ class KeyedWriter:
         self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
 
     def close(self, owns: TaskOwnership) -> tuple[list[WriteStatus], list[StagedRows]]:
-        """Write what is left; inserts first, as small files take some of them."""
+        """Write the remaining rows; inserts first, as small files take some of them."""
         self._flusher.close()
         statuses: list[WriteStatus] = []
         staged: list[StagedRows] = []
@@ -115,7 +99,7 @@ class KeyedWriter:
         return statuses, staged
 
     def discard(self, cause: BaseException) -> None:
-        """Give up all open files."""
+        """Discard all open files."""
         self._flusher.discard()
         for writer in self._writers.values():
             writer.discard(cause)
@@ -127,7 +111,7 @@ class KeyedWriter:
         return with_kept_values(rows, kept_values(self._plan, [target.latest], keys))
 
     def _make_room(self, incoming: int) -> None:
-        """Flush the largest buffers until so many bytes more are no more than the task may hold."""
+        """Flush the largest buffers until `incoming` bytes more fit into the task's memory."""
         allowed = max(0, self._budget.buffer_bytes - incoming)
         while self._buffered_bytes > allowed:
             self._flush(max(self._writers.values(), key=lambda writer: writer.buffer.nbytes))
@@ -149,7 +133,7 @@ class KeyedWriter:
             free = [slices[i] for i in self._router.own_slices(partition_path)]
             return self._profile.small_files([s for s in free if not self._has_log(s.group)])
         if self._plan.looks_up:
-            return []  # other tasks may have found keys there
+            return []  # other tasks may update keys there
         return reserve(self._context, self._profile.small_files(slices))
 
     def _has_log(self, group: FileGroupId) -> bool:

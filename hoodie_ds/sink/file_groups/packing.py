@@ -1,6 +1,6 @@
-"""Inserts of one partition: combined, and shared out over small files and new file groups.
+"""Combines the inserts of one partition and distributes them over small files and new file groups.
 
-A small file is filled by at most one task of a batch.
+At most one task of a batch fills a small file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.timeline.paths import reservation_path
 
 Fill = Callable[[SmallFile, pa.Table], None]
-"""Takes rows for a small file."""
+"""Adds rows to a small file."""
 
 
 def pack(
@@ -34,27 +34,9 @@ def pack(
     small_files: Sequence[SmallFile],
     fill: Fill,
 ) -> list[WriteStatus]:
-    """Combine inserts, hand small files their share, and begin file groups with the rest.
+    """Combine inserts, fill small files by `fill`, and begin file groups with the rest.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    partition_path : str
-        Partition of the rows.
-    incoming : Incoming
-        Rows whose keys are stored nowhere.
-    small_files : sequence of SmallFile
-        File groups to fill first, which nobody else fills in this batch.
-    fill : callable
-        Takes the rows for a small file, in one or several calls.
-
-    Returns
-    -------
-    list of WriteStatus
-        Of the new file groups.
+    No other task fills `small_files` in this batch.
     """
     combined = plan.merger.combine(incoming.records())
     pieces = (rows for rows in incoming.complete_rows(combined.live_rows()) if rows.num_rows)
@@ -64,7 +46,7 @@ def pack(
 
 @dataclass(frozen=True, slots=True)
 class MergedInserts:
-    """What became of staged inserts: new file groups, and rows that small files are to take."""
+    """The result of staged inserts: new file groups, and rows staged for small files."""
 
     statuses: list[WriteStatus]
     staged: list[StagedRows]
@@ -76,18 +58,9 @@ def merge_inserts(
     staged: Sequence[StagedRows],
     free: Sequence[FileSlice],
 ) -> MergedInserts:
-    """Combine the inserts that tasks set aside for one partition, and pack them.
+    """Combine the inserts that tasks staged for one partition, and pack them.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Instant, and a write token of the commit's own.
-    staged : sequence of StagedRows
-        Of one partition.
-    free : sequence of FileSlice
-        Latest slices, of any partition, that no task wrote to.
+    `free` are the latest slices, of any partition, that no task wrote to.
     """
     ordered = sorted(staged, key=lambda part: (part.task_partition, part.sequence))
     path = staged[0].group.partition_path
@@ -126,20 +99,8 @@ def _after_filling(
 def reserve(context: WriteContext, small_files: Sequence[SmallFile]) -> list[SmallFile]:
     """Reserve the first small file that no other task has, for a batch that only inserts.
 
-    A second attempt of a task finds the reservation of the first and fills another file: what the
-    first attempt wrote is not named by the commit.
-
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    small_files : sequence of SmallFile
-        File groups that have room.
-
-    Returns
-    -------
-    list of SmallFile
-        One, or none.
+    A second attempt of a task finds the reservation of the first and fills another file; the commit
+    does not name what the first attempt wrote.
     """
     for small in small_files:
         if _reserve(context, small.slice.group):

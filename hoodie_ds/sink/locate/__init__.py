@@ -1,1 +1,1 @@
-"""Where rows go: the location of keys, and the routers of rows to file groups."""
+"""Where rows go: the locations of keys, and the routers of rows to file groups."""

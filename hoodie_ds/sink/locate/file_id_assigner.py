@@ -1,8 +1,8 @@
-"""RFC-24's file id assigner: upstream of the shuffle it says which task each row belongs to.
+"""RFC-24's file id assigner: before the shuffle it assigns each row to a task.
 
-Updates go to the task of the file group that holds their key; inserts are spread over the tasks by
-their key, and join the small files of the task that they come to. So rows of one file group, and
-rows of one key, always meet in one task.
+Updates go to the task of the file group that holds their key; inserts are distributed by their key,
+and join small files of their task. So rows of one file group, and rows of one key, always meet in
+one task.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Tasks = npt.NDArray[np.int32]
 
 
 class FileIdAssigner:
-    """Assigns rows of a table whose index looks keys up to the tasks of a shuffle.
+    """Assigns rows to the tasks of a shuffle, if the table's index looks keys up.
 
     All assigners of a batch share the view of the plan.
     """
@@ -47,10 +47,9 @@ class FileIdAssigner:
         self._spread = plan.index.spread(num_tasks)
 
     def assign(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Add the hidden columns to rows as they come from Spark.
+        """Add the hidden columns to rows from Spark.
 
-        Those whose key is in several file groups are yielded once more, as the tasks of these may
-        be different ones.
+        Rows whose key is in several file groups are repeated for each, as their tasks may differ.
         """
         typed = conform(rows, self._plan.schema)
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))

@@ -1,4 +1,4 @@
-"""Which file slice holds a record key, asked in the batch's own view of the table.
+"""Looks up which file slice holds a record key, in the batch's own view of the table.
 
 All tasks, and every further attempt of each, share that view, so they get the same answers.
 """
@@ -24,9 +24,9 @@ from hoodie_ds.table.file_slice import FileSlice
 
 
 class KeyLocations:
-    """The file slices of all partitions, and which of them holds a key.
+    """The file slices of all partitions, in which keys are looked up.
 
-    Nothing is found for an operation that does not look at what is stored.
+    Operations that do not look keys up find none.
     """
 
     def __init__(self, plan: WritePlan) -> None:
@@ -39,7 +39,7 @@ class KeyLocations:
     def find(self, keys: pa.Array) -> RecordLocations:
         """Return where in `slices` each key (string) is.
 
-        A deleted key is free again, as in Hudi: a record that moved away is one, too.
+        As in Hudi, a deleted key is free again, and so is one that moved away.
         """
         if not self.slices:
             return RecordLocations.nowhere(len(keys))
@@ -47,7 +47,7 @@ class KeyLocations:
 
 
 def key_lookup(plan: WritePlan) -> KeyLookup:
-    """Return what looks keys up in slices of the table as a batch sees it."""
+    """Return the lookup of keys in slices of the table as a batch sees it."""
     assert isinstance(plan.index, LookupIndex), plan.index
     return plan.index.lookup(
         LookupContext(
@@ -61,12 +61,9 @@ def key_lookup(plan: WritePlan) -> KeyLookup:
 
 
 def apply_policy(plan: WritePlan, records: RecordSet, latest: FileSlice | None) -> RecordSet:
-    """Return the rows that an insert puts into a file group, by what its latest slice holds.
+    """Return the rows that an insert adds to a file group, given its latest slice.
 
-    Raises
-    ------
-    RecordKeyError
-        The policy is ``fail`` and a key is stored; names the key.
+    With policy ``fail``, `RecordKeyError` names a key that is stored.
     """
     policy = plan.options.duplicate_policy
     wanted = plan.operation is Operation.INSERT and policy is not DuplicatePolicy.NONE
@@ -93,6 +90,6 @@ def stored_keys(plan: WritePlan, latest: FileSlice) -> pa.Array:
 
 
 def known_keys(plan: WritePlan, latest: FileSlice) -> SliceKeys:
-    """Return the record keys that a slice holds, those that log files delete apart."""
+    """Return the record keys of a slice, with those that log files delete separated."""
     live, base = stored_keys(plan, latest), stored_keys(plan, replace(latest, logs=()))
     return SliceKeys.of(live, base.filter(pc.invert(pc.is_in(base, value_set=live))))

@@ -1,4 +1,4 @@
-"""Routers: from rows of a batch to the file groups they belong to (RFC-24's bucket assigner)."""
+"""Routers: from rows of a batch to their file groups (RFC-24's bucket assigner)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from hoodie_ds.table.fs_view import PartitionFiles
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file group that rows belong to, and its latest slice if it has one.
+    """The file group of some rows, and its latest slice if it has one.
 
-    The file id is empty for rows that begin groups of their own.
+    The file id is empty for rows that begin new groups.
     """
 
     group: FileGroupId
@@ -43,7 +43,7 @@ class Target:
 
     @property
     def begins_groups(self) -> bool:
-        """Whether the rows are inserts that new file groups are to be made for."""
+        """Whether the rows are inserts for new file groups."""
         return not self.group.file_id
 
 
@@ -53,15 +53,16 @@ class Router(Protocol):
     def route(
         self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
-        """Part rows by target, keeping their order within each.
+        """Split rows by target, keeping their order within each.
 
-        The parts have ``_hoodie_record_key`` too. `locations` is what an assigner found out before.
+        The parts also have ``_hoodie_record_key``. `locations` are those that an assigner found
+        before.
         """
         ...
 
 
 class BucketRouter:
-    """A bucket of a partition is one file group, whoever began it."""
+    """A bucket of a partition is one file group, whichever writer began it."""
 
     def __init__(self, plan: WritePlan, buckets: Buckets) -> None:
         self._plan = plan
@@ -74,7 +75,7 @@ class BucketRouter:
     def route(
         self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
-        """Part rows by bucket; see `Router`."""
+        """Split rows by bucket; see `Router`."""
         for key, part in split_by_bucket(self._buckets, keyed):
             target = self._targets.get(key)
             if target is None:
@@ -85,13 +86,13 @@ class BucketRouter:
         latest = None if self._plan.rescales else self._latest(key)
         if latest is not None and not self._plan.operation.replaces:
             return Target(latest.group, latest)
-        # What this batch replaces is in use until its commit.
+        # File groups that this batch replaces are in use until its commit.
         live = {latest.group.file_id} if latest else self._live_ids(key)
         taken = self._view.replaced_ids(key.partition_path) | live
         return Target(FileGroupId(key.partition_path, unused_file_id(key.bucket, taken)), None)
 
     def _live_ids(self, key: BucketKey) -> set[str]:
-        """File ids of a bucket of another number of buckets, which this batch replaces."""
+        """File ids of a bucket under the old number of buckets, which a rescale replaces."""
         if not self._plan.rescales:
             return set()
         files = self._files.get(key.partition_path)
@@ -107,14 +108,14 @@ class BucketRouter:
             self._check_names(files)
             if self._plan.table.properties.num_buckets is None:
                 self._check_some(files)
-        # A partition may have thousands of buckets, and a batch rows of a few.
+        # A partition may have thousands of buckets, and a batch rows of only a few.
         latest = only_slice(self._buckets, files.latest_slices(bucket_prefix(key.bucket)))
         if latest is not None:
             self._check_hash(latest)
         return latest
 
     def _check_names(self, files: PartitionFiles) -> None:
-        """Refuse a partition in which another writer has begun file groups of no bucket."""
+        """Refuse a partition with file groups of another writer that belong to no bucket."""
         for prefix in files.prefixes:
             bucket = int(prefix) if prefix.isascii() and prefix.isdigit() else None
             if bucket is None or bucket >= self._buckets.num_buckets:
@@ -122,31 +123,31 @@ class BucketRouter:
                     self._buckets.check_name(slice_.group)
 
     def _check_some(self, files: PartitionFiles) -> None:
-        """Look at file groups of a partition, whichever ones the batch goes to.
+        """Check some file groups of a partition, whether or not the batch goes there.
 
-        With another number of buckets its keys may all come to buckets that are not there yet.
+        With another number of buckets all its keys may go to new buckets.
         """
-        for prefix in islice(sorted(files.prefixes), _LOOKED_AT):
+        for prefix in islice(sorted(files.prefixes), _CHECKED_GROUPS):
             for slice_ in files.latest_slices(prefix):
                 self._check_hash(slice_)
 
     def _check_hash(self, slice_: FileSlice) -> None:
-        """Look at stored keys, in a table whose properties do not say how they were hashed."""
+        """Check stored keys, in a table whose properties do not record how they were hashed."""
         if self._plan.table.properties.num_buckets is not None or slice_.group in self._checked:
             return
         self._checked.add(slice_.group)
         first = slice_ if slice_.base is None else replace(slice_, logs=())
         for rows in islice(self._plan.slice_reader(self._plan.view).read(first, [RECORD_KEY]), 1):
-            self._buckets.check(slice_, rows.column(RECORD_KEY).slice(0, _KEYS_LOOKED_AT))
+            self._buckets.check(slice_, rows.column(RECORD_KEY).slice(0, _CHECKED_KEYS))
 
 
-_LOOKED_AT: Final = 8
-"""File groups of a partition whose keys are looked at."""
-_KEYS_LOOKED_AT: Final = 1000
+_CHECKED_GROUPS: Final = 8
+"""File groups of a partition whose keys are checked."""
+_CHECKED_KEYS: Final = 1000
 
 
 class LookupRouter:
-    """Updates go where their key is stored, other rows to groups of their own."""
+    """Updates go where their key is stored, other rows to new groups."""
 
     def __init__(self, plan: WritePlan, task: int = 0) -> None:
         self._plan = plan
@@ -159,7 +160,7 @@ class LookupRouter:
     def route(
         self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[Target, pa.Table]]:
-        """Part rows by file group; see `Router`."""
+        """Split rows by file group; see `Router`."""
         for path, part, numbers, _ in self.locate(keyed, locations):
             slices = self.latest_slices(path)
             for number, some in split(part, numbers):
@@ -171,14 +172,11 @@ class LookupRouter:
     def locate(
         self, keyed: KeyedRows, locations: Numbers | None = None
     ) -> Iterator[tuple[str, pa.Table, Numbers, bool]]:
-        """Part rows by partition, and find the file groups of each where `locations` are unknown.
+        """Split rows by partition, and look their file groups up unless `locations` are given.
 
-        Yields
-        ------
-        tuple of str, pyarrow.Table, numpy.ndarray of int64 and bool
-            Partition path; rows, with ``_hoodie_record_key``; for each the position of its slice
-            among the `latest_slices`, or a negative number if its key is in none; whether the rows
-            came before with another slice, as their keys are in several.
+        Yields the partition path; rows with ``_hoodie_record_key``; for each the position of its
+        slice among the `latest_slices`, negative if its key is in none; and whether the rows are
+        repeated for another slice, as their keys are in several.
         """
         rows = keyed.with_keys
         if locations is not None:
@@ -196,7 +194,7 @@ class LookupRouter:
                 yield path, part.drop_columns(LOCATION_COLUMN), known, False
 
     def latest_slices(self, path: str) -> list[FileSlice]:
-        """Latest slices of a partition, by file id, in which keys are looked up."""
+        """The latest slices of a partition, by file id, in which keys are looked up."""
         known = self._slices.get(path)
         if known is None:
             slices = [] if self._plan.operation.replaces else self._view.latest_slices(path)
@@ -204,9 +202,9 @@ class LookupRouter:
         return known
 
     def own_slices(self, path: str) -> Iterator[int]:
-        """Yield the positions of the `latest_slices` that are this task's in a batch.
+        """Yield the positions of the `latest_slices` that belong to this task in a batch.
 
-        All of them, unless the rows told over how many tasks an assigner spread them.
+        All of them, unless rows record the number of tasks of a shuffle.
         """
         first = first_task(path, self._num_tasks) if self._num_tasks else 0
         for position in range(len(self.latest_slices(path))):
@@ -219,12 +217,12 @@ class LookupRouter:
         found = self._lookup.find(slices, rows.column(RECORD_KEY).combine_chunks())
         if not found.tombstones.any():
             return found
-        # A late row may come to any slice that remembers the key: all of them know its deletes.
+        # Deletes go to slices with old deletes of the key too: a late row may come to any of them.
         return found.only(~found.tombstones | are_deletes(self._plan, rows)[found.keys])
 
 
 def router_of(plan: WritePlan, task: int) -> Router:
-    """Return what decides where the rows of a task go in a table with record keys."""
+    """Return the router of a task's rows in a table with record keys."""
     if isinstance(plan.index, BucketIndex):
         return BucketRouter(plan, plan.index.buckets)
     return LookupRouter(plan, task)

@@ -58,7 +58,7 @@ def digest_of(plan: WritePlan, batch_id: BatchId | None, rows: pa.Table) -> Inpu
     return InputDigest.of_keyed(rows, pa.table({field: resolve(rows, field) for field in fields}))
 
 
-def informed(batch: Batch, batch_id: BatchId) -> Batch:
+def with_known_batches(batch: Batch, batch_id: BatchId) -> Batch:
     """Return a batch that knows all that the table knows of its query.
 
     Parameters
@@ -128,7 +128,9 @@ def _undone_before(storage: Storage, batch_id: BatchId, highest: int) -> int | N
     return min((n for n in undone if highest < n < batch_id.batch_id), default=None)
 
 
-def drain(batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]) -> TaskCommitMessage:
+def digest_only(
+    batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]
+) -> TaskCommitMessage:
     """Read one task's rows of a batch that is committed, and write nothing."""
     digest = InputDigest()
     for part in batches:

@@ -1,1 +1,1 @@
-"""Rows that tasks set aside for the commit, and the merging of them."""
+"""Rows that tasks stage for the commit, and their merging."""

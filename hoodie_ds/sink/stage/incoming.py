@@ -1,8 +1,8 @@
-"""The rows that a batch has for one file group, of which merging holds no more than it compares.
+"""The rows of a batch for one file group; merging holds only the columns that it compares.
 
-A file group's rows may be more than a task may hold, which is why some were set aside. Which of
-them survive depends on keys, ordering fields and delete marks alone, so those columns are merged;
-the survivors then pass through memory piece by piece.
+A file group's rows may exceed a task's memory, which is why some were staged. Only keys, ordering
+fields and delete marks decide which of them survive, so those columns are merged; the surviving
+rows then pass through memory piece by piece.
 """
 
 from __future__ import annotations
@@ -22,19 +22,11 @@ from hoodie_ds.sink.stage.staging import read_part
 from hoodie_ds.sink.write_plan import WritePlan
 
 POSITION: Final = "_hoodie_ds_position"
-"""Column that says where a compared row is among all of them."""
+"""Column: the position of a compared row among all rows."""
 
 
 class Incoming:
-    """Rows of one file group, in order of arrival.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    parts : sequence of StagedRows and pyarrow.Table
-        Rows set aside, and rows in memory: user columns and ``_hoodie_record_key``.
-    """
+    """Staged rows and rows in memory of one file group, in order of arrival."""
 
     def __init__(self, plan: WritePlan, parts: Sequence[StagedRows | pa.Table]) -> None:
         self._plan = plan
@@ -44,12 +36,9 @@ class Incoming:
         self._num_rows = 0
 
     def records(self, also: Collection[str] = ()) -> RecordSet:
-        """Return the rows as records, complete only where merging needs all columns.
+        """Return the rows as records, complete only if merging needs all columns.
 
-        Parameters
-        ----------
-        also : collection of str
-            Columns that the caller needs beside those that merging compares.
+        `also` names further columns that the caller needs.
         """
         if self._in_memory:
             return to_records(self._plan, pa.concat_tables(self._pieces(None)))
@@ -71,13 +60,7 @@ class Incoming:
         return to_records(self._plan, rows.append_column(POSITION, position))
 
     def complete_rows(self, chosen: pa.Table) -> Iterator[pa.Table]:
-        """Yield the complete rows of some of the records, and forget them all.
-
-        Parameters
-        ----------
-        chosen : pyarrow.Table
-            Rows of what `records` gave, or of what became of it.
-        """
+        """Yield the complete rows of some of the `records`, and release them all."""
         if self._in_memory:
             self._parts.clear()
             yield chosen
@@ -94,15 +77,10 @@ class Incoming:
     def parted(
         self, placed: Sequence[tuple[Numbers, Numbers]], piece_bytes: int
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yield rows parted by a number for each, piece by piece, and forget them.
+        """Yield rows split by number, in pieces of `piece_bytes`, and release them.
 
-        Parameters
-        ----------
-        placed : sequence of tuple of numpy.ndarray and numpy.ndarray
-            Positions of rows (int64), ascending, and a number (int64) for each. Rows that have
-            several numbers are named several times.
-        piece_bytes : int
-            Size of the pieces.
+        `placed` has pairs of ascending row positions and their numbers (int64). Rows with several
+        numbers are in several pairs.
         """
         start = 0
         while self._parts:

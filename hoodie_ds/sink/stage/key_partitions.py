@@ -1,4 +1,4 @@
-"""Rows set aside by partitions of their keys, so that few keys at a time are compared later.
+"""Stages rows by partitions of their keys, so that few keys at a time are compared later.
 
 A key partition is a function of the key alone: all rows of a key, of whatever task, are in the same
 one.
@@ -22,15 +22,15 @@ from hoodie_ds.sink.stage.staging import stage
 from hoodie_ds.table.file_slice import FileGroupId
 
 UNLOCATED: Final = FileGroupId("", "unplaced")
-"""Stands for the file groups of rows that are yet to be located."""
+"""The file group of rows without location."""
 
 _PARTITION_BITS: Final = 4
 _KNUTH: Final = np.uint32(2654435769)
-"""Spreads hashes that are alike, as those of one task's keys are, over the upper bits."""
+"""Spreads similar hashes, as those of one task's keys are, over the upper bits."""
 
 
 def stage_by_key_partition(context: WriteContext, rows: pa.Table, sequence: int) -> StagedRows:
-    """Stage rows that are yet to be located, one record batch for each key partition."""
+    """Stage rows without location, one record batch for each key partition."""
     hashes = string_hashes(rows.column(RECORD_KEY)) * _KNUTH
     parts = dict(split(rows, (hashes >> np.uint32(32 - _PARTITION_BITS)).astype(np.int64)))
     ordered = pa.concat_tables([part.combine_chunks() for part in parts.values()])
@@ -39,16 +39,10 @@ def stage_by_key_partition(context: WriteContext, rows: pa.Table, sequence: int)
 
 
 def by_key_partitions(parts: Sequence[StagedRows], max_bytes: int) -> Iterator[list[StagedRows]]:
-    """Yield the rows in as many groups of key partitions as are needed for each to be that small.
+    """Yield the rows in as many groups of key partitions as keep each below `max_bytes`.
 
-    Few keys leave key partitions without a row: no group is empty, nor any part of one.
-
-    Parameters
-    ----------
-    parts : sequence of StagedRows
-        Of `stage_by_key_partition`, in order of arrival.
-    max_bytes : int
-        Size of a group, as far as there are key partitions enough.
+    There are at most as many groups as key partitions. Few keys leave key partitions without a row:
+    no group is empty, nor any part of one.
     """
     wanted = -(-sum(part.nbytes for part in parts) // max_bytes)
     count = 1 << min(_PARTITION_BITS, max(0, wanted - 1).bit_length())

@@ -1,4 +1,4 @@
-"""Rows set aside by tasks, for the commit or for later in the same task."""
+"""Rows staged by tasks, for the commit or for later in the same task."""
 
 from __future__ import annotations
 
@@ -29,22 +29,12 @@ def stage(
     sequence: int,
     are_inserts: bool = False,
 ) -> StagedRows:
-    """Write rows where only the commit looks for them.
+    """Write rows where only the commit reads them.
 
-    Parameters
-    ----------
-    context : WriteContext
-        Task and instant.
-    group : FileGroupId
-        Where the rows belong.
-    rows : pyarrow.Table
-        User columns and ``_hoodie_record_key``.
-    sequence : int
-        Number of the file among those of this task.
-    are_inserts : bool
-        Whether they are combined already, and their keys new.
+    `sequence` numbers the files of this task. `are_inserts` says that the rows are combined
+    already, and their keys new.
     """
-    # File ids repeat across partitions, whose paths may hold anything: a digest tells them apart.
+    # File ids repeat across partitions; a digest, as partition paths may hold any character.
     partition = xxhash.xxh3_64_hexdigest(group.partition_path.encode())
     kind = "inserts" if are_inserts else "rows"
     name = f"{partition}_{group.file_id}_{context.write_token}_{kind}_{sequence}"
@@ -58,7 +48,7 @@ def stage(
 
 
 def rows_of(plan: WritePlan, parts: Sequence[StagedRows | pa.Table]) -> Iterator[pa.Table]:
-    """Yield all rows of some parts, piece by piece, as they are."""
+    """Yield all rows of some parts, piece by piece, unchanged."""
     for part in parts:
         yield from read_part(plan.table.storage, part, None)
 
@@ -86,7 +76,7 @@ def read_part(
 
 @contextmanager
 def _reading(part: StagedRows) -> Iterator[None]:
-    """Say which file it is that cannot be read, though it was whole when it was compared."""
+    """Name the file that cannot be read although its checksum matched."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:

@@ -20,24 +20,13 @@ from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice
 
 _QUEUE_CHUNKS: Final = 1
-"""Chunks that may wait for the encoder beside the one at work: more would only hold memory."""
+"""Chunks that may wait for the encoder, next to the current one: more would only take memory."""
 
 
 class AppendWriter:
     """One task's writer of an append-only table.
 
-    Rows are encoded by a background thread while the next batches arrive.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    clock : Clock
-        For the time that encoding takes.
-    metrics : WriteMetrics
-        Where mini-batches and buffers are counted.
+    A background thread encodes rows while the next batches arrive.
     """
 
     def __init__(
@@ -54,7 +43,7 @@ class AppendWriter:
         self._flusher = Flusher(clock, metrics)
 
     def write(self, keyed: KeyedRows, locations: Numbers | None = None) -> None:
-        """Take rows."""
+        """Queue rows for encoding."""
         size = keyed.rows.nbytes
         self._flusher.collect()
         while self._flusher.in_flight_bytes > _QUEUE_CHUNKS * size:
@@ -68,7 +57,7 @@ class AppendWriter:
         return self._statuses, []
 
     def discard(self, cause: BaseException) -> None:
-        """Give up all open files."""
+        """Discard all open files."""
         self._flusher.discard()
         for handle in self._handles.values():
             handle.discard(cause)
@@ -84,7 +73,7 @@ class AppendWriter:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Close the largest open row groups while all of them together hold too much."""
+        """Flush the largest open row groups while all of them together exceed the buffer."""
         while True:
             held = sum(handle.pending_bytes for handle in self._handles.values())
             self._metrics.max_buffered_bytes = max(self._metrics.max_buffered_bytes, held)
@@ -103,7 +92,7 @@ class AppendWriter:
         return handle
 
     def _small_file(self, partition_path: str) -> FileSlice | None:
-        """A file group to go on with, if small ones are to be filled and one is left."""
+        """A file group to append to, if small ones are filled and one is left."""
         profile = self._profile
         if not profile.limit_bytes or not self._plan.operation.fills_small_files:
             return None

@@ -1,7 +1,7 @@
 """Writes rows to a table whose record keys are unique in all of its partitions.
 
-Where a row goes depends on the other rows of its key, whatever their partitions. So rows are set
-aside until the batch ends. Then the task locates them, where no other has the same keys; else the
+Where a row goes depends on the other rows of its key, whatever their partitions. So rows are staged
+until the batch ends. Then the task locates them, if no other task has the same keys; otherwise the
 commit does, once for all tasks.
 """
 
@@ -25,19 +25,7 @@ from hoodie_ds.sink.write_plan import WritePlan
 
 
 class GlobalWriter:
-    """One task's writer of a table with global record keys.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    context : WriteContext
-        Task and instant.
-    clock : Clock
-        For the time that flushes take.
-    metrics : WriteMetrics
-        Where flushes and buffers are counted.
-    """
+    """One task's writer of a table with global record keys."""
 
     def __init__(
         self, plan: WritePlan, context: WriteContext, clock: Clock, metrics: WriteMetrics
@@ -52,7 +40,7 @@ class GlobalWriter:
         self._staged: list[StagedRows] = []
 
     def write(self, keyed: KeyedRows, locations: Numbers | None = None) -> None:
-        """Take rows; set them aside where memory is due."""
+        """Buffer rows; stage them when the buffer is full."""
         rows = keyed.with_keys
         if self._buffer.nbytes + rows.nbytes > self._max_bytes:
             self._set_aside()
@@ -73,7 +61,7 @@ class GlobalWriter:
         )
 
     def discard(self, cause: BaseException) -> None:
-        """Do nothing but stop: there is no open file."""
+        """Only stop the flusher: there is no open file."""
         self._flusher.discard()
 
     def _set_aside(self) -> None:

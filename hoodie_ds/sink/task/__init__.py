@@ -1,1 +1,0 @@
-"""What a task does with its rows: buffers, and writers of file groups."""
