@@ -9,10 +9,10 @@ from typing import Final
 FROM_COPY: Final = "restore it from a copy, or roll back the commit that wrote it"
 """For a data file that is not as it was written."""
 MISSING: Final = (
-    "restore it from a copy before going on, or roll back the commit that wrote it and those after "
-    "it"
+    "restore it from a copy before going on, or restore the table to a commit before the one that "
+    "wrote it"
 )
-"""For a missing data file."""
+"""For a missing data file of which no earlier commit is known."""
 TWO_GROUPS: Final = "rows of one key may be in both: remove one after moving its rows"
 """For a bucket with two file groups."""
 REBUILD_FILTER: Final = "rewrite the file, or use an index of type SIMPLE"
@@ -24,16 +24,25 @@ def command(name: str, path: str, *words: str) -> str:
     return f"`{shlex.join(['hoodie-py', name, path, *words])}`"
 
 
-def missing(root: str, path: str, found: Iterable[str]) -> str:
+def missing(root: str, path: str, found: Iterable[str], before: str | None = None) -> str:
     """Return the remedy for a missing data file; another one if its partition has no file at all.
 
-    `found` are paths of the existing data files of the partition, and may have others.
+    `found` are paths of the existing data files of the partition, and may have others. For
+    `before` see `restored`.
     """
     partition = path.rpartition("/")[0]
-    beside = (name for name in found if name.rpartition("/")[0] == partition)
-    if not partition or not all(name.startswith(f"{partition}/.hoodie_") for name in beside):
-        return MISSING
+    others = (name for name in found if name.rpartition("/")[0] == partition)
+    if not partition or not all(name.startswith(f"{partition}/.hoodie_") for name in others):
+        return restored(root, before)
     return lost_partition(command("delete-partition", root, *exactly(partition)))
+
+
+def restored(root: str, before: str | None) -> str:
+    """Return the remedy for a missing data file by the commit before the one that wrote it."""
+    if before is None:
+        return MISSING
+    restore = command("restore", root, before)
+    return f"restore it from a copy before going on, or the table by {restore}"
 
 
 def lost_partition(delete: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import FROM_COPY, MISSING, missing
+from hoodie_ds.hints import FROM_COPY, missing, restored
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -33,6 +33,8 @@ class CommittedFiles:
     ----------
     named : dict of str to str
         Files that are to be there, those of the newest slices and of savepoints, and who says so.
+    namers : dict of str to Instant
+        The active commits that named files of the newest slices last.
     stats : dict of str to WriteStat
         Files of active commits, and of the newest slices those of archived ones too.
     writers : dict of str to str
@@ -44,6 +46,7 @@ class CommittedFiles:
     """
 
     named: dict[str, str] = field(default_factory=dict)
+    namers: dict[str, Instant] = field(default_factory=dict)
     stats: dict[str, WriteStat] = field(default_factory=dict)
     writers: dict[str, str] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
@@ -64,7 +67,8 @@ class CommittedFiles:
         for path, whose in self.named.items():
             if path not in sizes:
                 text = f"{whose} names the file, and it is not there"
-                remedy = missing(pinned.table.storage.root, path, sizes)
+                before = self._before(pinned.timeline, path)
+                remedy = missing(pinned.table.storage.root, path, sizes, before)
                 yield Finding(Kind.MISSING_FILE, path, text, remedy)
         for path, stat in self.stats.items():
             size, known = sizes.get(path), stat.file_size_bytes
@@ -72,6 +76,11 @@ class CommittedFiles:
                 text = f"it has {size:,} bytes, and {known:,} when {self.writers[path]} wrote it"
                 yield Finding(Kind.WRONG_SIZE, path, text, FROM_COPY)
         yield from self._change_findings(pinned, sizes)
+
+    def _before(self, timeline: Timeline, path: str) -> str | None:
+        """Time of the commit before the active one that named a file last, if there are both."""
+        instant = self.namers.get(path)
+        return None if instant is None else timeline.time_before(instant.time)
 
     def _change_findings(self, pinned: PinnedTable, sizes: Container[str]) -> Iterator[Finding]:
         """Files of change data that are missing beside the base file that is, or damaged."""
@@ -84,7 +93,8 @@ class CommittedFiles:
                 if path not in sizes:
                     if base in self.named and base in sizes:  # a clean takes both
                         text = f"{self.writers[base]} names the change data of {base}, not there"
-                        yield Finding(Kind.MISSING_FILE, path, text, MISSING)
+                        remedy = restored(storage.root, self._before(timeline, base))
+                        yield Finding(Kind.MISSING_FILE, path, text, remedy)
                     continue
                 try:
                     check_change_file(path, storage.read(path), size, known.get(path))
@@ -140,8 +150,10 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         folder = folder if timeline.layout == V1.version else HISTORY
         found.unreadable.append(Finding.of(Kind.DAMAGED_INSTANT, folder, error))
     for path, instant in live.all_named(timeline):
-        is_active = timeline.commit_at(instant.time) is not None
-        found.named[path] = _told(instant) if is_active else f"the archived {_told(instant)}"
+        if timeline.commit_at(instant.time) is not None:
+            found.namers[path] = instant
+        whose = _told(instant)
+        found.named[path] = whose if path in found.namers else f"the archived {whose}"
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
             with suppress(CorruptFileError):  # reported as a damaged instant

@@ -65,13 +65,7 @@ class Inspector:
         return f"<Inspector of {self.source.storage.root}: {', '.join(questions)}>"
 
     def show(self) -> TableOverview:
-        """Return the table at a glance.
-
-        Raises
-        ------
-        CorruptFileError
-            Files of the table contradict each other, or cannot be read.
-        """
+        """Return the table at a glance; its remarks name what is damaged and hides the rest."""
         return table_overview(*self._opened())
 
     def timeline(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -108,24 +109,23 @@ def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
 def table_overview(
     table: Table, timeline: Timeline, files: TableFiles | None = None
 ) -> TableOverview:
-    """Return a table at a glance, by one listing of its files.
+    """Return a table at a glance, by one listing of its files unless they are given.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-    files : TableFiles, optional
-        Its files, where they are known.
-
-    Raises
-    ------
-    CorruptFileError
-        Files of the table contradict each other, or cannot be read.
+    Files and columns that a damaged commit hides are left out, with a remark that says why.
     """
-    properties, files = table.properties, files or table_files(table, timeline)
-    newest, total = next(timeline.commits_backwards(), None), files.total
+    properties, hidden = table.properties, dict[str, list[str]]()
+    try:
+        files = files or table_files(table, timeline)
+    except CorruptFileError as error:
+        files = TableFiles((), {})
+        hidden[str(error)] = ["files"]
+    schema = None
+    try:
+        schema = declared_schema(table, timeline)
+    except CorruptFileError as error:
+        hidden.setdefault(str(error), []).append("columns")
+    unread = [f"its {' and '.join(what)} are not shown: {why}" for why, what in hidden.items()]
+    newest = next(timeline.commits_backwards(), None)
     return TableOverview(
         table.storage.root,
         properties.name,
@@ -137,14 +137,14 @@ def table_overview(
         properties.merge_mode.value,
         properties.index_type.value if properties.index_type else "",
         properties.num_buckets,
-        columns_of(declared_schema(table, timeline) or pa.schema([])),
+        columns_of(schema or pa.schema([])),
         sum(1 for _ in timeline.commits_backwards()),
         newest.time if newest else "",
         len(timeline.pending),
         tuple(instant.time for instant in timeline.savepoints),
         len(files.partitions),
-        total,
-        tuple(_remarks(table, timeline, files)),
+        files.total,
+        (*unread, *_remarks(table, timeline, files)),
         properties.raw,
     )
 
@@ -162,7 +162,8 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
     except CorruptFileError as error:
         yield str(error)
     try:
-        check_columns_have_names(table, timeline, to_write=False)
+        with suppress(CorruptFileError):  # the remark about the columns names it
+            check_columns_have_names(table, timeline, to_write=False)
     except UnsupportedTableError as error:
         yield str(error)
     if table.properties.metadata_partitions:

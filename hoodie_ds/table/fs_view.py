@@ -18,7 +18,7 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.log.log_block import Bytes, first_instant
-from hoodie_ds.hints import MISSING
+from hoodie_ds.hints import restored
 from hoodie_ds.storage.mapped import mapped
 from hoodie_ds.storage.protocol import FileStatus, NamesFiles, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_log_bytes, check_size
@@ -214,7 +214,8 @@ class FileSystemView:
             if stat.log is None and FileGroupId(stat.partition_path, stat.file_id) == latest.group:
                 raise CorruptFileError(
                     f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "
-                    f"{latest.base_instant}, is missing; {MISSING}"
+                    f"{latest.base_instant}, is missing; "
+                    f"{restored(self.storage.root, self.timeline.time_before(instant.time))}"
                 )
 
 

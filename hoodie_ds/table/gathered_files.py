@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from hoodie_ds.hints import restored
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId
@@ -47,6 +48,12 @@ class NamedFile:
 def of_slice(named: Iterable[NamedFile], base: BaseFile | None) -> set[str]:
     """Return the paths of a group's named files that are of its slice on a base file, or later."""
     return {file.path for file in named if base is None or not file.is_before(base.name)}
+
+
+def remedy_of(root: str, timeline: Timeline, named: Iterable[NamedFile], path: str) -> str:
+    """Return the remedy for a missing file, by the commit of `named` that wrote it."""
+    times = (timeline.time_before(file.instant.time) for file in named if file.path == path)
+    return restored(root, next(times, None))
 
 
 @dataclass(slots=True)

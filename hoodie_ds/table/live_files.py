@@ -142,7 +142,7 @@ def _check_found(
         if path not in found:
             raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
                 f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
-                f"{missing(storage.root, path, found)}"
+                f"{missing(storage.root, path, found, timeline.time_before(instant.time))}"
             )
 
 

@@ -139,6 +139,11 @@ class Timeline:
         """The oldest of `commits`; None if there is none."""
         return next(chain(self.settled.writes(), self._recent_commits), None)
 
+    def time_before(self, time: str) -> str | None:
+        """Time of the newest of `commits` before a time; None if there is none."""
+        earlier = (i.time for i in self.commits_backwards() if padded(i.time) < padded(time))
+        return next(earlier, None)
+
     def commits_beyond(self, other: Timeline) -> Iterator[Instant]:
         """Yield `commits` that another timeline lacks, or has with another end, by time."""
         mine = chain(self.settled.writes_beyond(other.settled), self._recent_commits)

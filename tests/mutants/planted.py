@@ -3039,6 +3039,20 @@ INSPECTION = [
         "an operator is told that all is well, and verify finds damage",
     ),
     Mutant(
+        "a missing file is mended by a restore to the commit that wrote it",
+        instead("Timeline.time_before", lambda _function, _timeline, time: time),
+        f"{_HINTS}"
+        "::test_a_missing_file_of_an_older_commit_is_mended_by_the_restore_that_all_messages_name"
+        "[COPY_ON_WRITE-9]",
+        "a pasted restore leaves the table as damaged as it was",
+    ),
+    Mutant(
+        "show ends at an empty commit",
+        within("table_overview", CorruptFileError=ZeroDivisionError),
+        f"{_HINTS}::test_show_names_an_empty_commit_and_shows_the_rest[1-9]",
+        "an operator sees nothing of a table of which one commit is damaged",
+    ),
+    Mutant(
         "a write that failed beside others looks alive",
         within("_dead_where_it_fails", heartbeat=SimpleNamespace(stop=nothing)),
         f"{IN_THE_HAND}"

@@ -156,6 +156,56 @@ def test_an_instant_without_a_byte_is_shown_as_verify_has_it(version: str, tmp_p
     assert told < {line for line in done("show", path).lines if line.startswith("look at")}
 
 
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("at", [1, 2])
+def test_show_names_an_empty_commit_and_shows_the_rest(
+    at: int, version: str, tmp_path: Path
+) -> None:
+    table = HoodieTable(tmp_path / "written", {**TRIPS, VERSION: version})
+    for ts in (1, 2, 3):
+        table.upsert(trips(("a", "oslo", ts, 1.0)))
+    path = tmp_path / "t"  # of which this process has read no commit
+    shutil.copytree(tmp_path / "written", path)
+    commit = table.timeline.commits[at]
+    files = (path / ".hoodie").rglob(f"{commit.time}*.{commit.action.value}")
+    (name,) = [file.relative_to(path) for file in files]
+    (path / name).write_bytes(b"")
+    lines = [line for line in done("show", path).lines if line.startswith("look at")]
+    assert lines[1] == f"look at: {name}: the file is empty; restore it from a copy"
+    hidden = "files" if at == 1 else "files and columns"
+    assert lines[0].startswith(f"look at: its {hidden} are not shown: {name} is not what a commit ")
+    shown = done("show", path, "--json").json
+    assert (shown["commits"], shown["latest"]) == (3, table.timeline.commits[-1].time)
+    assert bool(shown["columns"]) == (at == 1)
+
+
+def test_a_missing_file_of_an_older_commit_is_mended_by_the_restore_that_all_messages_name(
+    table: HoodieTable, tmp_path: Path
+) -> None:
+    path, first = tmp_path / "t", table.timeline.commits[0].time
+    newest = max((path / "rome").glob("*_*"), key=lambda file: file.stat().st_mtime_ns)
+    table.upsert(trips(("a", "o*", 3, 1.0)))
+    newest.unlink()
+    (damage,) = damages(path)
+    assert hints(damage["remedy"]) == [["restore", str(path), first]]
+    with pytest.raises(CorruptFileError) as refused:
+        table.read()
+    assert damage["remedy"] in str(refused.value)
+    assert pasted(damage["remedy"], "--yes").code == 0
+    assert damages(path) == []
+    assert found(table) == [("a", "o*", 1, 1.0), ("b", "rome", 1, 2.0)]
+
+
+def test_no_restore_is_named_for_a_missing_file_of_the_first_commit(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    HoodieTable(path, TRIPS).upsert(trips(*((key, "rome", 1, 1.0) for key in "abcdefgh")))
+    lost, _ = (path / "rome").glob("*.parquet")
+    lost.unlink()
+    (damage,) = damages(path)
+    assert "to a commit before the one that wrote it" in damage["remedy"]
+    assert hints(damage["remedy"]) == []
+
+
 def test_properties_that_were_lost_are_made_anew_and_nothing_is_removed(
     table: HoodieTable, tmp_path: Path
 ) -> None:

@@ -9,11 +9,10 @@ from functools import cached_property
 import xxhash
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import MISSING
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.gathered_files import NamedFile, of_slice
+from hoodie_ds.table.gathered_files import NamedFile, of_slice, remedy_of
 from hoodie_ds.table.live_files import newest_commit_of, newest_files
 from hoodie_ds.timeline.bodies.clustering_plan import ClusteringGroup
 
@@ -80,10 +79,11 @@ class PlanInputs:
         there = {status.path for status in self.files}
         for group in groups:
             base = self._slices[group].base if group in self._slices else None
-            for path in sorted(of_slice(self._named.get(group, ()), base) - there):
+            named, root = self._named.get(group, ()), self._view.storage.root
+            for path in sorted(of_slice(named, base) - there):
                 raise CorruptFileError(
-                    f"{self._view.storage.root}/{path} is missing, which a clustering is to "
-                    f"rewrite; {MISSING}"
+                    f"{root}/{path} is missing, which a clustering is to rewrite; "
+                    f"{remedy_of(root, self._view.timeline, named, path)}"
                 )
 
     @cached_property

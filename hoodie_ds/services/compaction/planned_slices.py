@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.hints import MISSING
 from hoodie_ds.reader.uncommitted import is_uncommitted, was_never_committed
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.gathered_files import NamedFile, of_slice
+from hoodie_ds.table.gathered_files import NamedFile, of_slice, remedy_of
 from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant_time import padded
@@ -104,6 +103,8 @@ class PlannedSlices:
             log = LogFileName.parse(path.rpartition("/")[2])
             gone = LogFile(partition, log, path.rpartition("/")[2], 0) if log else None
             if gone is None or not was_never_committed(self.view, gone):
+                named = self._named.get(slice_.group, ())
                 raise CorruptFileError(
-                    f"{root}/{path} is missing, which compaction {self.time} is to merge; {MISSING}"
+                    f"{root}/{path} is missing, which compaction {self.time} is to merge; "
+                    f"{remedy_of(root, self.view.timeline, named, path)}"
                 )
