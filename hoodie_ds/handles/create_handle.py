@@ -84,15 +84,15 @@ class CreateHandle:
 
     def close(self) -> WriteStatus:
         """Finish the file and make it durable."""
-        footer = self._writer.close()
+        num_rows = self._writer.close()
         self._opened.__exit__(None, None, None)
         stat = WriteStat(
             file_id=self._group.file_id,
             path=self._path,
             partition_path=self._group.partition_path,
             prev_commit=self._prev_commit,
-            num_writes=footer.num_rows,
-            num_inserts=footer.num_rows - self._num_copied,
+            num_writes=num_rows,
+            num_inserts=num_rows - self._num_copied,
             total_write_bytes=self._output.size,
             file_size_bytes=self._output.size,
         )

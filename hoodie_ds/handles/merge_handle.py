@@ -102,13 +102,13 @@ def _write(
             if changes is not None:
                 changes.added(rows)
             writer.write(fill_meta_columns(context, rows, base.partition_path, name))
-        footer = writer.close()
+        num_rows = writer.close()
     stat = WriteStat(
         file_id=base.name.file_id,
         path=path,
         partition_path=base.partition_path,
         prev_commit=base.name.instant_time,
-        num_writes=footer.num_rows,
+        num_writes=num_rows,
         total_write_bytes=output.size,
         file_size_bytes=output.size,
         change_files=() if changes is None else changes.stat,

@@ -98,7 +98,7 @@ def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
     if codec != b"null":
         raise UnsupportedTableError(
             f"{name}: its Avro codec is {codec[:40]!r}, only uncompressed metadata is read; let "
-            "Hudi on the JVM write the table's metadata anew"
+            "Hudi on the JVM rewrite the table's metadata"
         )
     count = cursor.varint()
     if count != 1:

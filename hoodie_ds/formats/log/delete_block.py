@@ -118,7 +118,7 @@ def decode_delete_block(block: LogBlock, name: str) -> pa.Table:
     """
     body = _checked_body(memoryview(block.content), name)
     entries = DatumReader(_DELETE_LIST, name).read(body)
-    # Loops over deletes, which are few beside rows.
+    # Loops over deletes, which are few compared with rows.
     wrapped = [_unwrap(entry["ordering"]) for entry in entries]
     return pa.table(
         {

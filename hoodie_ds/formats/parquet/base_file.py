@@ -6,8 +6,7 @@ the checksum of the whole file.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import BinaryIO, Final
 
 import pyarrow as pa
@@ -32,15 +31,6 @@ _PROLEPTIC_SPARK: Final = "3.5.0"
 """A version whose files Spark and Hudi read without rebasing, also dates before 1582. Without a
 version they refuse those. The footer has no other effect."""
 REPEATED_STRING: Final = pa.dictionary(pa.int32(), pa.string())
-
-
-@dataclass(frozen=True, slots=True)
-class BaseFileFooter:
-    """Number of rows of a base file and its key range in Java's order, None without keys."""
-
-    num_rows: int
-    min_key: str | None
-    max_key: str | None
 
 
 class BaseFileWriter:
@@ -115,17 +105,16 @@ class BaseFileWriter:
         if self.pending_bytes >= self._row_group_bytes:
             self.flush()
 
-    def close(self, footers: Mapping[str, str] | None = None) -> BaseFileFooter:
-        """Write the buffered rows and the footer, with further entries if given."""
+    def close(self) -> int:
+        """Write the buffered rows and the footer; returns the number of rows of the file."""
         self.flush()
-        entries = {**self._footers, **(footers or {})}
         if self._bloom is not None:
-            entries |= self._bloom.footers()
+            self._footers |= self._bloom.footers()
         if self._keys.min is not None and self._keys.max is not None:
-            entries |= {MIN_KEY_FOOTER: self._keys.min, MAX_KEY_FOOTER: self._keys.max}
-        self._writer.add_key_value_metadata(entries)
+            self._footers |= {MIN_KEY_FOOTER: self._keys.min, MAX_KEY_FOOTER: self._keys.max}
+        self._writer.add_key_value_metadata(self._footers)
         self._writer.close()
-        return BaseFileFooter(self._num_rows, self._keys.min, self._keys.max)
+        return self._num_rows
 
     def _encoded(self, field: pa.Field) -> pa.Field:
         kind = REPEATED_STRING if field.name in self._repetitive else field.type

@@ -205,7 +205,7 @@ class BaseFileReader:
         )
         with self._reading():
             present = self._present(wanted)
-            # Arrow holds all that it has read of the row groups that it was asked for.
+            # Arrow keeps everything that it has read of the requested row groups in memory.
             batches = chain.from_iterable(
                 self._file.iter_batches(
                     self._piece_rows(number), [number], present, use_threads=False

@@ -56,9 +56,7 @@ class Murmur:
 
 
 def _by_length(strings: pa.Array) -> list[_SameLength]:
-    strings = pa.concat_arrays(
-        [strings.cast(pa.large_string())]
-    )  # of a slice, no more than it shows
+    strings = pa.concat_arrays([strings.cast(pa.large_string())])  # only the rows of a slice
     offsets, data = strings.buffers()[1:]
     bounds = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
     raw = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)

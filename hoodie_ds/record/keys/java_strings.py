@@ -115,7 +115,7 @@ def _refuse_years(millis: pa.Array) -> None:
     for number in (span["min"], span["max"]):
         if number is not None and not YEAR_1_MS <= number < YEAR_10000_MS:
             raise RecordKeyError(
-                f"a date or timestamp {number} ms from 1970 in a key or partition column lies "
+                f"a date or timestamp {number} ms from 1970 in a key or partition column is "
                 "outside the years 1 to 9999; correct the value"
             )
 

@@ -58,7 +58,7 @@ def _name(name: str, width: int) -> str:
 
 
 def _fraction(moment: datetime, width: int) -> str:
-    # Joda-Time knows milliseconds: what lies behind them prints as zeros.
+    # Joda-Time has milliseconds: digits after them are printed as zeros.
     return f"{moment.microsecond // 1000:03d}".ljust(width, "0")[:width]
 
 

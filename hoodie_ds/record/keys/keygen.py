@@ -61,7 +61,7 @@ class KeyGenerator:
 
         An `OptionError` means that the fields or the time options do not fit the key generator.
         """
-        # Tables exist that name partition fields beside NON_PARTITION: their paths are empty.
+        # Some tables name partition fields with NON_PARTITION: their paths are empty.
         named = () if spec.kind is KeyGeneratorType.NON_PARTITION else spec.partition_fields
         check_key_generation(spec.kind, spec.record_key_fields, named)
         timed = any(is_time for _, is_time in _partition_fields(spec))
@@ -112,11 +112,11 @@ class KeyGenerator:
             assert self.timestamp_format is not None, self.spec
             values = self.timestamp_format.encode(_unicode(column, name), name, consistent)
         else:
-            java_strings(pa.array([], column.type))  # refuses a type without a text, by name
+            java_strings(pa.array([], column.type))  # refuses a type without strings, by name
             codes, found = distinct(column)
             strings = java_strings(_unicode(found, name), consistent)
             values = Coded(codes, tuple(strings.to_pylist()))
-        # A '/' in formatted time stands where the pattern puts it, so it is never ambiguous.
+        # A '/' in a formatted time is in a fixed place of the pattern, so it is never ambiguous.
         alone = is_time or len(self.spec.partition_fields) == 1
         return folders(name, values, self.spec.hive_style, self.spec.url_encode, alone)
 

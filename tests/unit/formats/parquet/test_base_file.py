@@ -16,7 +16,7 @@ import pytest
 from hoodie_ds.config.enums import BloomFilterType
 from hoodie_ds.errors import CorruptFileError, SchemaError, StorageError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow
-from hoodie_ds.formats.parquet.base_file import BaseFileFooter, BaseFileWriter
+from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, read_base_file
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 
@@ -44,12 +44,12 @@ def rows(first: int, count: int) -> pa.Table:
     return pa.Table.from_arrays(columns, names=SCHEMA.names)
 
 
-def written(*tables: pa.Table, row_group_bytes: int = 1 << 30, **footers: str) -> io.BytesIO:
+def written(*tables: pa.Table, row_group_bytes: int = 1 << 30) -> io.BytesIO:
     sink = io.BytesIO()
     writer = BaseFileWriter(sink, SCHEMA, AVRO, "snappy", row_group_bytes)
     for table in tables:
         writer.write(table)
-    writer.close(footers)
+    writer.close()
     return sink
 
 
@@ -66,22 +66,21 @@ def test_any_parquet_reader_sees_plain_optional_columns() -> None:
 
 
 def test_footers_are_those_of_hudis_avro_writer() -> None:
-    metadata = pq.read_metadata(written(rows(5, 20), extra="bloom")).metadata
+    metadata = pq.read_metadata(written(rows(5, 20), rows(2, 2))).metadata
     assert metadata == {
         b"parquet.avro.schema": AVRO.encode(),
         b"writer.model.name": b"avro",
         b"org.apache.spark.version": b"3.5.0",
-        b"hoodie_min_record_key": b"key-000005",
+        b"hoodie_min_record_key": b"key-000002",
         b"hoodie_max_record_key": b"key-000024",
-        b"extra": b"bloom",
     }
 
 
-def test_close_returns_what_the_file_holds() -> None:
+def test_close_returns_the_number_of_rows() -> None:
     writer = BaseFileWriter(io.BytesIO(), SCHEMA, AVRO, "zstd", 1)
     writer.write(rows(5, 20))
     writer.write(rows(2, 2))
-    assert writer.close() == BaseFileFooter(22, "key-000002", "key-000024")
+    assert writer.close() == 22
 
 
 def test_an_empty_file_has_no_key_range() -> None:
