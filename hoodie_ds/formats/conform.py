@@ -183,7 +183,7 @@ def rebuild_map(
     """Return a map array with `array`'s nulls, but other entries and offsets."""
     key_field = pa.field("key", target.key_type, nullable=False)
     entries = pa.StructArray.from_arrays([keys, items], fields=[key_field, target.item_field])
-    # By way of a list: only newer pyarrow takes a null mask for maps.
+    # Through a list: only newer pyarrow accepts a null mask for maps.
     lists = rebuild_list(array, offsets, entries, pa.list_(entries.type))
     return pa.Array.from_buffers(target, len(lists), lists.buffers()[:2], children=[lists.values])
 

@@ -54,7 +54,7 @@ class ChangeLog:
             self._old_columns = images
         if logging is SupplementalLogging.DATA_BEFORE_AFTER:
             self._new_columns = images
-        self._gone: list[pa.Table] = []
+        self._removed: list[pa.Table] = []
         self._pending: list[pa.Table] = []
         self._pending_bytes = 0
 
@@ -71,19 +71,19 @@ class ChangeLog:
     def removed(self, rows: pa.Table) -> None:
         """Take stored rows that are removed or replaced, all before the first `added`."""
         if rows.num_rows:
-            self._gone.append(conform(rows, self._old_columns))
+            self._removed.append(conform(rows, self._old_columns))
 
     def added(self, rows: pa.Table) -> None:
         """Take added rows: user columns and ``_hoodie_record_key``, without repeated keys."""
         for part in in_blocks(rows, self._context.log_block_bytes):
             at = one_chunk(pc.index_in(part.column(RECORD_KEY), value_set=self._old_keys))
-            self._met[as_numpy(at.drop_null()).astype(np.int64)] = True
+            self._readded[as_numpy(at.drop_null()).astype(np.int64)] = True
             op = pc.if_else(at.is_valid(), UPDATE, INSERT)
             self._log(op, conform(part, self._new_columns), self._old.take(at), at.is_null())
 
     def finish(self) -> None:
         """Log removed rows without an added row as deletes, and write what is pending."""
-        deleted = self._old.filter(pa.array(~self._met))
+        deleted = self._old.filter(pa.array(~self._readded))
         for part in in_blocks(deleted, self._context.log_block_bytes):
             none = conform(part.select([RECORD_KEY]), self._new_columns)
             self._log(pa.repeat(DELETE, part.num_rows), none, part, None)
@@ -92,14 +92,14 @@ class ChangeLog:
 
     @cached_property
     def _old(self) -> pa.Table:
-        return pa.concat_tables([self._old_columns.empty_table(), *self._gone]).combine_chunks()
+        return pa.concat_tables([self._old_columns.empty_table(), *self._removed]).combine_chunks()
 
     @cached_property
     def _old_keys(self) -> pa.Array:
         return one_chunk(self._old.column(RECORD_KEY))
 
     @cached_property
-    def _met(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _readded(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which removed rows have an added row."""
         return np.zeros(self._old.num_rows, dtype=np.bool_)
 

@@ -22,6 +22,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
+from hoodie_ds.hints import FROM_COPY
 
 _CONTENT_VERSION: Final = 3
 _TWO_INTS: Final = struct.Struct(">ii")
@@ -149,7 +150,4 @@ def _split_records(content: memoryview, name: str) -> Iterator[memoryview]:
 
 
 def _damage(name: str, what: str) -> CorruptFileError:
-    return CorruptFileError(
-        f"{name}: an Avro block is damaged: {what}; restore the file from a copy, or roll back the "
-        "commit that wrote it"
-    )
+    return CorruptFileError(f"{name}: an Avro block is damaged: {what}; {FROM_COPY}")

@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import Final, TypeAlias
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.hints import FROM_COPY
 
 Bytes: TypeAlias = bytes | memoryview
 
@@ -150,8 +151,7 @@ class _Cursor:
 
     def _damage(self, what: str) -> CorruptFileError:
         return CorruptFileError(
-            f"{self._name}: the log block at offset {self._start} is damaged: {what}; restore the "
-            "file from a copy, or roll back the commit that wrote it"
+            f"{self._name}: the log block at offset {self._start} is damaged: {what}; {FROM_COPY}"
         )
 
     def _trailing(self) -> memoryview:

@@ -30,7 +30,7 @@ class ConcatMerger:
         """Combine records of one key if there is a combiner; see `Merger.combine`."""
         if self.combiner is None:
             return records
-        # A hook has a say in what is combined, none in what then becomes a row of its own.
+        # A hook takes part in combining rows, not in inserting the combined ones.
         return replace(self.combiner.combine(records), hook=None)
 
     def over(self, new: RecordSet) -> ConcatMerge:
