@@ -14,10 +14,10 @@ from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.filters.spark import from_spark
-from hoodie_ds.reader.declared import declared_batches
+from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scan_plan import ScanTask
-from hoodie_ds.reader.slice_executor import SliceExecutor
+from hoodie_ds.reader.snapshot import SliceExecutor
 
 BATCH_ROWS: Final = 10_000
 """Spark's own size of an Arrow batch: larger ones only take memory on its side."""

@@ -38,7 +38,7 @@ from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.filters.predicate import SIGNS
 from hoodie_ds.filters.tuples import Condition, checked, from_tuples
-from hoodie_ds.reader.declared import declared_batches
+from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.query import open_query

@@ -27,7 +27,7 @@ from hoodie_ds.datasource.stream_reader import HoodieStreamReader
 from hoodie_ds.datasource.stream_writer import HoodieStreamWriter
 from hoodie_ds.datasource.task import refuse_number
 from hoodie_ds.errors import OptionError
-from hoodie_ds.reader.declared import check_declared
+from hoodie_ds.reader.declared_schema import check_declared
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.sink.coordinator import Coordinator

@@ -20,7 +20,7 @@ from hoodie_ds.datasource.compat import ReadAllAvailable, ReadMaxFiles, Supports
 from hoodie_ds.datasource.packing import packed_for_all_cores
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.task import in_worker
-from hoodie_ds.reader.declared import declared_batches
+from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
 from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.storage.connect import storage_to_read

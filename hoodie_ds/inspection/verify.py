@@ -39,8 +39,7 @@ from hoodie_ds.table.checksums import (
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import check_columns_have_names
-from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.table.table_schema import check_columns_have_names, virtual_keys
 from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
 from hoodie_ds.timeline.timeline import Timeline
 

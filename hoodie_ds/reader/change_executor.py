@@ -24,7 +24,7 @@ from hoodie_ds.formats.log.cdc_block import (
 )
 from hoodie_ds.formats.log.log_block import read_blocks
 from hoodie_ds.reader.commit_range import moment
-from hoodie_ds.reader.json_text import json_objects
+from hoodie_ds.reader.json_strings import json_objects
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.scan_plan import ScanTask
 from hoodie_ds.reader.time_travel import before

@@ -28,7 +28,7 @@ from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruning.pruner import Pruner
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
-from hoodie_ds.reader.slice_executor import told_what_took
+from hoodie_ds.reader.snapshot import refusing_deleted_files
 from hoodie_ds.reader.time_travel import before, travel
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
@@ -38,7 +38,7 @@ from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.timeline import Timeline
 
 _ASKED_SINGLY = 32
@@ -190,14 +190,14 @@ class _Executor:
         """Yield the rows of a slice that the commits wrote; see `SliceExecutor.read`."""
         lacking: list[pa.Array] = []
         fetched = list(dict.fromkeys([*columns, COMMIT_TIME, RECORD_KEY]))
-        with told_what_took(self.pinned, task.slice):
+        with refusing_deleted_files(self.pinned, task.slice):
             for rows in self.reader.read(task.slice, fetched, lacking=lacking):
                 yield self._of_range(rows).select(list(columns))
         if not lacking:
             return
         keys = pa.concat_arrays(lacking)
         for whole in self._whole(task.slice.group):
-            with told_what_took(self.end, whole):
+            with refusing_deleted_files(self.end, whole):
                 for rows in self.end.reader().read(whole, fetched):
                     written = self._of_range(rows)
                     found = pc.is_in(written.column(RECORD_KEY), value_set=keys)

@@ -26,7 +26,7 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.relabel import relabelled
 from hoodie_ds.reader.block_order import BlockPlace, in_order
-from hoodie_ds.reader.uncommitted import (
+from hoodie_ds.reader.uncommitted_logs import (
     is_uncommitted,
     refuse_rolled_back,
     was_never_committed,

@@ -19,8 +19,7 @@ from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import check_nothing_is_missing
 from hoodie_ds.table.table import Table, open_table
-from hoodie_ds.table.table_schema import table_schema
-from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.table.table_schema import table_schema, virtual_keys
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 

@@ -12,8 +12,7 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import avro_schema, table_schema
-from hoodie_ds.table.virtual_keys import virtual_keys
+from hoodie_ds.table.table_schema import avro_schema, table_schema, virtual_keys
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline

@@ -18,10 +18,9 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.layout.layout import Layout
+from hoodie_ds.timeline.layout import LAYOUTS, Layout
 from hoodie_ds.timeline.paths import PINNED_TIMELINES
-from hoodie_ds.timeline.settled import MALFORMED, Settled
+from hoodie_ds.timeline.settled_instants import MALFORMED, Settled
 from hoodie_ds.timeline.timeline import Timeline
 
 _ABANDONED_MS: Final = 7 * 24 * 3600 * 1000

@@ -32,10 +32,9 @@ from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.storage.protocol import FileStatus
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.fs_view import FileSystemView, WholeView
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.virtual_keys import virtual_keys
-from hoodie_ds.table.whole_view import WholeView
+from hoodie_ds.table.table_schema import virtual_keys
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.pending_action import write_action

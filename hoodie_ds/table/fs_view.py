@@ -24,7 +24,7 @@ from hoodie_ds.storage.protocol import FileStatus, NamesFiles, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_log_bytes, check_size
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, other_format
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
-from hoodie_ds.table.live_files import newest_commit_of, replaced_ids
+from hoodie_ds.table.live_files import check_listed, newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.file_changes import (
     FileChanges,
@@ -217,6 +217,31 @@ class FileSystemView:
                     f"{latest.base_instant}, is missing; "
                     f"{restored(self.storage.root, self.timeline.time_before(instant.time))}"
                 )
+
+
+@dataclass(frozen=True)
+class WholeView(FileSystemView):
+    """A view that lists no partition of which a file is missing that commits name.
+
+    A write that continued without the file would bring back the slice before it, or store keys a
+    second time; and its commit would make reads succeed again, which fail until then.
+    """
+
+    def data_files(self) -> list[FileStatus]:
+        """All data files, see `FileSystemView.data_files`; raises as `check_listed`."""
+        listed = super().data_files()
+        self._check(listed)
+        return listed
+
+    def files_of(self, partition_path: str) -> list[FileStatus]:
+        """All files of a partition; raises as `data_files` does."""
+        listed = super().files_of(partition_path)
+        self._check(listed, partition_path)
+        return listed
+
+    def _check(self, listed: list[FileStatus], partition_path: str | None = None) -> None:
+        found = {status.path for status in listed}
+        check_listed(self.storage, self.timeline, found, partition_path)
 
 
 class PartitionFiles:

@@ -20,7 +20,7 @@ from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.settled import Settled
+from hoodie_ds.timeline.settled_instants import Settled
 from hoodie_ds.timeline.timeline import Timeline
 
 

@@ -27,8 +27,7 @@ from hoodie_ds.timeline.bodies.clean_metadata import later_cleans
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.layout.v2 import V2
+from hoodie_ds.timeline.layout import V1, V2
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.standing import Standing, counts, standing_of

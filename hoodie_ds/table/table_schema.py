@@ -10,11 +10,14 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from hoodie_ds.columns.meta_columns import without_meta_columns
+from hoodie_ds.columns.meta_columns import RECORD_KEY, without_meta_columns
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.avro.schema import avro_to_arrow
+from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
+from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.table.schema_on_read import (
     LATEST_SCHEMA_KEY,
     check_found_by_name,
@@ -121,3 +124,20 @@ def _user_columns(avro: str, path: str) -> pa.Schema:
         return without_meta_columns(avro_to_arrow(avro, path))
     except SchemaError as error:
         raise SchemaError(f"{path}: {error}") from error
+
+
+def virtual_keys(properties: TableProperties, schema: pa.Schema) -> MadeColumn | None:
+    """Return what makes record keys, unless files have them (``hoodie.populate.meta.fields``).
+
+    The invariant: a stored row and an incoming row have the same key if and only if their record
+    key fields are equal, since one key generator makes both keys. None for a table without keys.
+    """
+    fields = properties.record_key_fields
+    if properties.populate_meta_fields or not fields:
+        return None
+    columns = {p if p in schema.names else p.partition(".")[0] for p in fields}
+    made_from = pa.schema([field for field in schema if field.name in columns])
+    spec = KeySpec(
+        properties.key_generator, fields, complex_key_prefixed=properties.makes_prefixed_keys
+    )
+    return MadeColumn(RECORD_KEY, made_from, KeyGenerator(spec, None).record_keys)

@@ -18,11 +18,9 @@ from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_comp
 from hoodie_ds.timeline.archive.lsm_timeline import archived_body, archived_end
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.layout.v1 import V1
-from hoodie_ds.timeline.layout.v2 import V2
+from hoodie_ds.timeline.layout import LAYOUTS, V1, V2
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
-from hoodie_ds.timeline.settled import Settled
+from hoodie_ds.timeline.settled_instants import Settled
 from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_summary
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -39,7 +37,7 @@ def load_timeline(storage: Storage, layout: int) -> Timeline:
 
     All names are listed each time, since another engine may complete, archive or roll back an
     instant of any time, and its clock may be behind. Only names that are new or gone since the last
-    load are parsed, so a long timeline is not parsed again; see `hoodie_ds.timeline.settled`.
+    load are parsed; see `hoodie_ds.timeline.settled_instants`.
     """
     memory = _memory(storage, layout)
     known = memory.known

@@ -21,7 +21,7 @@ import xxhash
 from hoodie_ds.errors import StorageError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import SUMMARIES
-from hoodie_ds.timeline.settled import MALFORMED
+from hoodie_ds.timeline.settled_instants import MALFORMED
 
 _VERSION: Final = 1
 _KEPT: Final = 2

@@ -11,7 +11,7 @@ from typing import Final
 from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.settled import Settled, instants_digest
+from hoodie_ds.timeline.settled_instants import Settled, instants_digest
 
 _NOTHING_SETTLED: Final = Settled()
 _SHOWN: Final = 20

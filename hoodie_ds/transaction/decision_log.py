@@ -30,8 +30,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import LAYOUTS, V1
 from hoodie_ds.timeline.paths import DECISIONS, FORMER_DECISIONS, number_in, numbered_path
 
 _KEPT: Final = 20

@@ -320,7 +320,7 @@ TYPES = [
         within(
             "as_declared", conform=lambda rows, declared: rows.select(declared.names).cast(declared)
         ),
-        "tests/unit/reader/test_declared.py::test_numbers_widen_as_where_the_table_widens_them",
+        "tests/unit/reader/test_declared_schema.py::test_numbers_widen_as_where_the_table_widens_them",
         "0.1 is read as 0.10000000149011612, as by no other read",
     ),
     Mutant(
@@ -1277,7 +1277,7 @@ READS = [
     Mutant(
         "instants are settled that are younger than a pending one",
         within("_with_more_settled", min=max),
-        "tests/unit/timeline/test_settled.py"
+        "tests/unit/timeline/test_settled_instants.py"
         "::test_nothing_is_settled_that_is_younger_than_a_pending_instant",
         "P13: an instant that completes late is not seen",
     ),
@@ -1332,7 +1332,7 @@ READS = [
             '        ends = self.ends.tobytes() if self.layout != V1.version else b""',
             '        ends = (0 * self.ends).tobytes() if self.layout != V1.version else b""',
         ),
-        "tests/unit/timeline/test_settled.py"
+        "tests/unit/timeline/test_settled_instants.py"
         "::test_a_new_process_takes_the_settled_instants_from_the_summary[2]",
         "P14: a log file counts for a slice that it is not of",
     ),
@@ -1350,7 +1350,7 @@ READS = [
     Mutant(
         "old names are not counted where all are listed",
         always("loading._counted", (0, 0)),
-        "tests/unit/timeline/test_settled.py::test_what_others_do_is_seen_wherever_it_is",
+        "tests/unit/timeline/test_settled_instants.py::test_what_others_do_is_seen_wherever_it_is",
         "P13: what changes among old instants is not seen",
     ),
     Mutant(
@@ -2299,7 +2299,7 @@ SPARK = [
     ),
     Mutant(
         "a declared type may hold less than the table's",
-        always("declared._holds", True),
+        always("declared_schema._holds", True),
         f"{_SPARK}::test_a_declared_schema_that_does_not_fit",
         "values of other rows, or an error without a name",
     ),

@@ -18,14 +18,13 @@ from typing import Final
 from hoodie_ds.config.enums import CompactionStrategy, CompactionTrigger
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import NotFoundError
-from hoodie_ds.reader.uncommitted import is_uncommitted
+from hoodie_ds.reader.uncommitted_logs import is_uncommitted
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.fs_view import FileSystemView, WholeView
 from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.table.planned_services import compacting, planned_groups
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.whole_view import WholeView
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded

@@ -10,7 +10,7 @@ from functools import partial
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
-from hoodie_ds.reader.uncommitted import is_uncommitted
+from hoodie_ds.reader.uncommitted_logs import is_uncommitted
 from hoodie_ds.services.cleaning import finish_cleans
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
@@ -23,7 +23,7 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names
 from hoodie_ds.timeline.instant import State
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.other_engines import switch_metadata_table_off

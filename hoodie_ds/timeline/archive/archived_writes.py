@@ -12,7 +12,7 @@ from hoodie_ds.timeline.archive.archived_timeline import archived_instants
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
 from hoodie_ds.timeline.archive.lsm_timeline import archived_rows
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.timeline import Timeline
 

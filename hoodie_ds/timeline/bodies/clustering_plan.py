@@ -28,14 +28,8 @@ STRATEGY_CLASS: Final = (
 class ClusteringSlice:
     """A file slice that is to be rewritten (Hudi's ``HoodieSliceInfo``).
 
-    Parameters
-    ----------
-    partition_path, file_id : str
-        Its file group.
-    base_file : str
-        Name of its base file; empty if it has none.
-    log_files : tuple of str
-        Names of its log files, the newest first, as in Hudi's plans.
+    Names of its base file, empty if it has none, and log files, the newest first, as in Hudi's
+    plans.
     """
 
     partition_path: str
@@ -46,18 +40,10 @@ class ClusteringSlice:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringGroup:
-    """Slices whose rows are rewritten together (Hudi's ``HoodieClusteringGroup``).
+    """Slices of one partition whose rows are rewritten together (Hudi's ``HoodieClusteringGroup``).
 
-    Parameters
-    ----------
-    slices : tuple of ClusteringSlice
-        Of one partition.
-    num_output_groups : int
-        About how many file groups the rows will take.
-    metrics : mapping of str to float
-        Sizes, by Hudi's names.
-    extra_metadata : mapping of str to str
-        What other strategies keep there; bucket resizing its buckets.
+    `num_output_groups` is the approximate number of new file groups; `metrics` are sizes, by Hudi's
+    names. Other strategies use `extra_metadata`, such as bucket resizing for its buckets.
     """
 
     slices: tuple[ClusteringSlice, ...]

@@ -79,18 +79,8 @@ PLAN_SCHEMA: Final[dict[str, Any]] = {
 class CompactionOperation:
     """What is to be merged in one file group (Hudi's ``HoodieCompactionOperation``).
 
-    Parameters
-    ----------
-    partition_path, file_id : str
-        The file group.
-    base_instant : str
-        Instant at which the slice begins.
-    base_file : str or None
-        Name of its base file; None if it has none.
-    log_files : tuple of str
-        Names of its log files, in the order in which they are merged.
-    metrics : mapping of str to float
-        Sizes, by Hudi's names.
+    The slice begins at `base_instant`; log files are in the order in which they are merged;
+    `metrics` are sizes, by Hudi's names.
     """
 
     partition_path: str

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import V1
 
 T = "20260307135827749"
 

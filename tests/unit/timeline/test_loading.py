@@ -14,7 +14,7 @@ from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout.v1 import V1
+from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.timeline import Timeline
 

@@ -8,7 +8,7 @@ import pytest
 
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout.v2 import V2
+from hoodie_ds.timeline.layout import V2
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline

@@ -17,7 +17,7 @@ from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.layout import LAYOUTS as RULES
 from hoodie_ds.timeline.loading import load_timeline, save_timeline
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
-from hoodie_ds.timeline.settled import Settled
+from hoodie_ds.timeline.settled_instants import Settled
 from hoodie_ds.timeline.timeline import Timeline
 from tests.tiers import by_day
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.reader.json_text import json_objects
+from hoodie_ds.reader.json_strings import json_objects
 
 DAY = dt.date(1970, 1, 3)
 COLUMNS = {

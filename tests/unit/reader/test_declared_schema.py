@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.reader.declared import as_declared
+from hoodie_ds.reader.declared_schema import as_declared
 
 
 def test_numbers_widen_as_where_the_table_widens_them() -> None:
