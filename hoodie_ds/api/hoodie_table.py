@@ -29,7 +29,7 @@ from hoodie_ds.errors import HoodieError, LockTimeoutError, OptionError, WriteCo
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.inspection.inspector import Inspector
-from hoodie_ds.inspection.moments import Source
+from hoodie_ds.inspection.source import Source
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.record.merge.merge_hook import MergeHook

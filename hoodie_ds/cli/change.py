@@ -26,13 +26,7 @@ _LISTED: Final = 20
 
 
 def changing(function: FunctionT) -> Callable[..., None]:
-    """Make a command of a function that returns what is to be done and the question to ask.
-
-    Parameters
-    ----------
-    function : callable
-        Takes what the command line says, and returns a `Step`.
-    """
+    """Make a command of a function that returns what is to be done and the question to ask."""
 
     @wraps(function)
     def command(target: Target, dry_run: bool, yes: bool, **rest: object) -> None:
@@ -44,19 +38,7 @@ def changing(function: FunctionT) -> Callable[..., None]:
 
 
 def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
-    """Say what a step would do, ask, do it, and say what was done.
-
-    Parameters
-    ----------
-    target : Target
-        The table.
-    step : callable
-        What to do.
-    dry_run : bool
-        Whether to end after saying it.
-    yes : bool
-        Whether not to ask.
-    """
+    """Say what a step would do, ask, do it, and say what was done."""
     table = target.table()
     would = step(table, True, None)
     told = target.reached(str(would))
@@ -249,13 +231,7 @@ class PartitionLoss:
 
     @classmethod
     def of(cls, table: HoodieTable, given: tuple[str, ...], exact: bool) -> PartitionLoss:
-        """Return what a delete of given partitions takes off a table.
-
-        Raises
-        ------
-        Misused
-            The table has no partitions.
-        """
+        """Return what a delete of given partitions takes off a table."""
         if not table.properties.partition_fields:
             raise Misused(f"table {table.properties.name!r} has no partitions")
         forms = [re.escape(one) if exact else ".*".join(map(re.escape, one.split("*")))

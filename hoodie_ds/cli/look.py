@@ -296,17 +296,7 @@ def diff(target: Target, before: str, after: str | None, limit: int | None, as_j
 
 
 def print_tables(tables: Iterable[pa.Table], as_json: bool, limit: int | None) -> None:
-    """Print rows of Arrow tables, no more of which is made into Python's objects than is shown.
-
-    Parameters
-    ----------
-    tables : iterable of pyarrow.Table
-        The rows.
-    as_json : bool
-        Whether to print JSON.
-    limit : int, optional
-        How many rows at most.
-    """
+    """Print rows of Arrow tables, no more of which is made into Python's objects than is shown."""
     from hoodie_ds.cli.render import Show, as_value, print_rows
 
     pieces = iter(tables)

@@ -65,13 +65,7 @@ def _value(option: click.Option) -> str:
 
 
 def main(path: str) -> None:
-    """Bring the reference in a Markdown file up to date.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    """
+    """Bring the reference in a Markdown file up to date."""
     file = Path(path)
     file.write_text(with_commands(file.read_text("utf-8")), "utf-8")
 

@@ -133,19 +133,7 @@ def duration(value: int | None) -> str:
 def print_rows(
     rows: Iterable[object], columns: Sequence[Show], as_json: bool, limit: int | None = None
 ) -> int:
-    """Print rows, as they come, and return how many.
-
-    Parameters
-    ----------
-    rows : iterable
-        Dataclasses or mappings.
-    columns : sequence of Show
-        What a table shows of them; JSON has all.
-    as_json : bool
-        Whether to print a JSON array, a row a line.
-    limit : int, optional
-        How many rows at most.
-    """
+    """Print rows, as they come, and return how many."""
     one_more = map(plain, islice(rows, None if limit is None else limit + 1))
     shown = islice(one_more, limit)
     count = _print_json(shown) if as_json else _print_table(shown, columns)
@@ -155,17 +143,7 @@ def print_rows(
 
 
 def print_object(value: object, as_json: bool, pairs: Iterable[tuple[str, object]]) -> None:
-    """Print one thing.
-
-    Parameters
-    ----------
-    value : object
-        A dataclass, as JSON has it.
-    as_json : bool
-        Whether to print JSON.
-    pairs : iterable of (str, object)
-        What a table shows of it: names and values.
-    """
+    """Print one thing."""
     if as_json:
         click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
         return
@@ -174,13 +152,7 @@ def print_object(value: object, as_json: bool, pairs: Iterable[tuple[str, object
 
 
 def print_hints(hints: Iterable[tuple[str, str]]) -> None:
-    """Print what to do about something, a line each, whose commands the terminal alone wraps.
-
-    Parameters
-    ----------
-    hints : iterable of (str, str)
-        What each is about, and the hint.
-    """
+    """Print what to do about something, a line each, whose commands the terminal alone wraps."""
     for about, hint in hints:
         click.echo(f"{_printable(about)}: {_printable(hint)}")
 

@@ -77,13 +77,7 @@ class Target:
 
 
 def on_table(function: FunctionT) -> FunctionT:
-    """Give a command the argument PATH and the options that say how a table is opened.
-
-    Parameters
-    ----------
-    function : callable
-        Takes a `Target` first.
-    """
+    """Give a command the argument PATH and the options that say how a table is opened."""
 
     @wraps(function)
     def command(
@@ -165,13 +159,7 @@ def as_json(function: FunctionT) -> FunctionT:
 
 
 def with_limit(default: int) -> Callable[[FunctionT], FunctionT]:
-    """Give a command the options ``--limit`` and ``--all``, which come as one `limit`.
-
-    Parameters
-    ----------
-    default : int
-        Rows that are shown if neither is given.
-    """
+    """Give a command the options ``--limit`` and ``--all``, which come as one `limit`."""
 
     def decorate(function: FunctionT) -> FunctionT:
         @wraps(function)

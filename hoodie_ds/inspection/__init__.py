@@ -1,1 +1,1 @@
-"""Looking into a table: what `HoodieTable.inspect` and the command ``hoodie-py`` show."""
+"""Inspection of a table: what `HoodieTable.inspect` and the command ``hoodie-py`` show."""

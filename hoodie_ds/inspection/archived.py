@@ -22,16 +22,9 @@ from hoodie_ds.timeline.paths import HOODIE, commit_path
 
 @dataclass(frozen=True, slots=True)
 class ArchivedInstant:
-    """A completed instant of the archive.
+    """A completed instant of the archive, and when its first and last file were written.
 
-    Parameters
-    ----------
-    instant : Instant
-        The instant.
-    begun, ended : str
-        When its first file and its last were written, as instant times; empty if not known.
-    commit : callable
-        Returns what a write did; None of what is no write.
+    The times are instant times, empty if not known. `commit` returns None if it is no write.
     """
 
     instant: Instant
@@ -44,18 +37,7 @@ def archived_backwards(table: Table, *, bodies: bool = False) -> Iterator[Archiv
     """Yield the archived instants of a table, those of the newest file first.
 
     One file of the archive is held at a time. An instant that two files have is yielded once.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    bodies : bool
-        Whether what writes did is wanted too.
-
-    Raises
-    ------
-    CorruptFileError
-        A file of the archive is damaged.
+    `bodies` says whether what writes did is read too.
     """
     seen: set[tuple[str, Action]] = set()
     read = _of_log if table.layout == V1.version else _of_lsm

@@ -1,7 +1,7 @@
-"""What callers of `HoodieTable` hand over beside rows: instants, options, texts.
+"""Arguments of `HoodieTable` other than rows: instants, options, strings.
 
-Whatever cannot be used is refused before the table is looked at, by an error that names the
-argument, what was given and what to give instead.
+An invalid one is refused before the table is read, by an `OptionError` that names the argument,
+its value and what to give instead.
 """
 
 from __future__ import annotations
@@ -14,27 +14,14 @@ from hoodie_ds.services.savepoint import Savepoint
 from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.timeline.instant import Instant
 
-_NO_TIME: Final = "give an instant time as text, an Instant, a Savepoint or a WriteResult"
+_NO_TIME: Final = "give an instant time as a string, an Instant, a Savepoint or a WriteResult"
 
 Moment = str | Instant | WriteResult | Savepoint
-"""What has an instant time, or is the text of one."""
+"""An instant time, or an object that has one."""
 
 
 def instant_time(name: str, given: Moment) -> str:
-    """Return the instant time that an argument stands for.
-
-    Parameters
-    ----------
-    name : str
-        The argument's.
-    given : str, Instant, WriteResult or Savepoint
-        What has the time.
-
-    Raises
-    ------
-    OptionError
-        It is something else, or the result of a write that made no commit.
-    """
+    """Return the instant time of an argument; a write without a commit has none and is refused."""
     if isinstance(given, str):
         return text(name, given)
     if isinstance(given, (Instant, Savepoint)):
@@ -48,22 +35,9 @@ def instant_time(name: str, given: Moment) -> str:
 
 
 def text(name: str, given: str) -> str:
-    """Return a text that can be stored.
-
-    Parameters
-    ----------
-    name : str
-        The argument's.
-    given : str
-        Its value.
-
-    Raises
-    ------
-    OptionError
-        It is no text, or one that UTF-8 has no bytes for.
-    """
+    """Return a string that UTF-8 can store; anything else is refused."""
     if not isinstance(given, str):
-        raise OptionError(name, given, _with_type("give a text", given))
+        raise OptionError(name, given, _with_type("give a string", given))
     try:
         given.encode()
     except UnicodeEncodeError as error:
@@ -73,18 +47,7 @@ def text(name: str, given: str) -> str:
 
 
 def options(given: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return the options of a call; none where none are given.
-
-    Parameters
-    ----------
-    given : mapping of str to str, or None
-        The argument ``options``.
-
-    Raises
-    ------
-    OptionError
-        It is no mapping, or one of its keys is no text. Values are not told: they may be secrets.
-    """
+    """Return the options of a call, empty if None; errors leave values out: they may be secrets."""
     if given is None:
         return {}
     remedy = "give a mapping of the options' names to their values"
@@ -92,7 +55,7 @@ def options(given: Mapping[str, str] | None) -> Mapping[str, str]:
         raise OptionError("options", type(given).__name__, remedy)
     for key in given:
         if not isinstance(key, str):
-            raise OptionError("options", key, _with_type("give the names as texts", key))
+            raise OptionError("options", key, _with_type("give the names as strings", key))
     return given
 
 

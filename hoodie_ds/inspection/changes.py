@@ -1,4 +1,4 @@
-"""Which rows of a table are others at one instant than at another."""
+"""Rows of a table that differ between two instants."""
 
 from __future__ import annotations
 
@@ -61,28 +61,14 @@ class TableDiff:
 
 
 def table_diff(before: PinnedTable, after: PinnedTable, names: tuple[str, str]) -> TableDiff:
-    """Return the rows of a table that differ between two moments, by partition and record key.
+    """Return the rows that differ between two states of a table, by partition and record key.
 
-    File groups that have the same files at both are not read.
-
-    Parameters
-    ----------
-    before, after : PinnedTable
-        The table at either.
-    names : tuple of str
-        What the two are called.
-
-    Raises
-    ------
-    UnsupportedTableError
-        The files of the table are without record keys.
-    CorruptFileError
-        A file is damaged; names it.
+    File groups with the same files in both are not read.
     """
     for pinned in (before, after):
         if RECORD_KEY not in pinned.schema.names:
             raise UnsupportedTableError(
-                f"{pinned.table.storage.root}: the files of the table are without record keys, by "
+                f"{pinned.table.storage.root}: the files of the table have no record keys by "
                 "which rows could be compared"
             )
     is_fixed = after.timeline.layout != 1  # in layout 1 Hudi appends to log files
@@ -113,15 +99,7 @@ def diff_of(rows: pa.Table, names: tuple[str, str]) -> TableDiff:
 
 
 def rows_diff(before: pa.Table, after: pa.Table, identity: Iterable[str]) -> pa.Table:
-    """Return the rows of two tables that differ, with the column `CHANGE` before them.
-
-    Parameters
-    ----------
-    before, after : pyarrow.Table
-        The rows.
-    identity : iterable of str
-        Columns by which a row is the same one.
-    """
+    """Return the rows that differ, behind the column `CHANGE`; `identity` names the key columns."""
     keys = list(identity)
     one, other = _counted(_hashes(before)), _counted(_hashes(after))
     gone = before.filter(pa.array(~np.isin(one, other)))
@@ -133,7 +111,7 @@ def rows_diff(before: pa.Table, after: pa.Table, identity: Iterable[str]) -> pa.
     ]
     rows = pa.concat_tables(marked, promote_options="permissive")
     order = [(name, "ascending") for name in keys]
-    return rows.sort_by([*order, (CHANGE, "descending")])  # what was before what is
+    return rows.sort_by([*order, (CHANGE, "descending")])  # update_before first
 
 
 def _hashes(rows: pa.Table) -> Hashes:
@@ -141,7 +119,7 @@ def _hashes(rows: pa.Table) -> Hashes:
 
 
 def _counted(hashes: Hashes) -> Hashes:
-    """Tell rows that are there more than once apart: the first of them, the second and so on."""
+    """Make the hashes of repeated rows differ: the first of them, the second and so on."""
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=~ordered[:1]))

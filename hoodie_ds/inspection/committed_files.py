@@ -1,4 +1,4 @@
-"""Data files that commits, active and archived, and savepoints name, beside what is there."""
+"""Data files that active and archived commits and savepoints name, compared with storage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.hints import FROM_COPY, missing, restored
 from hoodie_ds.inspection.archived import archived_backwards
-from hoodie_ds.inspection.promises import Finding, Kind
+from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import check_change_file, check_file, check_log_bytes
@@ -27,54 +27,36 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(slots=True)
 class CommittedFiles:
-    """What commits and savepoints say of a table's data files.
-
-    Parameters
-    ----------
-    named : dict of str to str
-        Files that are to be there, those of the newest slices and of savepoints, and who says so.
-    namers : dict of str to Instant
-        The active commits that named files of the newest slices last.
-    stats : dict of str to WriteStat
-        Files of active commits, and of the newest slices those of archived ones too.
-    writers : dict of str to str
-        The commits that say so.
-    checksums : dict of str to str
-        The xxh64 of files of the newest slices that archived commits have written.
-    unreadable : list of Finding
-        What of the archive cannot be read, and which commits have the content of others.
-    """
+    """What commits and savepoints say of a table's data files, by path."""
 
     named: dict[str, str] = field(default_factory=dict)
+    """What names each file of the newest slices and of savepoints."""
     namers: dict[str, Instant] = field(default_factory=dict)
+    """The active commits that named files of the newest slices last."""
     stats: dict[str, WriteStat] = field(default_factory=dict)
+    """Of files of active commits, and of the newest slices those of archived ones too."""
     writers: dict[str, str] = field(default_factory=dict)
+    """The commits that `stats` are of."""
     checksums: dict[str, str] = field(default_factory=dict)
+    """The xxh64 of files of the newest slices that archived commits wrote."""
     unreadable: list[Finding] = field(default_factory=list)
+    """Damage of the archive, and commits with the content of others."""
 
     def findings(self, pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator[Finding]:
-        """Yield which files are missing, or of another size than when they were written.
-
-        Parameters
-        ----------
-        pinned : PinnedTable
-            The table.
-        files : iterable of FileStatus
-            Its data files.
-        """
+        """Yield files that are missing, damaged, or of another size than their commit says."""
         yield from self.unreadable
         sizes = {status.path: status.size for status in files}
         for path, whose in self.named.items():
             if path not in sizes:
-                text = f"{whose} names the file, and it is not there"
+                message = f"{whose} names the file, and it is not there"
                 before = self._before(pinned.timeline, path)
                 remedy = missing(pinned.table.storage.root, path, sizes, before)
-                yield Finding(Kind.MISSING_FILE, path, text, remedy)
+                yield Finding(Kind.MISSING_FILE, path, message, remedy)
         for path, stat in self.stats.items():
             size, known = sizes.get(path), stat.file_size_bytes
             if size is not None and (size < known or (stat.log is None and 0 < known != size)):
-                text = f"it has {size:,} bytes, and {known:,} when {self.writers[path]} wrote it"
-                yield Finding(Kind.WRONG_SIZE, path, text, FROM_COPY)
+                message = f"it has {size:,} bytes, and {known:,} when {self.writers[path]} wrote it"
+                yield Finding(Kind.WRONG_SIZE, path, message, FROM_COPY)
         yield from self._change_findings(pinned, sizes)
 
     def _before(self, timeline: Timeline, path: str) -> str | None:
@@ -83,7 +65,7 @@ class CommittedFiles:
         return None if instant is None else timeline.time_before(instant.time)
 
     def _change_findings(self, pinned: PinnedTable, sizes: Container[str]) -> Iterator[Finding]:
-        """Files of change data that are missing beside the base file that is, or damaged."""
+        """Yield change data that is damaged, or missing though its base file is there."""
         storage, timeline = pinned.table.storage, pinned.timeline
         known: dict[str, str] = {}
         for instant in timeline.commits:
@@ -91,10 +73,10 @@ class CommittedFiles:
         for base, stat in self.stats.items():
             for path, size in stat.change_files:
                 if path not in sizes:
-                    if base in self.named and base in sizes:  # a clean takes both
-                        text = f"{self.writers[base]} names the change data of {base}, not there"
+                    if base in self.named and base in sizes:  # a clean deletes both
+                        message = f"{self.writers[base]} names the change data of {base}, not there"
                         remedy = restored(storage.root, self._before(timeline, base))
-                        yield Finding(Kind.MISSING_FILE, path, text, remedy)
+                        yield Finding(Kind.MISSING_FILE, path, message, remedy)
                     continue
                 try:
                     check_change_file(path, storage.read(path), size, known.get(path))
@@ -102,14 +84,9 @@ class CommittedFiles:
                     yield Finding.of(Kind.DAMAGED_FILE, path, error)
 
     def check(self, storage: Storage, slice_: FileSlice) -> None:
-        """Compare what archived commits have written of a slice with their checksums.
+        """Compare files of a slice with the checksums of archived commits; readers do active ones.
 
-        Readers do the same for active commits.
-
-        Raises
-        ------
-        CorruptFileError
-            A file is damaged; names it.
+        Raises `CorruptFileError`, which names the file.
         """
         base = slice_.base
         if base is not None and base.checksum is None and base.path in self.checksums:
@@ -122,18 +99,7 @@ class CommittedFiles:
 def committed_files(pinned: PinnedTable) -> CommittedFiles:
     """Gather what a table's commits and savepoints say of its data files.
 
-    An archived commit is asked too: of a file group that was not written to since then no other
-    one tells.
-
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table.
-
-    Raises
-    ------
-    CorruptFileError
-        An active commit cannot be read.
+    Archived commits are read too: only they name the files of groups not written to since.
     """
     storage, timeline = pinned.table.storage, pinned.timeline
     found, live = CommittedFiles(), LiveFiles(Timeline(layout=timeline.layout))
@@ -141,10 +107,10 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         commit = file_changes(storage, instant)
         live.add(instant, commit)
         found.stats |= commit.added
-        found.writers |= dict.fromkeys(commit.added, _told(instant))
+        found.writers |= dict.fromkeys(commit.added, _label(instant))
         found.unreadable += _foreign_files(instant, commit)
     try:
-        _take_archived(pinned, found, live)
+        _add_archived(pinned, found, live)
     except CorruptFileError as error:
         folder = f"{HOODIE}/{pinned.table.properties.archive_folder}"
         folder = folder if timeline.layout == V1.version else HISTORY
@@ -152,7 +118,7 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
     for path, instant in live.all_named(timeline):
         if timeline.commit_at(instant.time) is not None:
             found.namers[path] = instant
-        whose = _told(instant)
+        whose = _label(instant)
         found.named[path] = whose if path in found.namers else f"the archived {whose}"
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
@@ -162,21 +128,21 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
     return found
 
 
-def _told(instant: Instant) -> str:
+def _label(instant: Instant) -> str:
     return f"{instant.action.value} {instant.time}"
 
 
 def _foreign_files(instant: Instant, commit: FileChanges) -> Iterator[Finding]:
-    """A commit that names base files of another one, whose content it then has."""
+    """Yield a commit that names base files of another one: it has that one's content."""
     names = (BaseFileName.parse(path.rpartition("/")[2]) for path in commit.added)
     strays = [name for name in names if name and name.instant_time != instant.time]
     if strays:
-        text = f"it names files of other commits: {strays[0]}"
+        message = f"it names files of other commits: {strays[0]}"
         path = commit_path(instant)
-        yield Finding(Kind.DAMAGED_INSTANT, path, text, "restore it from a copy")
+        yield Finding(Kind.DAMAGED_INSTANT, path, message, "restore it from a copy")
 
 
-def _take_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) -> None:
+def _add_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) -> None:
     for archived in archived_backwards(pinned.table, bodies=True):
         body, instant = archived.commit(), archived.instant
         if body is None or pinned.timeline.commit_at(instant.time) is not None:
@@ -186,6 +152,6 @@ def _take_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) 
             known, stat = found.stats.get(path), commit.added[path]
             # several commits may have written to one log file, which only grows
             if known is None or known.file_size_bytes < stat.file_size_bytes:
-                found.stats[path], found.writers[path] = stat, _told(instant)
+                found.stats[path], found.writers[path] = stat, _label(instant)
                 if path in commit.checksums:
                     found.checksums[path] = commit.checksums[path]

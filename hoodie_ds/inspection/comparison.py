@@ -1,7 +1,7 @@
-"""A table against other rows, by key: what one has and the other lacks, or has otherwise.
+"""A table compared with other rows, by key.
 
-Both are read twice, piece by piece. First the rows become hashes, of which those stay that one
-side alone has; then their rows are fetched, as many as are asked for.
+Both sides are read twice, piece by piece: first to hash all rows, then to fetch those whose hash
+only one side has, up to a limit.
 """
 
 from __future__ import annotations
@@ -29,17 +29,7 @@ Pieces = Callable[[], Iterable[pa.Table]]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Rows that are compared.
-
-    Parameters
-    ----------
-    name : str
-        What they are called.
-    schema : pyarrow.Schema
-        Their columns.
-    read : callable
-        Yields them.
-    """
+    """Named rows that are compared."""
 
     name: str
     schema: pa.Schema
@@ -47,24 +37,14 @@ class Side:
 
 
 def is_query(text: str) -> bool:
-    """Whether a text is a query in SQL, and no path: its first word says so."""
+    """Whether a string is a query in SQL rather than a path, by its first word."""
     return _QUERY.match(text) is not None
 
 
 def query_side(query: str) -> Side:
-    """Return the rows of a query in DuckDB's SQL, which reads files by their names.
+    """Return the rows of a query in DuckDB's SQL, such as ``SELECT * FROM 'trips/*.csv'``.
 
-    Parameters
-    ----------
-    query : str
-        Such as ``SELECT * FROM 'trips/*.csv'``. It is run as often as rows are read.
-
-    Raises
-    ------
-    MissingPackageError
-        DuckDB is not installed.
-    OptionError
-        DuckDB refuses the query.
+    The query runs each time that the rows are read.
     """
     require("a comparison with a query", "sql", "duckdb")
     import duckdb
@@ -97,24 +77,10 @@ def _refused(query: str) -> Iterator[None]:
 
 
 def compare(expected: Side, found: Side, keys: Sequence[str], limit: int) -> TableDiff:
-    """Return how the rows of one side differ from those of another.
+    """Return how rows differ by `keys`, or by all columns without any; `expected` lacks inserts.
 
-    Columns that only one side has are compared too, as nulls of the other.
-
-    Parameters
-    ----------
-    expected, found : Side
-        The rows; an insert is one that `expected` lacks.
-    keys : sequence of str
-        Columns by which rows are the same one; all if there are none.
-    limit : int
-        How many rows of either side are fetched; all are counted.
-
-    Raises
-    ------
-    SchemaError
-        A column of the key is not on both sides, or values of `expected` are none of the type that
-        `found` has.
+    Columns that only one side has are compared too, as nulls of the other. All rows that differ
+    are counted, and at most `limit` of each side fetched.
     """
     for side in (expected, found):
         for name in keys:
@@ -134,7 +100,7 @@ def compare(expected: Side, found: Side, keys: Sequence[str], limit: int) -> Tab
 
 
 def _with_types(side: Side, schema: pa.Schema) -> Side:
-    """Give the columns of a side the types of a table: files and queries have others of a kind."""
+    """Cast the columns of a side to the types of a table."""
     fields = [
         schema.field(field.name) if field.name in schema.names else field for field in side.schema
     ]
@@ -159,7 +125,7 @@ def _with_types(side: Side, schema: pa.Schema) -> Side:
 
 
 def _hashed(side: Side, keys: list[str]) -> tuple[Hashes, Hashes]:
-    """Hashes of the rows of a side, and of their keys."""
+    """Return the hashes of the rows of a side, and of their keys."""
     none = np.zeros(0, np.uint64)
     rows, of_keys = [none], [none]
     for piece in side.read():

@@ -1,4 +1,7 @@
-"""Instants of the active timeline whose files cannot be read now, whatever was read before."""
+"""Damaged instants of the active timeline: unreadable, empty or lost files.
+
+Files are read anew, whatever this process has read before.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.container import read_record
-from hoodie_ds.inspection.promises import Finding, Kind
+from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
@@ -20,9 +23,11 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import commit_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.decision_log import Decision
+from hoodie_ds.transaction.lost_instants import lost_error, lost_instants
 
 _Parse = Callable[[bytes, str], object]
-"""Takes the content of a file and its path; raises `CorruptFileError`."""
+"""Parses the content of a file with a path, or raises `CorruptFileError`."""
 
 _COMPLETED: Final[dict[Action, _Parse]] = {
     Action.CLEAN: CleanMetadata.from_bytes,
@@ -37,17 +42,7 @@ _REQUESTED: Final[dict[Action, _Parse]] = {
 
 
 def damaged_instants(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
-    """Yield the writes, cleans, rollbacks and restores that cannot be read.
-
-    Which files count is not known then.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table.
-    """
+    """Yield unreadable writes, cleans, rollbacks, restores: which files count is unknown then."""
     for commit in timeline.commits:
         yield from _damage(storage, commit_path(commit), CommitMetadata.from_bytes)
     for instant in _services(timeline):
@@ -59,26 +54,14 @@ def damaged_instants(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
 
 
 def damaged_savepoints(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
-    """Yield the savepoints that cannot be read: what they keep is not known.
-
-    Parameters
-    ----------
-    storage, timeline
-        See `damaged_instants`.
-    """
+    """Yield unreadable savepoints: which files they keep is unknown then."""
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
             yield from _damage(storage, instant_path(instant), savepointed_files)
 
 
 def empty_instants(table: Table) -> Iterator[Finding]:
-    """Yield the completed instants whose files are of no bytes, by one listing.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    """
+    """Yield the completed instants whose files are empty, by one listing."""
     layout = LAYOUTS[table.layout]
     for status in table.storage.list(layout.folder):
         instant = None if status.size else layout.parse(status.path.rpartition("/")[2])
@@ -89,6 +72,36 @@ def empty_instants(table: Table) -> Iterator[Finding]:
 def _empty(path: str) -> Finding:
     remedy = "restore it from a copy"
     return Finding(Kind.DAMAGED_INSTANT, path, "the file is empty", remedy)
+
+
+def lost_findings(table: Table) -> Iterator[Finding]:
+    """Yield the instants of `lost_by_time`, or the damage of the decision log."""
+    try:
+        yield from lost_by_time(table).values()
+    except CorruptFileError as error:
+        yield Finding.of(Kind.DAMAGED_INSTANT, table.storage.root, error)
+
+
+def lost_by_time(table: Table) -> dict[str, Finding]:
+    """Return the completed instants that the timeline has as pending, as their file is lost."""
+    return {
+        decision.instant.time: Finding.of(
+            Kind.DAMAGED_INSTANT, instant_path(decision.completed), lost_error(table, decision)
+        )
+        for decision in lost_instants(table)
+    }
+
+
+def vanished_finding(decision: Decision) -> Finding:
+    """Return the finding for a completed write that the timeline has no file of."""
+    action, time = decision.instant.action.value, decision.instant.time
+    return Finding(
+        Kind.DAMAGED_INSTANT,
+        instant_path(decision.completed),
+        f"{action} {time} was completed, as the decision log says, and all its files on the "
+        "timeline are gone, so its rows are left out",
+        "restore them from a copy",
+    )
 
 
 def _services(timeline: Timeline) -> Iterable[Instant]:

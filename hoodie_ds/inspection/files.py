@@ -1,4 +1,4 @@
-"""What a table is made of: its partitions, file groups and files."""
+"""Partitions, file groups and files of a table."""
 
 from __future__ import annotations
 
@@ -23,59 +23,26 @@ SMALL_BYTES: Final = 100 << 20
 class FileGroupRow:
     """The newest slice of a file group.
 
-    Parameters
-    ----------
-    partition, file_id : str
-        Which it is.
-    base_instant : str
-        When the slice begins.
-    base_file : str
-        Name of the base file; empty if there is none.
-    base_bytes : int
-        Its size.
-    log_files : int
-        Log files on top of it.
-    log_bytes : int
-        Their size.
-    log_ratio : float or None
-        Bytes of log files for each byte of the base file; None without a base file.
-    older_files, older_bytes : int
-        Files of the group that are no part of the slice: older ones, that a clean may take, and
-        such as no commit names.
+    Older files are those outside the slice: a clean may delete them, or no commit names them.
     """
 
     partition: str
     file_id: str
     base_instant: str
-    base_file: str
+    base_file: str  # its name, empty if there is none
     base_bytes: int
     log_files: int
     log_bytes: int
-    log_ratio: float | None
+    log_ratio: float | None  # bytes of log files for each byte of the base file
     older_files: int
     older_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """A partition of a table, or all of it.
+    """The newest slices of a partition, or of the whole table; for the columns see `FileGroupRow`.
 
-    Parameters
-    ----------
-    partition : str
-        Its path.
-    file_groups : int
-        Live file groups.
-    base_files, base_bytes : int
-        Base files of their newest slices.
-    log_files, log_bytes : int
-        Log files of their newest slices.
-    log_ratio : float or None
-        Bytes of log files for each byte of base files; None without base files.
-    small_files : int
-        Base files below 100 MB.
-    older_files, older_bytes : int
-        As in `FileGroupRow`, those of replaced file groups among them.
+    Small files are base files below 100 MB. Older files include those of replaced file groups.
     """
 
     partition: str
@@ -119,9 +86,9 @@ class TableFiles:
     groups : tuple of FileGroupRow
         Live file groups, by partition and id.
     older : dict of str to (int, int)
-        By partition path: how many files are no part of a newest slice, and their bytes.
+        Number and bytes of the files outside newest slices, by partition path.
     lost : dict of str to int
-        Partitions none of whose files is there, and how many live file groups commits name in them.
+        Live file groups that commits name in partitions all of whose files are gone.
     """
 
     groups: tuple[FileGroupRow, ...]
@@ -144,7 +111,7 @@ class TableFiles:
 
     @property
     def total(self) -> PartitionRow:
-        """All of it."""
+        """Their sums."""
         counts = sum(count for count, _ in self.older.values())
         older = counts, sum(size for _, size in self.older.values())
         return PartitionRow.of("", self.groups, older)
@@ -158,20 +125,7 @@ class TableFiles:
 
 
 def table_files(table: Table, timeline: Timeline) -> TableFiles:
-    """Return the files of a table by one listing; none is opened, and of commits only some.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-
-    Raises
-    ------
-    CorruptFileError
-        What a commit or a plan says cannot be read, or files contradict it.
-    """
+    """Return the files of a table by one listing, which opens no data file and few commits."""
     view = FileSystemView(table.storage, timeline, verify=False)
     files = view.data_files()
     left = {status.path: status for status in files}

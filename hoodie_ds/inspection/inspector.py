@@ -1,4 +1,4 @@
-"""Questions to a table, each answered from storage at the moment it is asked."""
+"""Queries about a table's state and history, each answered from storage when it is called."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.changes import TableDiff, table_diff
 from hoodie_ds.inspection.comparison import Side, compare
 from hoodie_ds.inspection.files import TableFiles, table_files
+from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.inspection.instants import CommitRow, InstantRow, commit_rows, instant_rows
 from hoodie_ds.inspection.keys import KeyEvent, KeyLocation, locate_key, trace_key
 from hoodie_ds.inspection.listing import Listing, listed
-from hoodie_ds.inspection.moments import Source
 from hoodie_ds.inspection.overview import Column, TableOverview, columns_of, table_overview
 from hoodie_ds.inspection.pending import PendingRow, pending_rows
-from hoodie_ds.inspection.promises import Finding, Kind
 from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
+from hoodie_ds.inspection.source import Source
 from hoodie_ds.inspection.verify import (
     Verification,
     broken_instants,
@@ -46,7 +46,7 @@ _ROWS: Final = 50
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Inspector:
-    """What a table is made of and what has happened to it; changes nothing.
+    """A table's files, columns and history; changes nothing.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Inspector:
     def instants(
         self, action: str | None = None, state: str | None = None, archived: bool = True
     ) -> Iterator[InstantRow]:
-        """Yield what `timeline` lists, without holding it."""
+        """Yield the rows of `timeline` one by one."""
         return instant_rows(*self._opened(), action, state, archived)
 
     def commits(self, limit: int | None = _ROWS, *, archived: bool = True) -> Listing[CommitRow]:
@@ -113,7 +113,7 @@ class Inspector:
         return listed("commits", self.writes(archived), limit)
 
     def writes(self, archived: bool = True) -> Iterator[CommitRow]:
-        """Yield what `commits` lists, without holding it."""
+        """Yield the rows of `commits` one by one."""
         return commit_rows(*self._opened(), archived)
 
     def files(self) -> TableFiles:
@@ -129,7 +129,7 @@ class Inspector:
         return Listing("pending", tuple(pending_rows(*self._opened())))
 
     def columns(self) -> Listing[Column]:
-        """Return the columns of the table, the user's."""
+        """Return the user's columns of the table."""
         return Listing("columns", columns_of(without_meta_columns(self.schema())))
 
     def schema(self, at: Moment | None = None) -> pa.Schema:
@@ -168,7 +168,7 @@ class Inspector:
         SchemaError
             A column does not exist.
         TimelineError
-            There is no such write, or files of then were cleaned.
+            There is no such write, or its files were cleaned.
         """
         pinned = self._pinned(at)
         known = pinned.schema if meta else without_meta_columns(pinned.schema)
@@ -207,7 +207,7 @@ class Inspector:
         Raises
         ------
         UnsupportedTableError
-            The files of the table are without record keys.
+            The files of the table have no record keys.
         """
         pinned = self.source.latest()
         buckets = self.source.buckets(pinned)
@@ -215,7 +215,7 @@ class Inspector:
         return Listing(f"key {key}", tuple(found))
 
     def trace(self, key: str) -> Listing[KeyEvent]:
-        """Return the life of a record key, the oldest step first.
+        """Return the history of a record key, the oldest step first.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Inspector:
         Raises
         ------
         UnsupportedTableError
-            The files of the table are without record keys.
+            The files of the table have no record keys.
         """
         pinned = self.source.latest()
         buckets = constant_buckets(pinned.table.properties, pinned.table.storage, pinned.timeline)
@@ -242,9 +242,9 @@ class Inspector:
         Raises
         ------
         TimelineError
-            There is no such write, or files of then were cleaned.
+            There is no such write, or its files were cleaned.
         UnsupportedTableError
-            The files of the table are without record keys.
+            The files of the table have no record keys.
         """
         first = instant_time("before", before)
         if after is None:
@@ -253,21 +253,21 @@ class Inspector:
         return table_diff(self.source.at(first), self.source.at(last), (first, last))
 
     def verify(self, progress: Progress | None = None) -> Verification:
-        """Check every promise that the table at rest can be asked for.
+        """Check every promise of the table at rest.
 
         Parameters
         ----------
         progress : callable, optional
-            Is called with the bytes that are checked, and with those of all files.
+            Called with the bytes checked so far, and those of all files.
 
         Returns
         -------
         Verification
-            What was found; true if no promise was broken.
+            The findings; true if no promise is broken.
         """
         try:
             pinned = self.source.latest()
-        except CorruptFileError:  # the newest commit tells of the columns too
+        except CorruptFileError:  # the newest commit has the schema, too
             if (broken := broken_instants(*self._opened())) is None:
                 raise
             return broken
@@ -288,19 +288,19 @@ class Inspector:
         return verify_table(pinned, buckets, progress, keys_are_global=is_global, known=found)
 
     def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:
-        """Return a page of the table, in HTML that needs nothing beside it.
+        """Return a page about the table, in HTML that loads nothing else.
 
         Parameters
         ----------
         verify : bool
-            Whether to check the table and show what was found; reads all of it.
+            Whether to check the table, which reads all of it, and show the findings.
         progress : callable, optional
             See `verify`.
 
         Raises
         ------
         CorruptFileError
-            What a commit says cannot be read.
+            A commit cannot be read.
 
         Examples
         --------
@@ -310,7 +310,7 @@ class Inspector:
         return report_html(*self._opened(), found, SystemClock().now_ms())
 
     def compare(self, other: Side, limit: int = _ROWS) -> TableDiff:
-        """Return how the rows of the table differ from others, by its record key.
+        """Return how the rows of the table differ from other rows, by its record key.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Inspector:
         Raises
         ------
         SchemaError
-            The others have no column of the record key.
+            The other rows lack a column of the record key.
         """
         keys = self.source.latest().table.properties.record_key_fields
         return compare(other, self.as_side(), keys, limit)

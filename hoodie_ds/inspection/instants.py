@@ -1,4 +1,4 @@
-"""The timeline and what each commit cost, active and archived, the newest first."""
+"""Instants and commits of the active timeline and the archive, the newest first."""
 
 from __future__ import annotations
 
@@ -23,62 +23,23 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class InstantRow:
-    """An instant of a table.
+    """An instant of a table, its action and state in Hudi's words.
 
-    Parameters
-    ----------
-    time : str
-        Requested time.
-    action, state : str
-        What it does, and how far it has come, in Hudi's words.
-    completion_time : str
-        When it was completed; empty in tables of version 6, whose timeline does not say.
-    duration_ms : int or None
-        From its first file to its last; None where that is not known. In tables of version 6 by
-        the storage's times of the files, which a copy of the table does not keep.
-    archived : bool
-        Whether it has left the active timeline.
+    The duration is the time from its first file to its last, None where it is not known. Tables of
+    version 6 have it by the storage's times of the files, which a copy of the table loses.
     """
 
     time: str
     action: str
     state: str
-    completion_time: str
+    completion_time: str  # empty in tables of version 6
     duration_ms: int | None
     archived: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRow:
-    """What a completed write did.
-
-    Parameters
-    ----------
-    time : str
-        Its instant time.
-    action, operation : str
-        Of its instant, and of the write, in Hudi's words.
-    inserted, updated, deleted : int
-        Rows that it changed; none where it wrote stored rows anew.
-    rows_written : int
-        Rows in the files that it wrote.
-    files, partitions : int
-        How many it wrote, and in how many partitions.
-    bytes : int
-        Size of the files.
-    replaced : int
-        File groups that it put others in place of, or deleted.
-    write_amplification : float or None
-        Rows written for each row that was changed; None where none was.
-    rows_in : int or None
-        Rows that were brought, where the writer says so.
-    query : str
-        Streaming query, or writer, that it is of; empty where the commit does not say.
-    batch : int or None
-        Number of its micro-batch.
-    archived : bool
-        Whether it has left the active timeline.
-    """
+    """What a completed write did; a compaction or clustering changes no rows."""
 
     time: str
     action: str
@@ -86,20 +47,20 @@ class CommitRow:
     inserted: int
     updated: int
     deleted: int
-    rows_written: int
+    rows_written: int  # in all files written
     files: int
     partitions: int
     bytes: int
-    replaced: int
-    write_amplification: float | None
-    rows_in: int | None
-    query: str
+    replaced: int  # file groups that it replaced or deleted
+    write_amplification: float | None  # rows written for each changed row
+    rows_in: int | None  # rows of the input, where the writer records them
+    query: str  # streaming query or writer, empty where the commit does not record it
     batch: int | None
     archived: bool
 
     @classmethod
     def of(cls, instant: Instant, commit: CommitMetadata, archived: bool = False) -> CommitRow:
-        """Return what the metadata of a commit tell."""
+        """Return the row of a commit."""
         stats = commit.stats
         counts = (0, 0, 0)
         if not commit.is_rewrite:
@@ -129,7 +90,7 @@ class CommitRow:
 
 
 def batch_of(commit: CommitMetadata) -> tuple[str, int | None]:
-    """Return the streaming query and the number of the micro-batch that a commit is of."""
+    """Return the streaming query of a commit and the number of its micro-batch."""
     with suppress(ValueError, TypeError, KeyError):
         found = json.loads(commit.extra[BATCH_KEY])
         return str(found["query"]), int(found["batch"])
@@ -143,24 +104,7 @@ def instant_rows(
     state: str | None = None,
     archived: bool = True,
 ) -> Iterator[InstantRow]:
-    """Yield the instants of a table, the newest first; the archive is read as far as is asked for.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-    action, state : str, optional
-        Only instants of this action, or in this state, in Hudi's words.
-    archived : bool
-        Whether to go on into the archive.
-
-    Raises
-    ------
-    OptionError
-        There is no such action or state.
-    """
+    """Yield the instants of a table, the newest first; the archive is read lazily."""
     wanted = None if action is None else _one_of(Action, "action", action)
     asked = None if state is None else _one_of(State, "state", state)
     return (
@@ -198,9 +142,9 @@ _Written = dict[tuple[str, bool, State], int]
 
 
 def _written(table: Table) -> _Written:
-    """When the files of the instants of layout 1 were written, by the storage's clock.
+    """Return when the files of instants of layout 1 were written, by the storage's clock.
 
-    A savepoint has the time of its commit, so files are told apart by whether they are one's.
+    A savepoint has the time of its commit, so the key says whether it is one.
     """
     layout = LAYOUTS[table.layout]
     found = {}
@@ -219,16 +163,16 @@ def _spent(written: _Written, instant: Instant) -> int | None:
     begun = written.get((instant.time, saves, first))
     if instant.state is not State.COMPLETED or ended is None or begun is None:
         return None
-    return max(ended - begun, 0) or None  # of the same time are those of a copy
+    return max(ended - begun, 0) or None  # files of a copy have the same time
 
 
 def _taken(instant: Instant, begun: str, ended: str) -> int | None:
-    """Milliseconds that an instant took by its times; a savepoint begins at no time that it has."""
+    """Return the milliseconds that an instant took; a savepoint does not record its begin."""
     return None if instant.action is Action.SAVEPOINT else _between(begun, ended)
 
 
 def _between(begun: str, ended: str) -> int | None:
-    """Milliseconds between two instant times; None if one of them is none."""
+    """Return the milliseconds between two instant times; None if one of them is invalid."""
     try:
         start, end = (
             datetime.strptime(f"{padded(time)}000", "%Y%m%d%H%M%S%f") for time in (begun, ended)
@@ -239,22 +183,7 @@ def _between(begun: str, ended: str) -> int | None:
 
 
 def commit_rows(table: Table, timeline: Timeline, archived: bool = True) -> Iterator[CommitRow]:
-    """Yield what the completed writes of a table did, the newest first.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-    archived : bool
-        Whether to go on into the archive.
-
-    Raises
-    ------
-    CorruptFileError
-        What a commit says cannot be read.
-    """
+    """Yield what the completed writes of a table did, the newest first."""
     for instant in timeline.commits_backwards():
         yield CommitRow.of(instant, read_commit(table.storage, instant))
     if archived:

@@ -1,4 +1,4 @@
-"""Where a record key is, and all that has happened to it."""
+"""Location and history of a record key."""
 
 from __future__ import annotations
 
@@ -31,64 +31,33 @@ from hoodie_ds.timeline.loading import read_commit
 
 @dataclass(frozen=True, slots=True)
 class KeyLocation:
-    """A file group that has a row of a key.
-
-    Parameters
-    ----------
-    partition, file_id : str
-        The file group.
-    commit_time : str
-        Instant that wrote the row.
-    base_file : str
-        Name of the newest slice's base file; empty if there is none.
-    log_files : int
-        Log files on top of it.
-    row : mapping of str to object
-        The row's columns of the user.
-    """
+    """A row of a key, without meta columns, and the newest slice of its file group."""
 
     partition: str
     file_id: str
     commit_time: str
-    base_file: str
+    base_file: str  # its name, empty if there is none
     log_files: int
     row: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyEvent:
-    """A step in the life of a key.
+    """A step in the history of a key.
 
-    Parameters
-    ----------
-    time : str
-        Instant time of the commit.
-    what : str
-        ``inserted``, ``updated`` or ``deleted``; ``written`` where the files before it are gone,
-        so that it may have been either of the first two; ``rewritten`` where a file that holds the
-        row was written anew with it unchanged; ``replaced`` where the file group went, with all
-        its rows.
-    partition, file : str
-        The file that shows it; no file if it is gone, or the commit wrote none.
-    operation : str
-        Of the commit, in Hudi's words; empty if it is not known any more.
-    query : str
-        Streaming query, or writer, of the commit.
-    batch : int or None
-        Number of its micro-batch.
-    row : mapping of str to object, or None
-        The user's columns as they were written, of an update of some columns those alone; None of
-        a delete.
+    `what` is ``inserted``, ``updated`` or ``deleted``; ``written`` where earlier files are gone, so
+    that it was one of the first two; ``rewritten`` where a file was rewritten with the row
+    unchanged; ``replaced`` where the whole file group was.
     """
 
     time: str
     what: str
     partition: str
-    file: str
-    operation: str
+    file: str  # empty if it is gone, or the commit wrote none
+    operation: str  # empty if the commit is not known any more
     query: str
     batch: int | None
-    row: Mapping[str, Any] | None
+    row: Mapping[str, Any] | None  # the user's columns that were written; None of a delete
 
 
 def locate_key(
@@ -97,16 +66,9 @@ def locate_key(
     partition: str | None = None,
     buckets: Buckets | None = None,
 ) -> list[KeyLocation]:
-    """Return the file groups that have a row of a key: one, in a table whose keys are in order.
+    """Return the file groups that have a row of a key; more than one are damage.
 
-    Another bucket than the key's, where they are known, is looked into only if that lacks it.
-
-    Raises
-    ------
-    UnsupportedTableError
-        The files of the table are without record keys.
-    CorruptFileError
-        A file is damaged; names it.
+    Other buckets than the key's are read only if that one lacks it.
     """
     _check_keys(pinned)
     slices = [s for s in pinned.slices() if partition in (None, s.group.partition_path)]
@@ -142,30 +104,22 @@ def _located(pinned: PinnedTable, key: str, slices: Iterable[FileSlice]) -> list
 
 
 def trace_key(pinned: PinnedTable, key: str, buckets: Buckets | None = None) -> list[KeyEvent]:
-    """Return the life of a key, the oldest step first, as far as files and commits still tell it.
+    """Return the history of a key, the oldest step first, as far as files and commits show it.
 
-    Every file of the table that may have the key is looked into, those of older slices too. What
-    cleans have taken shows only in the commit times of rows that came later. Where the table has
-    had the same buckets all the time, another one than the key's is looked into only if that says
-    nothing.
-
-    Raises
-    ------
-    UnsupportedTableError
-        The files of the table are without record keys.
-    CorruptFileError
-        A file is damaged; names it.
+    It reads every file that may have the key, those of older slices too. Of deleted files only the
+    commit times of later rows remain. `buckets` are given if they were never rescaled: other ones
+    than the key's are read only if that one has nothing.
     """
     _check_keys(pinned)
     groups = list(_groups(pinned))
     if buckets is None:
-        return list(_told(pinned, _steps(pinned, groups, key)))
+        return list(_events(pinned, _steps(pinned, groups, key)))
     mine = [one for one in groups if _is_of_bucket(buckets, one[0], key)]
     steps = _steps(pinned, mine, key)
     if not steps:
         others = (one for one in groups if not _is_of_bucket(buckets, one[0], key))
         steps = _steps(pinned, others, key)
-    return list(_told(pinned, steps))
+    return list(_events(pinned, steps))
 
 
 def _steps(pinned: PinnedTable, groups: Iterable[_Group], key: str) -> list[_Step]:
@@ -181,7 +135,7 @@ def _steps(pinned: PinnedTable, groups: Iterable[_Group], key: str) -> list[_Ste
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What one file shows: a row, its absence, or that a commit has written the row in it."""
+    """What one file shows of a key: a row or its absence."""
 
     time: str
     group: FileGroupId
@@ -195,7 +149,7 @@ class _Step:
 def _check_keys(pinned: PinnedTable) -> None:
     if RECORD_KEY not in pinned.schema.names:
         raise UnsupportedTableError(
-            f"{pinned.table.storage.root}: the files of the table are without record keys "
+            f"{pinned.table.storage.root}: the files of the table have no record keys "
             "(hoodie.populate.meta.fields is false); read it with a filter instead"
         )
 
@@ -204,7 +158,7 @@ _Group = tuple[FileGroupId, list[BaseFile], list[LogFile]]
 
 
 def _groups(pinned: PinnedTable) -> Iterator[_Group]:
-    """Yield the file groups with their files that count, those of older slices too, by time."""
+    """Yield the file groups with their committed files, those of older slices too, by time."""
     view = FileSystemView(pinned.table.storage, pinned.timeline, pinned.verify)
     bases: dict[FileGroupId, list[BaseFile]] = {}
     logs: dict[FileGroupId, list[LogFile]] = {}
@@ -261,7 +215,7 @@ def _log_steps(
             continue
         mine = records.take(np.flatnonzero(mask.to_numpy()))
         for number, row in enumerate(_user_rows(mine.rows)):
-            if mine.lacking is not None:  # which are no nulls
+            if mine.lacking is not None:  # columns that were not written, rather than null
                 lacks = dict(zip(mine.rows.column_names, mine.lacking[number], strict=True))
                 row = {name: value for name, value in row.items() if not lacks[name]}
             left = None if mine.deleted[number] else row
@@ -275,19 +229,19 @@ def _replacements(pinned: PinnedTable, group: FileGroupId) -> Iterator[_Step]:
             yield _Step(instant.time, group, "", None, replaced=True)
 
 
-def _told(pinned: PinnedTable, steps: list[_Step]) -> Iterator[KeyEvent]:
+def _events(pinned: PinnedTable, steps: list[_Step]) -> Iterator[KeyEvent]:
     known = {step.time for step in steps}
     for step in list(steps):  # a write whose own file is gone
         if step.row is not None and step.written_at and step.written_at not in known:
             known.add(step.written_at)
             steps.append(_Step(step.written_at, step.group, "", step.row, step.written_at))
     commits = _commits(pinned, {step.time for step in steps})
-    there: set[str] = set()  # partitions with a copy of the key, each with a life of its own
+    there: set[str] = set()  # partitions with a copy of the key, each with its own history
     for step in sorted(steps, key=lambda s: (_ended(pinned, s.time), not s.replaced, s.is_log)):
         commit, partition = commits.get(step.time), step.group.partition_path
         rewrite = commit is not None and commit.is_rewrite
         if step.row is None:
-            if partition not in there or rewrite:  # a log file has told it, or another file group
+            if partition not in there or rewrite:  # a log file or another file group has shown it
                 continue
             what = "replaced" if step.replaced else "deleted"
             there.remove(partition)
@@ -316,7 +270,7 @@ def _ended(pinned: PinnedTable, time: str) -> str:
 
 
 def _commits(pinned: PinnedTable, times: set[str]) -> dict[str, CommitMetadata]:
-    """What the commits of some times say, from the archive too, which is read as far as needed."""
+    """Return the commits of some times; the archive is read as far as needed."""
     table, timeline = pinned.table, pinned.timeline
     at = {time: timeline.commit_at(time) for time in times}
     found = {
@@ -336,13 +290,13 @@ def _commits(pinned: PinnedTable, times: set[str]) -> dict[str, CommitMetadata]:
 
 
 def _may_hold(pinned: PinnedTable, base: BaseFile, key: str) -> bool:
-    """Whether a base file may have a key, by what its footer says."""
+    """Whether a base file may have a key, by its footer."""
     with pinned.table.storage.open_input(base.path) as source:
         keys = pa.schema([pa.field(RECORD_KEY, pa.string())])
         reader = BaseFileReader(source, keys, base.path, trusted=base.trusted)
         bounds = reader.key_range()
         if bounds is not None:
-            low, asked, high = (text.encode("utf-16-be") for text in (bounds[0], key, bounds[1]))
+            low, asked, high = (k.encode("utf-16-be") for k in (bounds[0], key, bounds[1]))
             if not low <= asked <= high:  # Java's order, which is that of UTF-16
                 return False
         bloom = reader.bloom_filter()

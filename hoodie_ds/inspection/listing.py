@@ -1,4 +1,4 @@
-"""Rows that were found out about a table, for programs, notebooks and the terminal."""
+"""Rows about a table, for programs, notebooks and the terminal."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Listing(Sequence[T_co], Generic[T_co]):
 
 
 def listed(title: str, rows: Iterable[T_co], limit: int | None) -> Listing[T_co]:
-    """Return the first of some rows; all if there is no limit."""
+    """Return the first rows up to a limit; all if it is None."""
     return Listing(title, tuple(islice(rows, limit)))
 
 
 def plain(value: object) -> Any:  # noqa: ANN401
-    """Return a value as JSON can have it: dataclasses as objects, their properties left out."""
+    """Return a value as JSON represents it: dataclasses as objects of their fields."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):

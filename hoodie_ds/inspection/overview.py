@@ -1,4 +1,4 @@
-"""A table at a glance: what it is, how large, and what its owner should look at."""
+"""A table at a glance: properties, sizes, and remarks on what its owner should look at."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class TableOverview:
     path : str
         Base path.
     name, table_type : str
-        As its properties have them.
+        From its properties.
     version : int
         Table version.
     record_keys, partition_fields, ordering_fields : tuple of str
-        Fields that it is made by.
+        Fields of its properties.
     merge_mode : str
         Which row of a key wins.
     index : str
-        Index that it records; empty where it records none.
+        Index that it records; empty if none.
     num_buckets : int or None
-        Buckets of a partition, where it records them.
+        Buckets of a partition, if it records them.
     columns : tuple of Column
         The user's columns; none in a table without a commit.
     commits : int
@@ -95,8 +95,8 @@ class TableOverview:
     properties: Mapping[str, str]
 
     def _repr_html_(self) -> str:
-        told = plain(self)
-        flat = {**told, **told.pop("files"), "columns": len(self.columns)}
+        values = plain(self)
+        flat = {**values, **values.pop("files"), "columns": len(self.columns)}
         rows = [{"what": name, "value": value} for name, value in flat.items() if value is not None]
         return html_table(self.path, rows, len(rows))
 

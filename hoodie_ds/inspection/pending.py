@@ -1,4 +1,4 @@
-"""What waits on the timeline to be carried out, or has been left there."""
+"""Pending instants: planned services, open writes, and what ends each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.inspection.lost_instants import lost_by_time
-from hoodie_ds.inspection.promises import Finding
+from hoodie_ds.inspection.damaged_instants import lost_by_time
+from hoodie_ds.inspection.findings import Finding
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import read_plan
@@ -21,50 +21,20 @@ from hoodie_ds.transaction.restore import request_of
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """A pending instant.
-
-    Parameters
-    ----------
-    time, action, state : str
-        The instant, in Hudi's words.
-    service : str
-        The table service that it is of: ``compaction``, ``clustering``, ``clean``, ``rollback``,
-        ``restore``; ``write`` of what is none.
-    file_groups : int
-        File groups that its plan rewrites.
-    files : int
-        Files that its plan deletes.
-    target : str
-        The instant that a rollback undoes; empty of what is none.
-    remedy : str
-        What carries it out or ends it, with the command to be pasted into a shell.
-    """
+    """A pending instant."""
 
     time: str
     action: str
     state: str
-    service: str
-    file_groups: int
-    files: int
-    target: str
-    remedy: str
+    service: str  # compaction, clustering, clean, rollback, restore or write
+    file_groups: int  # that its plan rewrites
+    files: int  # that its plan deletes
+    target: str  # the instant that a rollback undoes
+    remedy: str  # what carries it out or ends it, with the command to paste into a shell
 
 
 def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
-    """Yield the pending instants of a table, the oldest first.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-
-    Raises
-    ------
-    CorruptFileError
-        A plan is missing or damaged.
-    """
+    """Yield the pending instants of a table, the oldest first."""
     lost = lost_by_time(table)
     for instant in timeline.pending:
         service, remedy = _ends(table, instant, lost)
@@ -82,7 +52,7 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
 
 
 def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[str, str]:
-    """Return the service that a pending instant is of, and what ends it."""
+    """Return the service of a pending instant, and what ends it."""
     if (found := lost.get(instant.time)) is not None:
         return "write", f"{found.message}; {found.remedy}"
     match instant.action:
@@ -98,7 +68,7 @@ def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[
             except TimelineError as error:
                 return "restore", str(error)
             ends = f"{table.command('restore', target)} does" if target else "its engine does"
-            return "restore", f"nobody can write before it is completed: {ends}"
+            return "restore", f"no process can write before it is completed: {ends}"
         case _ if is_pending_clustering(table.storage, instant):
             return "clustering", f"{table.command('cluster')} carries it out"
         case _:

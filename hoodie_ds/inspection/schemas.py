@@ -1,4 +1,4 @@
-"""How the columns of a table have changed."""
+"""Changes of a table's columns."""
 
 from __future__ import annotations
 
@@ -19,53 +19,28 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """Columns as a commit had them, where the commit before had others.
-
-    Parameters
-    ----------
-    time : str
-        The first commit that had them.
-    columns : tuple of Column
-        All of the user's columns.
-    added, removed : tuple of str
-        Names that came and went.
-    retyped : tuple of str
-        What changed types, each as ``name: from -> to``.
-    """
+    """The first commit with other columns than the commit before; without meta columns."""
 
     time: str
     columns: tuple[Column, ...]
     added: tuple[str, ...]
     removed: tuple[str, ...]
-    retyped: tuple[str, ...]
+    retyped: tuple[str, ...]  # as "name: from -> to"
 
 
 def schema_changes(table: Table, timeline: Timeline) -> tuple[SchemaChange, ...]:
-    """Return the schemas that a table has had, the oldest first.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-
-    Raises
-    ------
-    CorruptFileError
-        What a commit says cannot be read.
-    """
-    found: list[tuple[str, str, str]] = []  # of commits whose text is that of the one after, one
+    """Return the schemas that a table has had, the oldest first."""
+    found: list[tuple[str, str, str]] = []  # the first commit of each run with the same schema
     for time, path, commit in _commits_backwards(table, timeline):
-        text = commit.extra.get(SCHEMA_KEY)
-        if not text or commit.is_rewrite:
+        avro = commit.extra.get(SCHEMA_KEY)
+        if not avro or commit.is_rewrite:
             continue
-        if found and found[-1][2] == text:
+        if found and found[-1][2] == avro:
             found.pop()
-        found.append((time, path, text))
+        found.append((time, path, avro))
     changes: list[SchemaChange] = []
-    for time, path, text in reversed(found):
-        columns = columns_of(without_meta_columns(avro_to_arrow(text, path)))
+    for time, path, avro in reversed(found):
+        columns = columns_of(without_meta_columns(avro_to_arrow(avro, path)))
         before = changes[-1].columns if changes else ()
         if columns != before:
             changes.append(_change(time, before, columns))

@@ -1,4 +1,4 @@
-"""Every promise that a table at rest can be asked for, and where it is not kept."""
+"""Checks of every promise of a table at rest."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from hoodie_ds.hints import FROM_COPY, REBUILD_FILTER, TWO_GROUPS
 from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
-from hoodie_ds.inspection.damaged_instants import damaged_instants, damaged_savepoints
+from hoodie_ds.inspection.damaged_instants import (
+    damaged_instants,
+    damaged_savepoints,
+    lost_findings,
+    vanished_finding,
+)
 from hoodie_ds.inspection.files import paths_of
-from hoodie_ds.inspection.guards import guard_findings
+from hoodie_ds.inspection.findings import Finding, Kind, Severity
 from hoodie_ds.inspection.listing import plain
-from hoodie_ds.inspection.lost_instants import lost_findings, vanished_finding
-from hoodie_ds.inspection.promises import Finding, Kind, Severity
+from hoodie_ds.inspection.replay_guard import guard_findings
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.context import Progress
 from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.checksums import (
-    HELD_BYTES,
-    check_file,
-    open_base_file,
-)
+from hoodie_ds.table.checksums import HELD_BYTES, check_file, open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
@@ -50,7 +50,7 @@ _ANOTHER_INDEX: Final = (
     "that wrote it"
 )
 _NAMED: Final = 10
-"""Keys of one fault that are named."""
+"""Keys that a finding names at most."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,7 +62,7 @@ class Verification:
     path : str
         The table's base path.
     files, bytes, rows : int
-        What was looked at.
+        What was checked.
     findings : tuple of Finding
         What was found, damage first.
     """
@@ -91,7 +91,7 @@ class Verification:
 
 @dataclass(slots=True)
 class _Slice:
-    """What the rows of a slice were."""
+    """What a check of a slice found."""
 
     rows: int = 0
     keys: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -101,33 +101,16 @@ class _Slice:
 def broken_instants(
     table: Table, timeline: Timeline, known: Iterable[Finding] = ()
 ) -> Verification | None:
-    """Return what is wrong with a table whose instants cannot all be read; None if they can.
+    """Return the damaged instants of a table; None if all can be read.
 
-    What they say of files is not known then, and nothing else is looked at.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-    known : iterable of Finding
-        What was found before.
+    Which files count is unknown then, so nothing else is checked.
     """
     findings = tuple(damaged_instants(table.storage, timeline))
     return Verification(table.storage.root, 0, 0, 0, (*findings, *known)) if findings else None
 
 
 def not_to_be_read(table: Table, timeline: Timeline) -> Verification | None:
-    """Return that a table's rows cannot be checked, as its columns are found by number.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-    """
+    """Return that rows cannot be checked if columns are found by number; else None."""
     try:
         check_columns_have_names(table, timeline, to_write=False)
     except UnsupportedTableError as error:
@@ -144,20 +127,9 @@ def verify_table(
     keys_are_global: bool = False,
     known: Iterable[Finding] = (),
 ) -> Verification:
-    """Check a table: its commits, files, rows and keys.
+    """Check a table: its commits, files, rows and keys, and its buckets if they are known.
 
-    Parameters
-    ----------
-    pinned : PinnedTable
-        The table.
-    buckets : Buckets or None
-        Its buckets, if it has a bucket index and their number is known.
-    progress : callable, optional
-        Is called as the work goes on.
-    keys_are_global : bool
-        Whether a key is to be there once in the whole table, not only in its partition.
-    known : iterable of Finding
-        What was found before.
+    `known` are findings of before.
     """
     storage, timeline = pinned.table.storage, pinned.timeline
     broken = broken_instants(pinned.table, timeline, known)
@@ -194,7 +166,7 @@ def verify_table(
 def _slices(
     view: FileSystemView, files: Iterable[FileStatus], bad: set[str]
 ) -> tuple[list[FileSlice], list[Finding]]:
-    """The newest slices that can be read, and what is wrong with the others."""
+    """Return the newest slices that can be read, and findings for the others."""
     groups: dict[tuple[str, str], list[FileStatus]] = {}
     for status in files:
         name = status.path.rpartition("/")[2].removeprefix(".")
@@ -226,23 +198,20 @@ def _bucket_findings(slices: Iterable[FileSlice], buckets: Buckets | None) -> It
         path, file_id = slice_.group.partition_path, slice_.group.file_id
         bucket, count = bucket_of(file_id), buckets.num_buckets_in(path)
         if bucket is None or bucket >= count:
-            text = f"its name is that of no bucket of {count}"
-            yield Finding(Kind.WRONG_BUCKET, str(slice_.group), text, _ANOTHER_INDEX)
+            message = f"its name belongs to none of {count} buckets"
+            yield Finding(Kind.WRONG_BUCKET, str(slice_.group), message, _ANOTHER_INDEX)
         elif owners.setdefault((path, bucket), file_id) != file_id:
-            text = f"bucket {bucket} has another file group too, {owners[path, bucket]}"
-            yield Finding(Kind.TWO_GROUPS_OF_A_BUCKET, str(slice_.group), text, TWO_GROUPS)
+            message = f"bucket {bucket} has another file group too, {owners[path, bucket]}"
+            yield Finding(Kind.TWO_GROUPS_OF_A_BUCKET, str(slice_.group), message, TWO_GROUPS)
 
 
 def _metafile_findings(storage: Storage, slices: Iterable[FileSlice]) -> Iterator[Finding]:
-    """Partitions without the file by which Hudi finds them, which may end as base files do."""
+    """Yield partitions without the file by which Hudi finds them; it may have any extension."""
     for path in sorted({one.group.partition_path for one in slices} - {""}):
         names = (status.path.rpartition("/")[2] for status in storage.list(path))
         if not any(name.startswith(PARTITION_METAFILE) for name in names):
-            where, text = (
-                in_partition(path, PARTITION_METAFILE),
-                "Hudi finds no partition without it",
-            )
-            yield Finding(Kind.MISSING_FILE, where, text, "copy that of another partition")
+            where, message = in_partition(path, PARTITION_METAFILE), "Hudi finds partitions by it"
+            yield Finding(Kind.MISSING_FILE, where, message, "copy that of another partition")
 
 
 def _checked(
@@ -270,7 +239,7 @@ def _check(
     buckets: Buckets | None,
     slice_: FileSlice,
 ) -> _Slice:
-    """Read all of a slice, and look at the keys that its rows have."""
+    """Read a whole slice and check the keys of its rows."""
     found = _Slice()
     where = slice_.base.path if slice_.base else slice_.logs[0].path
     hashes: list[Hashes] = []
@@ -299,7 +268,7 @@ def _virtual(pinned: PinnedTable) -> MadeColumn | None:
 
 
 def _keys(pinned: PinnedTable, rows: pa.Table) -> pa.ChunkedArray:
-    """Record keys of rows, made anew where the files are without them."""
+    """Return the record keys of rows, computed where the files have none."""
     made = _virtual(pinned)
     return rows.column(RECORD_KEY) if made is None else made.make(rows)
 
@@ -311,51 +280,51 @@ def _row_findings(
     buckets: Buckets | None,
     where: str,
 ) -> Iterator[Finding]:
-    """Rows of another partition or bucket than their file is of."""
+    """Yield rows of another partition or bucket than that of their file."""
     path = slice_.group.partition_path
     if PARTITION_PATH in rows.column_names:
         others = keys.filter(pc.not_equal(rows.column(PARTITION_PATH), path))
         if len(others):
-            text = f"rows of another partition: {_some(others)}"
-            yield Finding(Kind.WRONG_PARTITION, where, text, FROM_COPY)
+            message = f"rows of another partition: {_some(others)}"
+            yield Finding(Kind.WRONG_PARTITION, where, message, FROM_COPY)
     bucket = bucket_of(slice_.group.file_id)
     if buckets is not None and bucket is not None:
         paths = pa.array([path]).dictionary_encode().take(pa.array(np.zeros(len(keys), np.int64)))
         astray = keys.filter(pa.array(buckets.ids(keys, paths) != bucket))
         if len(astray):
-            text = f"keys of other buckets than {bucket}: {_some(astray)}"
-            yield Finding(Kind.WRONG_BUCKET, where, text, _ANOTHER_INDEX)
+            message = f"keys of other buckets than {bucket}: {_some(astray)}"
+            yield Finding(Kind.WRONG_BUCKET, where, message, _ANOTHER_INDEX)
 
 
 def _base_findings(
     pinned: PinnedTable, committed: CommittedFiles, slice_: FileSlice
 ) -> Iterator[Finding]:
-    """A base file whose rows do not add up, or whose bloom filter or key range denies a key."""
+    """Yield a base file with a wrong number of rows, or a bloom filter that denies its keys."""
     base, storage = slice_.base, pinned.table.storage
     if base is None:
         return
     keys_only = pa.schema([pa.field(RECORD_KEY, pa.string())])
     if base.checksum is not None and base.size > HELD_BYTES:
-        check_file(storage, base.path, base.checksum)  # whatever this process has seen of it
+        check_file(storage, base.path, base.checksum)  # whatever this process has read of it
     with open_base_file(storage, base) as source:
         reader = BaseFileReader(source, keys_only, base.path, trusted=base.trusted)
         stat = committed.stats.get(base.path)
         if stat is not None and stat.num_writes != reader.num_rows:
-            text = f"it has {reader.num_rows:,} rows, and its commit says {stat.num_writes:,}"
-            yield Finding(Kind.ROW_COUNT, base.path, text, FROM_COPY)
+            message = f"it has {reader.num_rows:,} rows, and its commit says {stat.num_writes:,}"
+            yield Finding(Kind.ROW_COUNT, base.path, message, FROM_COPY)
         bloom = reader.bloom_filter() if RECORD_KEY in pinned.schema.names else None
         if bloom is not None:
             keys = reader.read().column(RECORD_KEY).combine_chunks()
             denied = keys.filter(pa.array(~np.asarray(bloom.may_contain(keys), np.bool_)))
             if len(denied):
-                text = f"its bloom filter denies keys that it has: {_some(denied)}"
-                yield Finding(Kind.BLOOM_DENIES_KEY, base.path, text, REBUILD_FILTER)
+                message = f"its bloom filter denies keys that it has: {_some(denied)}"
+                yield Finding(Kind.BLOOM_DENIES_KEY, base.path, message, REBUILD_FILTER)
 
 
 def _duplicates(
     pinned: PinnedTable, checked: Mapping[FileSlice, _Slice], keys_are_global: bool
 ) -> Iterator[Finding]:
-    """Keys that a partition, or the table, has twice: found by hashes, confirmed by the keys."""
+    """Yield keys that a partition, or the table, has twice: found by hash, confirmed by key."""
     by_path: dict[str, list[FileSlice]] = {}
     for slice_ in checked:
         where = "(all partitions)" if keys_are_global else slice_.group.partition_path
@@ -379,8 +348,8 @@ def _duplicates(
         counts = pc.value_counts(pa.chunked_array(parts, pa.string()).combine_chunks())
         keys = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         if len(keys):
-            text = f"{len(keys):,} keys have more than one row: {_some(keys)}"
-            yield Finding(Kind.DUPLICATE_KEY, path or "(no partition)", text, _COPIES)
+            message = f"{len(keys):,} keys have more than one row: {_some(keys)}"
+            yield Finding(Kind.DUPLICATE_KEY, path or "(no partition)", message, _COPIES)
 
 
 def _some(keys: pa.Array | pa.ChunkedArray) -> str:

@@ -12,7 +12,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import UnsupportedTableError
-from hoodie_ds.inspection.promises import Kind
+from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext

@@ -2621,7 +2621,7 @@ ARCHIVES = [
     ),
     Mutant(
         "the guard is compared with batches of the active timeline alone",
-        always("guards._is_archived", False),
+        always("replay_guard._is_archived", False),
         f"{_SAVEPOINT_HOLES}::test_a_batch_in_a_hole_was_called_damage",
         "a sound table is called damaged",
     ),
@@ -2973,7 +2973,7 @@ INSPECTION = [
     ),
     Mutant(
         "verify asks no archived commit for its files",
-        always("committed_files._take_archived", None),
+        always("committed_files._add_archived", None),
         f"{_COMMITTED}::test_damage_to_files_of_archived_commits",
         "rows are lost with files that were last written long ago, and nobody is told",
     ),

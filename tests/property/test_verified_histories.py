@@ -16,7 +16,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, HoodieError
-from hoodie_ds.inspection.promises import Kind
+from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.paths import commit_path
 from tests.query_histories import History, Rows, content

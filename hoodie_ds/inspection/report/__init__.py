@@ -1,1 +1,1 @@
-"""A table as a page that a browser shows."""
+"""A page about a table for a browser."""

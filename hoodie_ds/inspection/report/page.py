@@ -1,7 +1,7 @@
-"""A page of a table: all that there is to see, in one file of HTML that asks nobody for anything.
+"""A page about a table, in one HTML file that loads nothing else.
 
-The facts lie in the page as JSON, by columns, so that 10,000 commits and file groups are some
-hundred KB; a script in the page draws them. Texts of the table are data there, never HTML.
+The page holds the facts as JSON, by columns, so that 10,000 commits and file groups are some
+hundred KB; a script in it draws them. Strings of the table are data there, never HTML.
 """
 
 from __future__ import annotations
@@ -38,32 +38,18 @@ _SERVICES: Final = {
     "LOG_COMPACT": Action.LOG_COMPACTION.value,
     "CLUSTER": Action.CLUSTERING.value,
 }
-"""Operations of commits that no writer made, and what they are called while they are pending."""
+"""Operations of commits by table services, and the actions of the same while pending."""
 
 
 def report_html(
     table: Table, timeline: Timeline, verification: Verification | None, made_ms: int
 ) -> str:
-    """Return a page of a table.
+    """Return a page about a table in HTML, made at a time in milliseconds since 1970.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline; of the archive all is read.
-    verification : Verification or None
-        What a check has found; None if there was none.
-    made_ms : int
-        When the page is made, in milliseconds since 1970.
-
-    Returns
-    -------
-    str
-        HTML in one piece: nothing is loaded from elsewhere, and a content security policy says so.
+    Its content security policy forbids to load anything. It reads the whole archive.
     """
     page = (files(__package__) / "page.html").read_text(encoding="utf-8")
-    # No text of the table can end the script that it lies in.
+    # No string of the table can end the script that holds it.
     text = json.dumps(_facts(table, timeline, verification, made_ms), separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     before, _, after = page.partition(_PLACE)
@@ -128,7 +114,7 @@ def _commits(
     operations = _numbered(row.operation for row in rows)
     queries = _numbered(row.query for row in rows)
     growth = [*accumulate(row.inserted - row.deleted for row in rows)]
-    # What was there before the first commit that is known, or was replaced since.
+    # Rows from before the first known commit, or replaced since.
     others = total - growth[-1] if growth else 0
     return {
         "time": [_epoch_ms(row.time) for row in rows],
@@ -155,7 +141,7 @@ def _groups(found: TableFiles) -> dict[str, list[int]]:
 
 
 def _by_service(instants: Iterable[InstantRow], commits: Iterable[CommitRow]) -> list[InstantRow]:
-    """Instants, of which completed compactions and clusterings are called what they are."""
+    """Return instants, with completed compactions and clusterings named as such."""
     services = {row.time: _SERVICES.get(row.operation) for row in commits}
     return [
         replace(row, action=services.get(row.time) or row.action) if row.action in _WRITES else row
@@ -164,16 +150,16 @@ def _by_service(instants: Iterable[InstantRow], commits: Iterable[CommitRow]) ->
 
 
 def _services(rows: Sequence[InstantRow]) -> list[dict[str, Any]]:
-    """What is no write by its action, and how often and how fast it was done."""
+    """Return the instants other than writes by action: how many, and how long they took."""
     by_action: dict[str, list[InstantRow]] = {}
     for row in rows:
         if row.action not in _WRITES:
             by_action.setdefault(row.action, []).append(row)
-    told = []
+    services = []
     for action, mine in sorted(by_action.items()):
         done = [row for row in mine if row.state == State.COMPLETED.value]
         took = [row.duration_ms for row in done if row.duration_ms is not None]
-        told.append(
+        services.append(
             {
                 "action": action,
                 "done": len(done),
@@ -182,7 +168,7 @@ def _services(rows: Sequence[InstantRow]) -> list[dict[str, Any]]:
                 "median": round(statistics.median(took)) if took else None,
             }
         )
-    return told
+    return services
 
 
 def _numbered(names: Iterable[str]) -> dict[str, int]:
@@ -190,7 +176,7 @@ def _numbered(names: Iterable[str]) -> dict[str, int]:
 
 
 def _epoch_ms(time: str) -> int | None:
-    """An instant time as milliseconds; None for one that is none, as a table's first may be."""
+    """Return an instant time as milliseconds; None if it is invalid, as a table's first may be."""
     try:
         found = datetime.strptime(f"{padded(time)}000", "%Y%m%d%H%M%S%f")
     except ValueError:

@@ -12,7 +12,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
-from hoodie_ds.inspection.promises import Kind, Severity
+from hoodie_ds.inspection.findings import Kind, Severity
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.bodies.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State

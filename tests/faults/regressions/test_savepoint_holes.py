@@ -13,7 +13,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError
-from hoodie_ds.inspection.promises import Severity
+from hoodie_ds.inspection.findings import Severity
 from hoodie_ds.sink.pinned_timeline import pin_timeline
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table

@@ -42,7 +42,7 @@ def table(storage: MemoryStorage) -> HoodieTable:
 CALLS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "half a character": (lambda t: t.savepoint(user="\ud800"), "user", "half a character"),
     "a number for a user": (lambda t: t.savepoint(user=5), "user", "of type int"),
-    "no comments": (lambda t: t.savepoint(comments=None), "comments", "give a text"),
+    "no comments": (lambda t: t.savepoint(comments=None), "comments", "give a string"),
     "half a time": (lambda t: t.savepoint("\udc00"), "instant", "half a character"),
     "a number to roll back": (lambda t: t.rollback(123), "instant", "an Instant, a Savepoint or"),
     "nothing to restore to": (lambda t: t.restore(None), "to", "give an instant time"),
@@ -53,7 +53,7 @@ CALLS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "empty text to clean": (lambda t: t.clean(""), "options", "give a mapping"),
     "a list to archive": (lambda t: t.archive([]), "options", "give a mapping"),
     "text to write": (lambda t: t.upsert(ROWS, "x"), "options", "give a mapping"),
-    "a key that is none": (lambda t: t.upsert(ROWS, {5: "x"}), "options", "names as texts"),
+    "a key that is none": (lambda t: t.upsert(ROWS, {5: "x"}), "options", "names as strings"),
     "text for a table": (lambda _: HoodieTable("memory://t", "x"), "options", "give a mapping"),  # type: ignore[arg-type]
 }
 

@@ -12,7 +12,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import CorruptFileError, HoodieError, TimelineError
-from hoodie_ds.inspection.promises import Kind
+from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.timeline.paths import claim_path, instant_path

@@ -1,4 +1,4 @@
-"""A table as it was at an instant of its active timeline."""
+"""A table as it is, or was at an instant of its active timeline."""
 
 from __future__ import annotations
 
@@ -21,18 +21,9 @@ from hoodie_ds.table.metadata_table import record_index
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table that is looked into.
+    """A table that is inspected; `verify` compares files with the checksums of their commits.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at its base path.
-    merge_hook : str or callable, optional
-        What merges rows in merge mode CUSTOM.
-    verify : bool
-        Whether files are compared with the checksums of their commits.
-    options : WriteOptions, optional
-        What writers of the table are told that it does not record, such as its number of buckets.
+    `options` are those of its writers, with what the table does not record, such as buckets.
     """
 
     storage: Storage
@@ -63,18 +54,10 @@ class Source:
         return PinnedTable.latest(self.storage, self.merge_hook, self.verify)
 
     def at(self, time: str) -> PinnedTable:
-        """Return the table as it was once a write had completed, or at a date.
+        """Return the table after a completed write of the active timeline, or at a date.
 
-        Parameters
-        ----------
-        time : str
-            Instant time of a completed write of the active timeline; or a date, in the forms of
-            ``as.of.instant``.
-
-        Raises
-        ------
-        TimelineError
-            There is no such write, or files of then were cleaned.
+        Dates have the forms of ``as.of.instant``. Raises `TimelineError` if there is no such write
+        or its files were cleaned.
         """
         now = self.latest()
         date = query_instant(time) if "-" in time else None
@@ -83,10 +66,10 @@ class Source:
         if now.timeline.commit_at(time) is None:
             first = now.timeline.first_commit
             newest = next(now.timeline.commits_backwards(), None)
-            told = f"from {first.time} to {newest.time}" if first and newest else "without commits"
+            span = f"from {first.time} to {newest.time}" if first and newest else "without commits"
             raise TimelineError(
                 f"{self.storage.root}: {time} is no completed write of the active timeline, which "
-                f"is {told}; {command('commits', self.storage.root)} lists them"
+                f"is {span}; {command('commits', self.storage.root)} lists them"
             )
         what = f"the table as of {time}"
         check_files_are_kept(now.table, now.timeline, time, what, retained=False)

@@ -1,4 +1,4 @@
-"""What a table promises, by the names under which `verify` says that it is broken."""
+"""What `verify` finds, by kind and severity."""
 
 from __future__ import annotations
 
@@ -38,31 +38,20 @@ _REMARKS = frozenset({Kind.ORPHAN})
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a check found.
+    """Something that a check found, with the remedy that errors name for the same damage.
 
-    Parameters
-    ----------
-    kind : Kind
-        What it is.
-    where : str
-        Path of a file, or the file group, partition or query that it is about.
-    message : str
-        What is wrong.
-    remedy : str
-        What to do about it: what an error says that comes of the same damage.
-    severity : Severity
-        By the kind: an orphan is a remark, all else damage.
+    An orphan is a remark, all else damage.
     """
 
     kind: Kind
-    where: str
+    where: str  # path of a file, or a file group, partition or query
     message: str
     remedy: str
     severity: Severity = field(init=False)
 
     @classmethod
     def of(cls, kind: Kind, where: str, error: HoodieError) -> Finding:
-        """Return what an error says, whose message has the remedy behind the first semicolon."""
+        """Return the finding of an error whose message has the remedy after its first semicolon."""
         message, _, remedy = str(error).partition("; ")
         return cls(kind, where, message, remedy)
 
