@@ -12,7 +12,7 @@ Mask = npt.NDArray[np.bool_]
 """A boolean for each row or key."""
 
 Numbers = npt.NDArray[np.int64]
-"""An integer for each row or key: the number of its slice, its partition or its task."""
+"""An integer for each row, key or value."""
 
 
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -10,13 +10,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import as_numpy
-
-Sizes = npt.NDArray[np.int64]
+from hoodie_ds.columns.arrow_columns import Numbers, as_numpy
 
 _TYPES: Final = pa.types
 _VIEW_WORDS: Final = 4
@@ -56,7 +53,7 @@ def _is_view(kind: pa.DataType) -> bool:
     )
 
 
-def _ends(array: pa.Array) -> Sizes:
+def _ends(array: pa.Array) -> Numbers:
     """Bytes of all rows before each, and of all; approximate for small types."""
     kind = array.type
     if _TYPES.is_dictionary(kind):
@@ -90,16 +87,16 @@ def _ends(array: pa.Array) -> Sizes:
     return np.arange(len(array) + 1, dtype=np.int64) * width
 
 
-def _text_ends(array: pa.Array, width: type[np.signedinteger[Any]]) -> Sizes:
+def _text_ends(array: pa.Array, width: type[np.signedinteger[Any]]) -> Numbers:
     offsets = np.frombuffer(array.buffers()[1] or bytes(8), width)
     rows = offsets[array.offset : array.offset + len(array) + 1].astype(np.int64)
     return rows - rows[0] if len(array) else np.zeros(1, np.int64)
 
 
-def _between(ends: Sizes, starts: Sizes, stops: Sizes) -> Sizes:
+def _between(ends: Numbers, starts: Numbers, stops: Numbers) -> Numbers:
     """Sizes of rows that are ranges of elements."""
     return _summed(ends[stops] - ends[starts] + np.dtype(np.int32).itemsize)
 
 
-def _summed(lengths: Sizes) -> Sizes:
+def _summed(lengths: Numbers) -> Numbers:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])

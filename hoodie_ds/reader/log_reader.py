@@ -34,7 +34,7 @@ from hoodie_ds.reader.uncommitted_logs import (
 from hoodie_ds.record.deletes import DeleteMarker, deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merger import RecordSet
-from hoodie_ds.storage.mapped import let_go
+from hoodie_ds.storage.memory_map import release
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.paths import TEMP, instant_of_temporary, marked_file
@@ -102,7 +102,7 @@ class LogReader:
                 opened, blocks = log, files[log] if held else self._blocks(log)
             block = blocks[place.number]
             yield BlockRecords(place.time, log, place.number, self._records(place, block))
-            let_go(block.content)
+            release(block.content)
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:
         """Read a log file, also one that is being written, or that a killed writer left.

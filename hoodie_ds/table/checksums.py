@@ -17,7 +17,7 @@ import xxhash
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import Bytes
 from hoodie_ds.hints import FROM_COPY
-from hoodie_ds.storage.mapped import pieces
+from hoodie_ds.storage.memory_map import pieces
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile, LogFile
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat

@@ -19,7 +19,7 @@ from typing import Final
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.log.log_block import Bytes, first_instant
 from hoodie_ds.hints import restored
-from hoodie_ds.storage.mapped import mapped
+from hoodie_ds.storage.memory_map import memory_map
 from hoodie_ds.storage.protocol import FileStatus, NamesFiles, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_log_bytes, check_size
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, other_format
@@ -127,7 +127,7 @@ class FileSystemView:
         Raises `CorruptFileError` if it is not what the newest commit that names it has written.
         """
         if log.size > HELD_BYTES:
-            data: Bytes = mapped(self.storage, log.path)
+            data: Bytes = memory_map(self.storage, log.path)
         else:
             data = self.storage.read(log.path)
         commit = self._commit_of(log, data)

@@ -720,8 +720,8 @@ TIMES_AND_NAMES = [
     ),
     Mutant(
         "what was looked at of a large file stays in memory",
-        within("mapped.pieces", let_go=nothing),
-        "tests/unit/storage/test_mapped.py"
+        within("memory_map.pieces", release=nothing),
+        "tests/unit/storage/test_memory_map.py"
         "::test_pieces_are_all_of_the_bytes_and_stay_in_memory_one_at_a_time",
         "a slice that is larger than memory cannot be read",
     ),

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import decimal_bytes
 from hoodie_ds.formats.avro.tree import AvroType, Kind
@@ -59,7 +60,7 @@ def encode_avro(array: pa.Array, node: AvroType, path: str) -> pa.Array:
 _WIDTHS: Final = {Kind.BOOLEAN: pa.uint8(), Kind.FLOAT: pa.float32(), Kind.DOUBLE: pa.float64()}
 
 
-def zigzag(numbers: npt.NDArray[np.int64]) -> pa.Array:
+def zigzag(numbers: Numbers) -> pa.Array:
     """Return each number as Avro writes an int or long: zigzag, seven bits a byte, low first."""
     rest = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     widths = np.ones(len(rest), np.int64)
@@ -96,11 +97,11 @@ def joined_bytes(encoded: pa.Array) -> memoryview:
     return memoryview(encoded.buffers()[2] or b"").cast("B")[ends[0] : ends[len(encoded)]]
 
 
-def _offsets(widths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _offsets(widths: Numbers) -> Numbers:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(widths, dtype=np.int64)])
 
 
-def _binary(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8] | pa.Buffer) -> pa.Array:
+def _binary(offsets: Numbers, data: npt.NDArray[np.uint8] | pa.Buffer) -> pa.Array:
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data)]
     return pa.Array.from_buffers(_BINARY, len(offsets) - 1, buffers)
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask, Numbers
 from hoodie_ds.config.enums import BloomFilterType
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.parquet.murmur import Murmur, UInts
@@ -207,7 +207,7 @@ def _keys_at_once(num_hashes: int) -> int:
     return max(1, _POSITIONS_AT_ONCE // num_hashes)
 
 
-def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
+def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> Numbers:
     """Bits of each key, shape (num_hashes, keys): each hash is the seed of the next."""
     murmur = Murmur(keys)
     seeds = np.zeros(len(keys), np.uint32)
@@ -218,8 +218,8 @@ def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np
     return positions
 
 
-def _bits_of(hashes: UInts, num_bits: int) -> npt.NDArray[np.int64]:
-    bits: npt.NDArray[np.int64] = np.abs(hashes.view(np.int32).astype(np.int64)) % num_bits
+def _bits_of(hashes: UInts, num_bits: int) -> Numbers:
+    bits: Numbers = np.abs(hashes.view(np.int32).astype(np.int64)) % num_bits
     return bits
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.conform import null_mask
 
@@ -32,8 +32,6 @@ _YEAR_1900: Final = -25_567
 """The day from which on Java's two libraries have the same offsets for every time zone."""
 _DAY_SECONDS: Final = 86_400
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
-_Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ def _is_legacy(footers: dict[bytes, bytes], since: str, legacy: bytes) -> bool:
     return version is not None and (version.decode() < since or legacy in footers)
 
 
-def _proleptic(days: _Ints) -> _Ints:
+def _proleptic(days: Numbers) -> Numbers:
     """Days with the year, month and day that the given ones have in the Julian calendar.
 
     A 29 February that the Gregorian calendar lacks is the day after the 28th, 1 March.

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hoodie_ds.columns.arrow_columns import Numbers
+
 UInts = npt.NDArray[np.uint32]
 
 _M = np.uint32(0x5BD1E995)
@@ -21,7 +23,7 @@ _M = np.uint32(0x5BD1E995)
 class _SameLength:
     """Strings of one length, split into words."""
 
-    at: npt.NDArray[np.int64]  # their positions among all strings
+    at: Numbers  # their positions among all strings
     length: np.uint32  # bytes of each
     words: UInts  # four-byte words by position, mixed already: that needs no seed
     tail: UInts | None  # the bytes after the words, if any
@@ -70,10 +72,7 @@ def _by_length(strings: pa.Array) -> list[_SameLength]:
 
 
 def _same_length(
-    raw: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    at: npt.NDArray[np.int64],
-    length: int,
+    raw: npt.NDArray[np.uint8], starts: Numbers, at: Numbers, length: int
 ) -> _SameLength:
     text = np.empty((len(starts), 0), np.uint8)
     if length:

@@ -10,11 +10,10 @@ from enum import Enum
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Longs = npt.NDArray[np.int64]
+from hoodie_ds.columns.arrow_columns import Numbers
 
 YEAR_1_MS: Final = -62_135_596_800_000
 """Milliseconds from 1970 to the first instant of the year 1."""
@@ -70,7 +69,7 @@ def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     ).cast(pa.int64())
 
 
-def to_millis(numbers: Longs, unit: TimeUnit) -> Longs:
+def to_millis(numbers: Numbers, unit: TimeUnit) -> Numbers:
     """Milliseconds from numbers of a unit: toward zero and saturating, as Java's ``TimeUnit``."""
     milli = TimeUnit.MILLISECONDS.value
     if unit.value >= milli:
@@ -78,5 +77,5 @@ def to_millis(numbers: Longs, unit: TimeUnit) -> Longs:
         limit = np.iinfo(np.int64).max // factor
         return np.clip(numbers, -limit, limit) * factor
     divisor = milli // unit.value
-    quotient: Longs = np.abs(numbers) // divisor * np.sign(numbers)
+    quotient: Numbers = np.abs(numbers) // divisor * np.sign(numbers)
     return quotient

@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.errors import RecordKeyError
-
-Codes = npt.NDArray[np.int64]
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -36,11 +34,11 @@ class Coded:
     Strings made from distinct ones may repeat.
     """
 
-    codes: Codes
+    codes: Numbers
     strings: tuple[str | None, ...]
 
 
-def distinct(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+def distinct(column: pa.ChunkedArray) -> tuple[Numbers, pa.Array]:
     """Split a column into row codes and its distinct values, null being one of them."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

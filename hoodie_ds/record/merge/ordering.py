@@ -13,17 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import Mask, as_numpy, one_chunk
+from hoodie_ds.columns.arrow_columns import Mask, Numbers, as_numpy, one_chunk
 from hoodie_ds.errors import SchemaError
 
-Codes = npt.NDArray[np.int64]
 
-
-def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Codes:
+def order_codes(columns: Sequence[pa.ChunkedArray], num_rows: int) -> Numbers:
     """Return a code for each row; a larger code means a larger ordering value.
 
     `columns` are those of the ordering fields, most significant first; without any all rows are
@@ -75,7 +72,7 @@ def _is_integral(kind: pa.DataType) -> bool:
     )
 
 
-def _codes(column: pa.ChunkedArray) -> Codes:
+def _codes(column: pa.ChunkedArray) -> Numbers:
     kind = column.type
     if pa.types.is_floating(kind):
         return _float_codes(column)
@@ -92,7 +89,7 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.cast(column, pa.int64())
 
 
-def _float_codes(column: pa.ChunkedArray) -> Codes:
+def _float_codes(column: pa.ChunkedArray) -> Numbers:
     """Java's ``Double.compare``: -0.0 below 0.0, NaN above everything."""
     values = as_numpy(pc.fill_null(pc.cast(column, pa.float64()), 0.0)).copy()
     values[np.isnan(values)] = np.nan
@@ -103,7 +100,7 @@ def _float_codes(column: pa.ChunkedArray) -> Codes:
     return codes
 
 
-def _rank_codes(column: pa.ChunkedArray) -> Codes:
+def _rank_codes(column: pa.ChunkedArray) -> Numbers:
     try:
         ranks = pc.rank(one_chunk(column), "ascending", tiebreaker="dense")
     except pa.ArrowNotImplementedError as error:

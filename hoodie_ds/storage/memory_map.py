@@ -16,7 +16,7 @@ from hoodie_ds.storage.protocol import Storage
 _CHUNK_BYTES: Final = 8 << 20
 
 
-def mapped(storage: Storage, path: str) -> memoryview:
+def memory_map(storage: Storage, path: str) -> memoryview:
     """Return a file's bytes as a memory map; a remote file is copied to the local disk.
 
     The copy has no name and disappears with the last view of it. The file must not change.
@@ -48,10 +48,10 @@ def pieces(data: bytes | memoryview) -> Iterator[memoryview]:
     view = memoryview(data)
     for start in range(0, len(view), _CHUNK_BYTES):
         yield view[start : start + _CHUNK_BYTES]
-        let_go(data)
+        release(data)
 
 
-def let_go(data: bytes | memoryview) -> None:
+def release(data: bytes | memoryview) -> None:
     """Free the memory of the bytes if they are part of a map; later accesses read them again."""
     source = data.obj if isinstance(data, memoryview) else None
     if isinstance(source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):

@@ -1,4 +1,4 @@
-"""Bytes of large files, which memory need not hold."""
+"""Memory maps of large files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from hoodie_ds.errors import NotFoundError, StorageError
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.storage.mapped import let_go, mapped, pieces
+from hoodie_ds.storage.memory_map import memory_map, pieces, release
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage
 
@@ -29,32 +29,32 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 
 
 def _resident_kb() -> int:
-    """Memory of this process that lies in maps of files, in KiB."""
+    """Memory of this process in maps of files, in KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = [line for line in lines if line.startswith("RssFile")]
     return int(line.split()[1])
 
 
 def test_a_map_outlives_its_file(storage: Storage) -> None:
-    data = mapped(storage, "large")
+    data = memory_map(storage, "large")
     storage.delete("large")
     assert isinstance(data.obj, mmap.mmap)
     assert data == CONTENT
-    let_go(data[5:9])
+    release(data[5:9])
     assert data[5:9] == CONTENT[5:9]
 
 
 def test_a_file_without_bytes_has_none_to_map(storage: Storage) -> None:
-    assert bytes(mapped(storage, "empty")) == b""
+    assert bytes(memory_map(storage, "empty")) == b""
 
 
 def test_a_missing_file_is_reported(storage: Storage) -> None:
     with pytest.raises(NotFoundError, match="none"):
-        mapped(storage, "none")
+        memory_map(storage, "none")
 
 
 def test_pieces_are_all_of_the_bytes_and_stay_in_memory_one_at_a_time(storage: Storage) -> None:
-    data, before = mapped(storage, "large"), _resident_kb()
+    data, before = memory_map(storage, "large"), _resident_kb()
     found = []
     for piece in pieces(data[1:]):
         found.append(bytes(piece))
@@ -64,7 +64,7 @@ def test_pieces_are_all_of_the_bytes_and_stay_in_memory_one_at_a_time(storage: S
 
 def test_pieces_of_plain_bytes() -> None:
     assert b"".join(pieces(CONTENT)) == CONTENT
-    let_go(CONTENT)
+    release(CONTENT)
 
 
 def test_a_full_local_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,4 +75,4 @@ def test_a_full_local_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     storage.put_if_absent("large", CONTENT)
     monkeypatch.setattr(shutil, "copyfileobj", full)
     with pytest.raises(StorageError, match=r"large cannot be copied to .* TMPDIR"):
-        mapped(storage, "large")
+        memory_map(storage, "large")
