@@ -1,4 +1,4 @@
-"""What `Coordinator.begin` decides for one batch and hands to its tasks.
+"""What `Coordinator.begin` decides for one batch and passes to its tasks.
 
 A `Batch` is pickled into every task, so that all of them, and every further attempt of each, see
 the same table and make the same decisions. It comes back with their messages, so that the process
@@ -30,37 +30,17 @@ from hoodie_ds.transaction.pending_action import PendingAction
 
 @dataclass(frozen=True)
 class Batch:
-    """One micro-batch, or batch write: its plan, its instant to be, and what came before it.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        What to write, and how.
-    guard : ReplayGuard
-        What was committed before.
-    proposed_time : str
-        Instant time to open, if it is still free.
-    attempt : str
-        A text that no other attempt to write a batch has.
-    owner : str
-        Who opens the instant: this attempt, or that of an earlier micro-batch of the instant.
-    creation_ms : int or None
-        Time, in milliseconds since the Unix epoch, at which the table is created by the batch's
-        first row, or by its commit if there is none; None for a table that is there.
-    services : collection of Service
-        The table services that the batch brings along.
-    share : CompactionShare or None
-        What its tasks do of a pending compaction.
-    """
+    """One micro-batch, or batch write: its plan, its future instant, and what came before it."""
 
     plan: WritePlan
     guard: ReplayGuard
-    proposed_time: str
-    attempt: str
-    owner: str
+    proposed_time: str  # instant time to open, if it is still free
+    attempt: str  # unique among all attempts to write a batch
+    owner: str  # opens the instant: this attempt, or that of an earlier micro-batch in it
     creation_ms: int | None
+    """When the first row, or an empty commit, creates the table; None if the table exists."""
     services: Collection[Service] = frozenset()
-    share: CompactionShare | None = None
+    share: CompactionShare | None = None  # what its tasks do of a pending compaction
 
     @property
     def table(self) -> Table:
@@ -79,13 +59,13 @@ class Batch:
 
     @property
     def given_id(self) -> BatchId | None:
-        """The identity that options give a batch write."""
+        """The identity of a batch write, if options give one."""
         writer, number = self.options.checkpoint_identifier, self.options.batch_identifier
         return None if writer is None or number is None else BatchId(writer, number)
 
     @cached_property
     def pending(self) -> PendingAction:
-        """What opening, deciding and undoing the batch's instant need."""
+        """What opening, deciding and rolling back the batch's instant need."""
         operation_type = self.plan.operation.value.upper()
         replaces = self.plan.action is Action.REPLACE_COMMIT
         return PendingAction(
@@ -105,19 +85,7 @@ class Batch:
 def write_context(
     batch: Batch, instant_time: str, task_partition: int, task_attempt: str
 ) -> WriteContext:
-    """Return what the handles of a task, or of the commit, share.
-
-    Parameters
-    ----------
-    batch : Batch
-        The batch.
-    instant_time : str
-        Its instant.
-    task_partition : int
-        Number of the task.
-    task_attempt : str
-        Identity of the attempt; no other attempt of the batch has it.
-    """
+    """Return what the handles of a task attempt, or of the commit, share."""
     plan, options = batch.plan, batch.options
     return WriteContext(
         storage=batch.table.storage,
@@ -141,7 +109,7 @@ def write_context(
 
 
 def _bloom_params(plan: WritePlan) -> BloomParams | None:
-    """Base files that an index looks keys up in carry the bloom filter that Hudi needs there."""
+    """Base files carry the bloom filter that Hudi needs if an index looks keys up in them."""
     options = plan.options
     if not isinstance(plan.index, LookupIndex) or plan.virtual_keys is not None:
         return None

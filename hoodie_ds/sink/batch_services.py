@@ -1,7 +1,7 @@
-"""The table services that a batch brings along.
+"""The table services that a batch runs.
 
-A pending compaction is found when the batch begins, carried out by its tasks once their own rows
-are written, and completed before its commit. What else is due follows the commit.
+The batch finds a pending compaction when it begins; its tasks execute it once their own rows are
+written, and it is completed before the batch's commit. Other due services follow the commit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hoodie_ds.transaction.exclusive_commit import alive
 
 @dataclass(frozen=True)
 class TaskIds:
-    """Ids that follow from a batch's attempt and the task's, so that no other task has them."""
+    """Ids derived from a batch's attempt and the task's, so that no other task has them."""
 
     attempt: str
     task: TaskId
@@ -48,19 +48,9 @@ class TaskIds:
 
 
 def share_for(plan: WritePlan, found: Mapping[str, frozenset[str]]) -> CompactionShare | None:
-    """Find what the tasks of a stream's batch have to do of a pending compaction.
+    """Find the work of a stream's batch on a pending compaction; None if there is none.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        What the batch writes.
-    found : mapping of str to frozenset of str
-        What `left_over` found before the timeline was loaded.
-
-    Returns
-    -------
-    CompactionShare or None
-        None if the batch brings no compaction along, or none is pending.
+    `found` is from `left_over`, before the timeline was loaded.
     """
     shares: list[CompactionShare | None] = [None]
 
@@ -73,25 +63,13 @@ def share_for(plan: WritePlan, found: Mapping[str, frozenset[str]]) -> Compactio
 
 
 def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> TaskCommitMessage:
-    """Do what is left of the batch's share of a compaction; a failure is not the batch's.
+    """Execute the rest of the batch's share of a compaction, once the task's rows are durable.
 
-    Parameters
-    ----------
-    message : TaskCommitMessage
-        The task's outcome; its rows are durable.
-    task : TaskId
-        This attempt.
-    clock : Clock
-        For the time among the metrics.
-
-    Returns
-    -------
-    TaskCommitMessage
-        With what was done among its metrics, and with what went wrong.
+    The message gets its metrics and its failure, which does not fail the batch.
     """
     batch, time = message.batch, message.instant_time
     if batch.share is None or (batch.pending.is_shared and time is None):
-        return message  # beside other writers a task without an instant cannot keep it alive
+        return message  # among other writers a task without an instant cannot keep it alive
     ids = TaskIds(batch.attempt, task, count())
     context = ServiceContext(batch.options, batch.table.storage, clock, ids)
     started_ms = clock.now_ms()
@@ -112,14 +90,9 @@ def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> Tas
 def with_all_metrics(
     written: Sequence[TaskCommitMessage], reported: Sequence[TaskCommitMessage]
 ) -> list[TaskCommitMessage]:
-    """Return the messages of tasks that had rows, with the metrics of the others in the first.
+    """Return the messages of tasks with rows, with the metrics of the others in the first.
 
-    Parameters
-    ----------
-    written : sequence of TaskCommitMessage
-        From tasks that had rows; at least one.
-    reported : sequence of TaskCommitMessage
-        From all tasks, of which those without rows may have done a part of a service.
+    Tasks without rows may have executed a part of a service.
     """
     first, *rest = written
     others = (message.metrics for message in reported if message.instant_time is None)
@@ -127,30 +100,14 @@ def with_all_metrics(
 
 
 def with_failures(result: WriteResult, reported: Iterable[TaskCommitMessage]) -> WriteResult:
-    """Return the result of a batch with what failed in its tasks, before what failed afterwards.
-
-    Parameters
-    ----------
-    result : WriteResult
-        From `ServicesOfBatch.follow_up`, or of a batch that made no commit.
-    reported : iterable of TaskCommitMessage
-        From all tasks.
-    """
+    """Return a batch's result with the failures of its tasks, before those of the driver."""
     of_tasks = chain.from_iterable(message.failed_services for message in reported)
     return replace(result, failed_services=(*of_tasks, *result.failed_services))
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeCommit:
-    """What became of a pending compaction before the commit of a batch.
-
-    Parameters
-    ----------
-    completed : str or None
-        Instant time of the compaction, if it is complete.
-    failure : ServiceFailure or None
-        What kept it from that.
-    """
+    """The time of the compaction completed before the commit of a batch, or its failure."""
 
     completed: str | None = None
     failure: ServiceFailure | None = None
@@ -158,15 +115,7 @@ class BeforeCommit:
 
 @dataclass(frozen=True)
 class ServicesOfBatch:
-    """What the driver does for the services of a batch.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how services run.
-    messages : sequence of TaskCommitMessage
-        From the batch's tasks, as `with_all_metrics` returns them.
-    """
+    """Runs the services of a batch on the driver; `messages` are from `with_all_metrics`."""
 
     context: ServiceContext
     messages: Sequence[TaskCommitMessage]
@@ -179,10 +128,10 @@ class ServicesOfBatch:
         return message.batch_id is not None and number < spanned
 
     def complete_compaction(self) -> BeforeCommit:
-        """Complete the compaction, if the tasks have done all that was left of it.
+        """Complete the compaction, if the tasks have finished it.
 
         Before the commit of the batch, which names log files after that compaction: hudi-rs reads
-        those only where it is complete.
+        those only if it is complete.
         """
         batch, share = self.messages[0].batch, self.messages[0].batch.share
         if share is None or self._is_open:
@@ -204,21 +153,9 @@ class ServicesOfBatch:
     def follow_up(
         self, result: WriteResult, commit: Instant | None, before: BeforeCommit
     ) -> WriteResult:
-        """Do what is due after a commit, unless its instant is open for further batches.
+        """Run the services due after a commit, unless its instant is open for further batches.
 
-        Parameters
-        ----------
-        result : WriteResult
-            Of the commit.
-        commit : Instant or None
-            The instant; None if the batch was part of the table before.
-        before : BeforeCommit
-            From `complete_compaction`.
-
-        Returns
-        -------
-        WriteResult
-            With the services that failed on the driver.
+        `commit` is None if the batch was part of the table before.
         """
         message, batch = self.messages[0], self.messages[0].batch
         failed = () if before.failure is None else (before.failure,)

@@ -1,8 +1,8 @@
-"""Rescaling: the rows of a table with a bucket index come into another number of buckets.
+"""Rescaling: rewrites a table with a bucket index into another number of buckets.
 
-One batch that overwrites the table with its own snapshot, as Hudi does it (RFC-89). The new number
-is put under the batch's instant before its commit (`put_rescaled`), so that rows and buckets change
-in one step, for whoever looks and whoever dies.
+One batch overwrites the table with its own snapshot, as Hudi does it (RFC-89). The new number is
+put under the batch's instant before its commit (`put_rescaled`), so rows and buckets change in one
+step, whichever process reads or dies.
 """
 
 from __future__ import annotations
@@ -100,18 +100,9 @@ class BucketRescale:
 
 @dataclass(frozen=True)
 class BucketRescaler:
-    """Gives one table another number of buckets.
+    """Changes the number of buckets of one table.
 
-    Parameters
-    ----------
-    coordinator : Coordinator
-        Of the table.
-    num_buckets : int
-        Buckets of each partition.
-    rules : BucketRules or None
-        Which partitions have another number.
-    progress : callable, optional
-        Is told how many bytes of the file groups are read, and of how many.
+    `progress` gets the bytes of file groups read so far, and of all.
     """
 
     coordinator: Coordinator
@@ -127,7 +118,7 @@ class BucketRescaler:
         rules: BucketRules | None,
         progress: Progress | None = None,
     ) -> BucketRescaler:
-        """Return one that overwrites the table with its rows as they are."""
+        """Return one that overwrites the table with its unchanged rows."""
         options = replace(
             coordinator.options,
             operation=Operation.INSERT_OVERWRITE_TABLE,
@@ -137,12 +128,7 @@ class BucketRescaler:
         return cls(replace(coordinator, options=options), num_buckets, rules, progress)
 
     def rescale(self, *, dry: bool = False) -> BucketRescale:
-        """Rewrite the table's rows into their new buckets, as one commit.
-
-        Parameters
-        ----------
-        dry : bool
-            Whether only to say what would be done.
+        """Rewrite the table's rows into their new buckets, as one commit; only report if `dry`.
 
         Raises
         ------
@@ -173,7 +159,7 @@ class BucketRescaler:
             message, rows = _rewritten(batch, before, self.progress)
             result = self.coordinator.commit([message])
         except HoodieError:
-            # Else it looks alive to others until it is old.
+            # Otherwise it looks alive to others until its heartbeat expires.
             self.coordinator.abort([TaskCommitMessage(batch, None, time)])
             raise
         complete_hashing_config(
@@ -190,7 +176,7 @@ class BucketRescaler:
         return HashingConfig(str(self.rules or ""), self.num_buckets)
 
     def _would(self, plan: WritePlan) -> BucketRescale:
-        """Say what is to be done, or refuse it."""
+        """Return what a rescale would change, or refuse it."""
         before = _config(self._buckets_of(plan))
         if before == self._config:
             return BucketRescale(
@@ -200,7 +186,7 @@ class BucketRescaler:
             if instant.action in _PLANNED:
                 raise TimelineError(
                     f"{self._storage.root}: {instant.action.value} {instant.time} is pending, and "
-                    "the new buckets replace its file groups; carry it out first by "
+                    "the new buckets replace its file groups; execute it first by "
                     f"{plan.table.command('compact')}"
                 )
         slices = _slices(plan)
@@ -224,13 +210,7 @@ class BucketRescaler:
 
 
 def new_buckets(num_buckets: int, rules: str | None) -> tuple[int, BucketRules | None]:
-    """Return what a caller says of new buckets.
-
-    Raises
-    ------
-    OptionError
-        The number or the rules are malformed.
-    """
+    """Parse a caller's number of buckets and rules; `OptionError` if they are malformed."""
     found = (
         IndexOptions.num_buckets.kind.parse(str(num_buckets)) if type(num_buckets) is int else None
     )
@@ -258,7 +238,7 @@ def _slices(plan: WritePlan) -> list[FileSlice]:
 def _rewritten(
     batch: Batch, before: WritePlan, progress: Progress | None
 ) -> tuple[TaskCommitMessage, int]:
-    """Write the rows of the table as it was into new file groups; return how many there are."""
+    """Write the rows of the old table into new file groups; return their number too."""
     read = 0
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -271,24 +251,24 @@ def _rewritten(
     written = sum(status.stat.num_inserts for status in message.statuses)
     if written != read:
         raise CorruptFileError(
-            f"{batch.table.storage.root}: of {read:,} rows {written:,} came into the new buckets, "
-            f"so nothing was changed; run {batch.table.command('verify')}, as keys may be stored "
-            "twice"
+            f"{batch.table.storage.root}: of {read:,} rows {written:,} were written to the new "
+            f"buckets, so nothing was changed; run {batch.table.command('verify')}, as keys may be "
+            "stored twice"
         )
     return message, read
 
 
 def _pieces(plan: WritePlan, progress: Progress | None) -> Iterator[pa.Table]:
-    """Rows of all file slices, in pieces, whose keys are made as they are stored."""
+    """Rows of all file slices, in pieces; refuses keys that would be made differently."""
     reader, names = plan.slice_reader(plan.view), plan.schema.names
     stored = [RECORD_KEY, PARTITION_PATH] if plan.table.properties.populate_meta_fields else []
     slices = _slices(plan)
     for piece in chain.from_iterable(_followed(reader, slices, [*stored, *names], progress)):
         if are_deletes(plan, piece).any():
             raise UnsupportedTableError(
-                f"table {plan.table.properties.name!r} has rows in base files that say of "
-                "themselves that they are deletes, which readers return and a write would drop; "
-                "delete their keys, or upsert them without the mark, and rescale then"
+                f"table {plan.table.properties.name!r} has rows in base files that are "
+                "marked as deletes, which readers return and a write would drop; "
+                "delete their keys, or upsert them without the mark, then rescale"
             )
         if stored and piece.num_rows:
             made = plan.key_generator
@@ -304,7 +284,7 @@ def _followed(
     columns: Sequence[str],
     progress: Progress | None,
 ) -> Iterator[Iterator[pa.Table]]:
-    """Yield the rows of slice after slice, and tell of each that is read."""
+    """Yield the rows slice by slice, and report progress."""
     total, done = sum(slice_.size for slice_ in slices), 0
     for slice_ in slices:
         yield reader.read(slice_, columns)
@@ -314,7 +294,7 @@ def _followed(
 
 
 def _check_same(plan: WritePlan, column: str, rows: pa.Table, made: pa.ChunkedArray) -> None:
-    """Refuse a table whose options for keys are not known: rows would change places."""
+    """Refuse a table whose options for keys are unknown: rows would move."""
     same = pc.equal(rows.column(column).cast(pa.string()), made)
     if not pc.all(same, skip_nulls=False).as_py():
         at = pc.index(pc.fill_null(same, False), False).as_py()

@@ -1,7 +1,7 @@
 """The operator coordinator of RFC-24: it begins, commits and aborts batches.
 
-It keeps nothing in memory between its entry points, as Spark calls them in different processes:
-what it knows is on the timeline, or travels with the tasks (`Batch`, `TaskCommitMessage`).
+It keeps nothing in memory between its entry points, as Spark calls them in different processes: its
+state is on the timeline, or travels with the tasks (`Batch`, `TaskCommitMessage`).
 
 The commit point is one put-if-absent of the completed file, which names every file of the batch.
 Before it nothing of the batch is visible; after it nothing can take it away.
@@ -79,21 +79,7 @@ from hoodie_ds.transaction.temporary_files import left_over
 
 @dataclass(frozen=True)
 class Coordinator:
-    """Begins, commits and aborts the batches of one writer of one table.
-
-    Parameters
-    ----------
-    options : WriteOptions
-        How to write.
-    storage : Storage
-        Rooted at the table's base path.
-    clock : Clock
-        Where times come from.
-    ids : IdSource
-        Where the identity of an attempt comes from.
-    pauses : Pauses
-        Waits for the lock, where there are several writers.
-    """
+    """Begins, commits and aborts the batches of one writer of one table."""
 
     options: WriteOptions
     storage: Storage
@@ -103,7 +89,7 @@ class Coordinator:
 
     @classmethod
     def of(cls, options: WriteOptions) -> Coordinator:
-        """Return the coordinator of this machine's clock, random source and file systems."""
+        """Return the coordinator with this machine's clock, random source and file systems."""
         return cls(options, storage_to_write(options), SystemClock(), RandomIds())
 
     def begin(self, schema: pa.Schema, query_id: str = "", *, is_stream: bool = False) -> Batch:
@@ -111,25 +97,11 @@ class Coordinator:
 
         Checks options, table and schema; recovers what an earlier, failed attempt left; reads the
         replay guard; proposes an instant time later than all others. Writes nothing of the batch
-        itself: its first row creates the table, if there is none, and opens the instant.
+        itself: its first row creates the table, if there is none, and opens the instant. If
+        anything does not allow the write, it raises a `HoodieError`.
 
-        Parameters
-        ----------
-        schema : pyarrow.Schema
-            Columns of the batch as they will arrive.
-        query_id : str
-            The streaming query, if it is known already; for the instant's record only.
-        is_stream : bool
-            Whether the batch is one of a stream, which looks after its table.
-
-        Returns
-        -------
-        Batch
-
-        Raises
-        ------
-        HoodieError
-            An option, the table or the schema does not allow the write. The table is as before.
+        `query_id` is for the instant's record only. With `is_stream` the batch runs the table
+        services of a stream.
         """
         found = left_over(self.storage)  # before the timeline is loaded
         table = find_table(self.storage)
@@ -167,21 +139,9 @@ class Coordinator:
     ) -> WritePlan:
         """Decide what can be decided by reading alone; changes nothing.
 
-        For tasks upstream of the batch, which assign its rows to file groups.
-
-        Parameters
-        ----------
-        schema : pyarrow.Schema
-            See `begin`.
-        timeline : Timeline, optional
-            The table as it is to be seen; as it is now by default.
-        pin : callable, optional
-            Takes what loads the timeline as it is now, and returns the one to be seen.
-
-        Raises
-        ------
-        HoodieError
-            An option, the table or the schema does not allow the write.
+        For tasks before the batch, which assign its rows to file groups. They see `timeline`, the
+        current one by default; or the one that `pin` returns, given a function that loads the
+        current one.
         """
         table = find_table(self.storage)
         if timeline is None:
@@ -189,19 +149,9 @@ class Coordinator:
         return self._plan(table, schema, timeline)
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> WriteResult:
-        """Make a batch part of the table, in one step.
+        """Make a batch part of the table, in one step, given the messages of all of its tasks.
 
-        Idempotent: a batch that is in the table already is left alone, if it has the same rows.
-
-        Parameters
-        ----------
-        messages : sequence of TaskCommitMessage or None
-            One from every task.
-
-        Returns
-        -------
-        WriteResult
-            What became of the batch.
+        Idempotent: a batch that is in the table already, with the same rows, is not written again.
 
         Raises
         ------
@@ -211,13 +161,13 @@ class Coordinator:
             The batch is in the table already, with other rows.
         WriteConflictError
             Another writer changed a file group that this batch changes, or plans to rewrite it,
-            inserted one of its keys, or added columns that do not go together with its own.
+            inserted one of its keys, or added columns that do not fit its own.
         UnsupportedTableError
             Another engine upgraded the table meanwhile; nothing is left of the batch.
         LockTimeoutError
             Other writers held the table's lock all the time.
         CommitOutcomeUnknownError
-            It could not be found out whether the commit took effect.
+            It is unknown whether the commit took effect.
         """
         reported = [message for message in messages if message is not None]
         if len(reported) < len(messages):
@@ -235,14 +185,9 @@ class Coordinator:
         return result
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
-        """Give a batch up, unless it is in the table already.
+        """Abort a batch, unless it is in the table already, given messages of finished tasks.
 
         Nothing is deleted here, since tasks may still be writing: the next `begin` rolls back.
-
-        Parameters
-        ----------
-        messages : sequence of TaskCommitMessage or None
-            From the tasks that had finished.
         """
         for message in messages:
             if message and message.instant_time is not None and not is_complete(message):
@@ -250,14 +195,14 @@ class Coordinator:
                 return
 
     def _plan(self, table: Table | None, schema: pa.Schema, timeline: Timeline) -> WritePlan:
-        """Hold options, table and schema against one another."""
+        """Check options, table and schema against one another."""
         properties = self._properties(table)
         operation = resolve_operation(self.options, properties)
         if self.options.batches_per_commit > 1 and operation.replaces:
             raise OptionError(
                 OperationOptions.batches_per_commit.key,
                 self.options.batches_per_commit,
-                f"{operation.value} replaces file groups and takes an instant for each batch",
+                f"{operation.value} replaces file groups and needs an instant for each batch",
             )
         refuse_restore(self.storage.root, timeline)
         if table is None and operation in (Operation.DELETE, Operation.DELETE_PARTITION):
@@ -272,7 +217,7 @@ class Coordinator:
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
-        KeyGenerator.of(key_spec(properties, self.options))  # refuses what it cannot work with
+        KeyGenerator.of(key_spec(properties, self.options))  # refuses unsupported options
         return WritePlan(
             table=table or Table(self.storage, properties),
             timeline=timeline,
@@ -285,7 +230,7 @@ class Coordinator:
         )
 
     def _check_place(self) -> None:
-        """Refuse to create a table where one must not be."""
+        """Refuse to create a table inside another one, or on a storage without atomic puts."""
         check_outside_tables(self.storage.root, partial(storage_to_read, self.options))
         if not self.options.allow_non_atomic_storage:
             check_condition_obeyed(self.storage, self.ids.unique())
@@ -293,7 +238,7 @@ class Coordinator:
     def _recovered(
         self, table: Table, plan: WritePlan, schema: pa.Schema, found: Mapping[str, frozenset[str]]
     ) -> WritePlan:
-        """Recover the table, and return the plan for it as it is afterwards."""
+        """Recover the table, and return the plan for the recovered table."""
         if table.properties.metadata_partitions:
             timeout_ms = self.options.concurrency.heartbeat_timeout_ms
             table = switch_metadata_table_off(table, self.clock, timeout_ms)
@@ -301,13 +246,13 @@ class Coordinator:
         if plan.index is not None:
             table, is_other = plan.index.complete_change(table, plan.timeline, self.clock)
         timeline = self._recover(table, plan.timeline, found)
-        # What was chosen may not fit any more.
+        # The plan may not fit any more.
         if is_other or timeline.digest != plan.timeline.digest:
             plan = self._plan(table, schema, timeline)
         return replace(plan, table=table, timeline=timeline)
 
     def _timeline(self, table: Table | None) -> Timeline:
-        """Load the timeline as the next batch sees it, with what its instant holds already."""
+        """Load the timeline as the next batch sees it, with the batches of a joined instant."""
         if table is None:
             return Timeline(layout=self._properties(None).layout_version)
         return self._joined(table, table.load_timeline())
@@ -342,7 +287,7 @@ class Coordinator:
             return WriteResult(already_committed=True)
         ensure_table(batch.pending, batch.plan.avro_schema)
         partitions = {path for message in messages for path in message.partitions}
-        # A commit says the table's columns, which a delete of partitions does not know by itself.
+        # A commit holds the table's columns, which a delete of partitions alone does not know.
         may_be_empty = batch.options.allow_empty_commit and batch.plan.schema.names
         if may_be_empty or replaced_groups(batch.plan, partitions):
             time = open_instant(batch.pending)

@@ -1,7 +1,7 @@
-"""The hidden columns that `shuffle_by_file_group` writes: a row's task and maybe location.
+"""The hidden columns that `shuffle_by_file_group` adds: a row's task and maybe its location.
 
-The columns travel through Spark's shuffle. They are believed only as far as they can be checked: a
-row is where its task column says, and its location was found by the very timeline that the batch is
+The columns travel through Spark's shuffle, and are used only as far as they can be checked: a row
+is in the task that its column names, and its location is from the timeline that the batch is
 written by.
 """
 
@@ -22,11 +22,11 @@ TASK_COLUMN: Final = "_hoodie_ds_task"
 """Hidden column (integer): the task to which the shuffle sent the row."""
 
 LOCATION_COLUMN: Final = "_hoodie_ds_place"
-"""Hidden column (int64): the timeline's digest above 32 bits that say where the row's key is.
+"""Hidden column (int64): the timeline's digest above 32 bits for the location of the row's key.
 
-The number of a slice among the latest ones of its partition, by file id; or, for a key that is
-stored nowhere, the number of tasks that the shuffle has, negative. A row whose key is stored in
-several slices goes to each; those after the first are marked by `_COPY`.
+That is the number of a slice among the latest ones of its partition, by file id; or, for a key that
+is not stored, the negative number of tasks of the shuffle. A row whose key is stored in several
+slices goes to each; those after the first are marked by `_COPY`.
 """
 
 HIDDEN_COLUMNS: Final = (TASK_COLUMN, LOCATION_COLUMN)
@@ -34,7 +34,7 @@ HIDDEN_COLUMNS: Final = (TASK_COLUMN, LOCATION_COLUMN)
 
 _LOW_BITS: Final = 32
 _COPY: Final = 1 << 30
-"""Bit of a location whose row is there once more."""
+"""Bit in the location of a repeated row."""
 
 
 def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
@@ -43,14 +43,14 @@ def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
 
 
 def mark_copies(locations: Numbers) -> Numbers:
-    """Return locations of rows that are there with another location already."""
+    """Return the locations of rows that are repeated, marked as such."""
     return locations | _COPY
 
 
 def without_copies(rows: pa.Table) -> pa.Table:
     """Return the rows that came from the user.
 
-    The others are what an assigner added for further file groups of their keys.
+    An assigner added the others, for further file groups of their keys.
     """
     copies = copies_among(rows)
     return rows if copies is None else rows.filter(pa.array(~copies))
@@ -71,15 +71,7 @@ def _are_copies(low: npt.NDArray[np.int32]) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class TaskOwnership:
-    """What a task has to itself in a batch.
-
-    Parameters
-    ----------
-    groups : bool
-        No other task has rows of the file groups of its rows.
-    keys : bool
-        No other task has rows of the same keys.
-    """
+    """What no other task of a batch has rows of: the file groups, or the keys, of a task's rows."""
 
     groups: bool
     keys: bool
@@ -88,14 +80,8 @@ class TaskOwnership:
 class Assignment:
     """Reads the hidden columns of one task's rows.
 
-    Parameters
-    ----------
-    task : int
-        Number of the task.
-    timeline_digest : int
-        Digest of the timeline that the batch is written by.
-    looks_up : bool
-        Whether the batch looks keys up; otherwise rows go to no slice.
+    `timeline_digest` is of the timeline that the batch is written by. Unless the batch `looks_up`
+    keys, locations in slices are not used.
     """
 
     def __init__(self, task: int, timeline_digest: int, looks_up: bool = True) -> None:
@@ -105,15 +91,12 @@ class Assignment:
         self._is_here = True
         self._is_located = True
         self.assigned_by: int | None = None
-        """Digest of the timeline that the rows were assigned by; None if they were not."""
+        """Digest of the timeline by which rows were assigned; None if they were not."""
 
     def locations(self, chunk: pa.Table) -> Numbers | None:
-        """Return the location of each row; None where they say nothing of this batch's view.
+        """Return the location of each row; None if they are not of this batch's view.
 
-        Raises
-        ------
-        WriteConflictError
-            Rows were assigned by different timelines of the table.
+        `WriteConflictError` if rows were assigned by different timelines of the table.
         """
         self._is_here = self._is_here and self._sits_here(chunk)
         if LOCATION_COLUMN not in chunk.column_names:
@@ -135,14 +118,9 @@ class Assignment:
         return locations
 
     def ownership(self, is_alone: bool, by_bucket: bool) -> TaskOwnership:
-        """Say what the task has to itself, once all rows are seen.
+        """Return what the task has to itself, once all rows are read.
 
-        Parameters
-        ----------
-        is_alone : bool
-            Whether there is no other task.
-        by_bucket : bool
-            Whether a row's key names its file group.
+        `is_alone` says that there is no other task, and `by_bucket` that keys name file groups.
         """
         groups = self._is_here and (by_bucket or self._is_located)
         return TaskOwnership(is_alone or groups, is_alone or self._is_here)

@@ -1,4 +1,4 @@
-"""What a task tells the coordinator (RFC-24's ``WriteMetadataEvent``), and it its caller."""
+"""The messages of tasks to the coordinator (RFC-24's ``WriteMetadataEvent``), and its result."""
 
 from __future__ import annotations
 
@@ -16,104 +16,44 @@ from hoodie_ds.table.file_slice import FileGroupId
 
 @dataclass(frozen=True, slots=True)
 class TaskId:
-    """One attempt of one task.
-
-    Parameters
-    ----------
-    partition : int
-        Number of the task.
-    stage : int
-        Number of the stage.
-    attempt : int
-        A number that no other attempt of the application has.
-    """
+    """One attempt of one task."""
 
     partition: int = 0
     stage: int = 0
-    attempt: int = 0
+    attempt: int = 0  # unique in the application
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """Rows of a file group that other tasks may have rows of too, kept for the commit to merge.
-
-    Parameters
-    ----------
-    group : FileGroupId
-        Where the rows belong.
-    path : str
-        Arrow IPC file, relative to the base path.
-    task_partition : int
-        Task that staged them; staged rows are merged in this order.
-    sequence : int
-        Order among the files that one task staged for one group.
-    are_inserts : bool
-        Combined rows of keys that the group does not have.
-    checksum : str
-        xxh64 of the file, 16 hexadecimal digits.
-    nbytes : int
-        Arrow bytes of the rows, where somebody asks for them.
-    key_partitions : tuple of int
-        The key partition of each record batch, where rows were staged by key partition.
-    batches : tuple of int or None
-        The record batches that are meant; all if None.
-    """
+    """Rows of a file group, staged for the commit to merge with those of other tasks."""
 
     group: FileGroupId
-    path: str
-    task_partition: int
-    sequence: int
-    are_inserts: bool = False
-    checksum: str = ""
-    nbytes: int = 0
-    key_partitions: tuple[int, ...] = ()
-    batches: tuple[int, ...] | None = None
+    path: str  # Arrow IPC file, relative to the base path
+    task_partition: int  # staged rows are merged in this order
+    sequence: int  # of the files of one task for one group
+    are_inserts: bool = False  # combined rows of keys that the group does not have
+    checksum: str = ""  # xxh64, 16 hexadecimal digits
+    nbytes: int = 0  # Arrow bytes, of rows staged by key partition
+    key_partitions: tuple[int, ...] = ()  # of each record batch, of such rows
+    batches: tuple[int, ...] | None = None  # only these record batches; None for all
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCommitMessage:
-    """Outcome of one task.
-
-    Parameters
-    ----------
-    batch : Batch
-        What the task was given.
-    batch_id : BatchId or None
-        The micro-batch; None outside streaming.
-    instant_time : str or None
-        The instant that it wrote under; None if it had no rows.
-    statuses : tuple of WriteStatus
-        Files written, all durable.
-    staged : tuple of StagedRows
-        Rows left for the commit to merge.
-    digest : InputDigest
-        Of the rows received.
-    partitions : tuple of str
-        Partition paths of the rows, where a partition delete takes no more of them.
-    metrics : WriteMetrics
-        What writing cost.
-    already_committed : bool
-        The batch was found committed; nothing was written.
-    owns_keys : bool
-        No other task should have rows of the same keys.
-    assigned_by : int or None
-        Digest of the view by which the rows were assigned to file groups upstream; None if they
-        were not.
-    failed_services : tuple of ServiceFailure
-        What kept the task from its part of a table service.
-    """
+    """Outcome of one task."""
 
     batch: Batch
     batch_id: BatchId | None = None
-    instant_time: str | None = None
-    statuses: tuple[WriteStatus, ...] = ()
+    instant_time: str | None = None  # None without rows
+    statuses: tuple[WriteStatus, ...] = ()  # of durable files
     staged: tuple[StagedRows, ...] = ()
     digest: InputDigest = field(default_factory=InputDigest)
-    partitions: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()  # of the rows of a partition delete
     metrics: WriteMetrics = field(default_factory=WriteMetrics)
-    already_committed: bool = False
-    owns_keys: bool = False
+    already_committed: bool = False  # nothing was written
+    owns_keys: bool = False  # no other task has rows of the same keys
     assigned_by: int | None = None
+    """Digest of the view by which rows were assigned to file groups; None if they were not."""
     failed_services: tuple[ServiceFailure, ...] = ()
 
     @property
@@ -126,21 +66,21 @@ class TaskCommitMessage:
 class WriteResult:
     """What a write did.
 
-    Rows are counted as in the commit's write statistics, which Hudi keeps too: a row that goes to
-    a log file counts as updated, whether its key was there or not, and rows whose whole file group
-    is replaced, by an overwrite or a partition delete, are not counted.
+    Rows are counted as in the commit's write statistics, as in Hudi: a row in a log file counts as
+    updated, whether its key was there or not, and rows whose whole file group is replaced, by an
+    overwrite or a partition delete, are not counted.
 
     Parameters
     ----------
     instant_time : str or None
-        The commit; None where there is none, as nothing was to be written, or as it was written
-        before under another instant.
+        The commit; None if there was nothing to write, or it was written before under another
+        instant.
     inserted, updated, deleted : int
         Rows.
     already_committed : bool
         Whether the batch was found in the table; then nothing was changed.
     failed_services : tuple of ServiceFailure
-        Table services that failed beside the commit, which stands; a later batch tries again.
+        Table services that failed; the commit is complete, and a later batch tries them again.
     """
 
     instant_time: str | None = None
@@ -152,15 +92,7 @@ class WriteResult:
 
     @classmethod
     def of(cls, instant_time: str, statuses: Iterable[WriteStatus] | None) -> WriteResult:
-        """Return the result of a commit.
-
-        Parameters
-        ----------
-        instant_time : str
-            Its time.
-        statuses : iterable of WriteStatus or None
-            Its files; None if it was complete before.
-        """
+        """Return the result of a commit; `statuses` are None if it was complete before."""
         if statuses is None:
             return cls(instant_time, already_committed=True)
         stats = [status.stat for status in statuses]

@@ -1,4 +1,4 @@
-"""What a batch cost, as its commit records it."""
+"""What a batch cost, as recorded in its commit."""
 
 from __future__ import annotations
 
@@ -13,40 +13,21 @@ METRICS_KEY: Final = "_hoodie_ds_metrics"
 
 @dataclass(slots=True)
 class WriteMetrics:
-    """Counters of one task, or of all tasks of a batch.
+    """Counters of one task, or of all tasks of a batch."""
 
-    Parameters
-    ----------
-    num_flushes : int
-        Mini-batches written before their task had all its rows.
-    flushed_bytes : int
-        Arrow bytes in them.
-    max_buffered_bytes : int
-        Arrow bytes that a task held at most, those being flushed counted twice.
-    write_ms, flush_ms, close_ms : int
-        Milliseconds spent in taking rows (waiting for them included), in the thread that flushes,
-        and in finishing the files; over several tasks their sum.
-    num_compacted : int
-        File groups that were compacted beside the batch.
-    num_failed_services : int
-        Tasks whose part of a table service failed; the log says why.
-    service_ms : int
-        Milliseconds spent in table services.
-    """
-
-    num_flushes: int = 0
+    num_flushes: int = 0  # mini-batches written before their task had all its rows
     flushed_bytes: int = 0
-    max_buffered_bytes: int = 0
-    write_ms: int = 0
-    flush_ms: int = 0
-    close_ms: int = 0
-    num_compacted: int = 0
-    num_failed_services: int = 0
+    max_buffered_bytes: int = 0  # in Arrow; bytes being flushed count twice
+    write_ms: int = 0  # taking rows, and waiting for them
+    flush_ms: int = 0  # in the thread that flushes
+    close_ms: int = 0  # finishing the files
+    num_compacted: int = 0  # file groups compacted by the batch
+    num_failed_services: int = 0  # tasks whose part of a table service failed
     service_ms: int = 0
 
     @staticmethod
     def total(parts: Iterable[WriteMetrics]) -> WriteMetrics:
-        """Add tasks up; of what was buffered at most, take the largest."""
+        """Add tasks up; of the largest buffers, take the largest."""
         total = WriteMetrics()
         for part in parts:
             largest = max(total.max_buffered_bytes, part.max_buffered_bytes)

@@ -1,7 +1,7 @@
 """The pinned timeline, by which the rows of a micro-batch are assigned to file groups.
 
-Assigners run before the batch has begun, in many tasks, some of them twice. The first one pins
-what it sees in a file, and all others take that.
+Assigners run before the batch has begun, in many tasks, some of them twice. The first one pins its
+timeline in a file, and all others use that.
 """
 
 from __future__ import annotations
@@ -28,29 +28,18 @@ _FORGOTTEN_AT_ONCE: Final = 100
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
-def pin_timeline(storage: Storage, batch_id: BatchId, look: Callable[[], Timeline]) -> Timeline:
+def pin_timeline(
+    storage: Storage, batch_id: BatchId, current_timeline: Callable[[], Timeline]
+) -> Timeline:
     """Return the timeline that all assigners of a micro-batch see.
 
-    Nothing is pinned where there is no table yet: until its first commit it looks the same.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    batch_id : BatchId
-        The micro-batch.
-    look : callable
-        Loads the timeline as it is now.
-
-    Raises
-    ------
-    CorruptFileError
-        The pinned timeline cannot be read.
+    If none is pinned, the current one is loaded and pinned; but not before the table's first
+    commit, as until then it looks the same to all.
     """
     path = f"{PINNED_TIMELINES}/{batch_id.query_id}_{batch_id.batch_id}"
     with suppress(NotFoundError):
         return _parse(storage.read(path), path)
-    timeline = look()
+    timeline = current_timeline()
     if timeline.first_commit is None:
         return timeline
     young = (*timeline.recent, *timeline.pending, *timeline.savepoints)
@@ -68,18 +57,10 @@ def pin_timeline(storage: Storage, batch_id: BatchId, look: Callable[[], Timelin
 
 
 def forget_pinned(storage: Storage, guard: ReplayGuard) -> None:
-    """Delete the pinned timelines of batches that are committed, and of queries that are gone.
+    """Delete the pinned timelines of committed batches and of ended queries.
 
-    A query is taken to be gone whose pinned timeline is a week older than the newest one, by the
-    storage's clock. An assigner that runs as late all the same pins another one, and its batch is
-    refused.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    guard : ReplayGuard
-        Which batches are committed.
+    A query counts as ended if its pinned timeline is a week older than the newest one, by the
+    storage's clock. A still later assigner pins another one, and its batch is refused.
     """
     pinned = storage.list(PINNED_TIMELINES)
     newest_ms = max((status.modified_ms for status in pinned), default=0)
@@ -102,7 +83,7 @@ def _parse(body: bytes, path: str) -> Timeline:
         settled = Settled.unpacked(packed, content["digest"], layout.version)
     except MALFORMED as error:
         raise CorruptFileError(
-            f"{path}: a pinned timeline is damaged ({error}); delete it and start the query again"
+            f"{path}: the pinned timeline is damaged ({error}); delete it and start the query again"
         ) from error
     return Timeline.of(filter(None, found), settled, layout.version)
 

@@ -31,7 +31,7 @@ class BucketKey:
 
 
 def to_records(plan: WritePlan, rows: pa.Table) -> RecordSet:
-    """See rows, in the table's types and with their record keys, as records.
+    """Return rows, in the table's types and with their record keys, as records.
 
     A row is a delete if the operation is, or if its columns say so.
     """
@@ -51,12 +51,7 @@ def are_deletes(plan: WritePlan, rows: pa.Table) -> Mask:
 class KeyedRows:
     """Rows of the table's user columns, whose keys and partition paths are made once.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    rows : pyarrow.Table
-        The rows; further columns stay.
+    Further columns stay.
     """
 
     def __init__(self, plan: WritePlan, rows: pa.Table) -> None:
@@ -65,7 +60,7 @@ class KeyedRows:
 
     @cached_property
     def keys(self) -> pa.Array:
-        """The record key (string) of each row, of a table that has keys."""
+        """The record key (string) of each row, in a table with keys."""
         return self._plan.key_generator.record_keys(self.rows)
 
     @cached_property
@@ -81,8 +76,8 @@ class KeyedRows:
     def check(self) -> None:
         """Refuse rows without key or with an impossible partition before anything is written.
 
-        Only a task's first rows can be looked at that early; later ones fail the batch as well,
-        whose instant is then rolled back.
+        Only a task's first rows are checked that early; later ones fail the batch as well, whose
+        instant is then rolled back.
         """
         if self._plan.index is not None:
             _ = self.keys
@@ -90,20 +85,14 @@ class KeyedRows:
 
 
 def distinct_partitions(plan: WritePlan, rows: pa.Table) -> set[str]:
-    """Return the partition paths of rows, of which no more than the partition fields are needed."""
+    """Return the partition paths of rows that need no more than the partition fields."""
     names = {path.partition(".")[0] for path in plan.table.properties.partition_fields}
     fields = [f for f in plan.schema if f.name in names and f.name in rows.column_names]
     return set(partitions_of(plan, conform(rows, pa.schema(fields))).dictionary.to_pylist())
 
 
 def split_by_bucket(buckets: Buckets, keyed: KeyedRows) -> Iterator[tuple[BucketKey, pa.Table]]:
-    """Give rows their record keys and part them by bucket, keeping their order within each.
-
-    Yields
-    ------
-    tuple of BucketKey and pyarrow.Table
-        User columns and ``_hoodie_record_key``.
-    """
+    """Split rows, with their record keys, by bucket, keeping their order within each."""
     paths, rows = keyed.paths, keyed.with_keys
     ids = buckets.ids(keyed.keys, paths)
     partitions = paths.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -114,7 +103,7 @@ def split_by_bucket(buckets: Buckets, keyed: KeyedRows) -> Iterator[tuple[Bucket
 
 
 def split_by_partition(paths: pa.DictionaryArray, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Part rows by the partition path of each, keeping their order within each."""
+    """Split rows by their partition paths, keeping their order within each."""
     if rows.num_rows and len(paths.dictionary) == 1:
         yield paths.dictionary[0].as_py(), rows
         return
@@ -124,7 +113,7 @@ def split_by_partition(paths: pa.DictionaryArray, rows: pa.Table) -> Iterator[tu
 
 
 def partitions_of(plan: WritePlan, rows: pa.Table) -> pa.DictionaryArray:
-    """The partition path of each row, refused where Hudi on the JVM could not open its folder."""
+    """The partition path of each row; refuses one whose folder Hudi on the JVM could not open."""
     paths = plan.key_generator.partition_paths(rows)
     for path in paths.dictionary.to_pylist():
         if ":" in path:
@@ -139,7 +128,7 @@ def partitions_of(plan: WritePlan, rows: pa.Table) -> pa.DictionaryArray:
 
 
 def split(rows: pa.Table, codes: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
-    """Part rows by a number for each, keeping their order within each."""
+    """Split rows by a number for each, keeping their order within each."""
     if len(codes) == 0:
         return
     if (codes == codes[0]).all():

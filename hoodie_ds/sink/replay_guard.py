@@ -1,14 +1,13 @@
 """The replay guard: which micro-batches the table already holds.
 
-Every commit of ours carries, for each of the writers that wrote last, the highest batch that it
-committed, under the key and in the form of Hudi's own streaming sink. What a commit would say of
-the other writers is put before it, in a file for each (`hoodie_ds.sink.replay.past_writers`). So
-the newest commit and those files tell all, however old a batch is; but for other engines' commits
-since then, which name their own query alone, and for commits that were pending beside it and
-completed later.
+Every commit of ours carries, for each of the latest writers, the highest batch that it committed,
+under the key and in the form of Hudi's own streaming sink. What a commit would say of older writers
+is stored before it, in a file for each (`hoodie_ds.sink.replay.past_writers`). So the newest commit
+and those files know every batch, however old; except for later commits of other engines, which name
+only their own query, and for commits that were pending and completed later.
 
-Beside the numbers go the digests of the rows of each query's newest batches. So nothing that an
-archiver takes off the timeline is missed, as long as one commit of ours is still on it.
+Next to the numbers are the digests of the rows of each query's newest batches. So archiving loses
+nothing as long as one commit of ours is on the timeline.
 """
 
 from __future__ import annotations
@@ -37,16 +36,15 @@ from hoodie_ds.transaction.guarding import (
 BATCH_KEY: Final = "_hoodie_ds_batch"
 """Key in a commit's extra metadata: JSON object of the micro-batch's query and number."""
 
-
 _DIGESTS_KEPT: Final = 10
-"""Newest batches of a query whose digests are known: an engine brings the last one again, and an
-old copy of a checkpoint is found out before it reaches batches that are new."""
+"""Newest batches of a query whose digests are kept: an engine repeats the last one, and an old copy
+of a checkpoint is detected before it reaches new batches."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
 def _number(batch: str) -> int:
-    """The number of a batch as a commit carries it; -1 for what is none."""
+    """The number of a batch in a commit; -1 if it is not a number."""
     return int(batch) if _NUMBER.fullmatch(batch) else -1
 
 
@@ -54,15 +52,8 @@ def _number(batch: str) -> int:
 class BatchId:
     """Identity of a micro-batch: a streaming query and the number of the batch in it.
 
-    Parameters
-    ----------
-    query_id : str
-        The query, or the writer of a numbered batch write.
-    batch_id : int
-        The number.
-    formerly : str
-        Name under which earlier releases stored the query; it counts until the query has a commit
-        under its own.
+    The query is the writer of a numbered batch write. `formerly` is the name under which earlier
+    releases stored the query; it counts until the query has a commit under its own.
     """
 
     query_id: str
@@ -70,7 +61,7 @@ class BatchId:
     formerly: str = ""
 
     def to_json(self) -> str:
-        """Return the identity as a commit carries it."""
+        """Return the identity as stored in a commit."""
         return json.dumps({"query": self.query_id, "batch": self.batch_id}, sort_keys=True)
 
     def __str__(self) -> str:
@@ -79,31 +70,20 @@ class BatchId:
 
 @dataclass(frozen=True, slots=True)
 class ReplayGuard:
-    """Highest committed batch of each writer, and digests of the newest ones.
-
-    Parameters
-    ----------
-    committed : mapping of str to str
-        Writer identifier to batch id, as stored, the writer of the newest batch last; other
-        engines' identifiers are carried along. No number for a query that is known and has no
-        commit.
-    inputs : mapping of str to mapping of int to InputDigest
-        What the newest batches of ours held, by query and number.
-    """
+    """Highest committed batch of each writer, and digests of the newest ones."""
 
     committed: Mapping[str, str] = field(default_factory=dict)
+    """Writer to batch number, the writer of the newest batch last; other engines' writers too.
+
+    A query that is known and has no commit has no number."""
     inputs: Mapping[str, Mapping[int, InputDigest]] = field(default_factory=dict)
+    """Digests of the newest batches of ours, by query and number."""
 
     @classmethod
     def load(cls, storage: Storage, timeline: Timeline) -> ReplayGuard:
         """Read the guard from the newest commits, back to one of ours.
 
-        Where other engines have archived all of ours, the newest decision has carried it on.
-
-        Raises
-        ------
-        CorruptFileError
-            The commit's entry is not what a streaming sink writes.
+        If other engines have archived all of ours, the newest decision carries it.
         """
         found = guarding_commits(storage, timeline)
         guards = [cls.parse(c.guard_entries, commit_path(i)) for i, c in found]
@@ -114,19 +94,13 @@ class ReplayGuard:
 
     @classmethod
     def load_until(cls, storage: Storage, timeline: Timeline, time: str) -> ReplayGuard:
-        """Read the guard without the commits of later times than one.
-
-        Raises
-        ------
-        CorruptFileError
-            See `load`.
-        """
+        """Read the guard without the commits after an instant time."""
         found = guarding_commits_until(storage, timeline, time)
         guards = (cls.parse(c.guard_entries, commit_path(i)) for i, c in found)
         return reduce(cls.merged, guards, cls())
 
     def merged(self, other: ReplayGuard) -> ReplayGuard:
-        """Take the later batch of each query; this guard's where an entry is no number."""
+        """Take the later batch of each query; this guard's if an entry is not a number."""
         later = {
             query: batch
             for query, batch in other.committed.items()
@@ -147,7 +121,7 @@ class ReplayGuard:
             committed = {str(key): str(value) for key, value in entries.items()}
         except (ValueError, AttributeError, RecursionError) as error:
             raise CorruptFileError(
-                f"{path}: {CHECKPOINT_KEY} = {text[:100]!r} is no JSON object of batch ids"
+                f"{path}: {CHECKPOINT_KEY} = {text[:100]!r} is not a JSON object of batch ids"
             ) from error
         text = extra.get(INPUTS_KEY, "{}")
         try:
@@ -157,7 +131,7 @@ class ReplayGuard:
             }
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(
-                f"{path}: {INPUTS_KEY} = {text[:100]!r} is no JSON object of digests by batch"
+                f"{path}: {INPUTS_KEY} = {text[:100]!r} is not a JSON object of digests by batch"
             ) from error
         return cls(committed, inputs)
 
@@ -173,17 +147,17 @@ class ReplayGuard:
         return _number(self.committed.get(self.name_of(batch) or "", ""))
 
     def digests(self, batch: BatchId) -> Mapping[int, InputDigest]:
-        """Return what the newest batches of a batch's query had for rows, by their numbers."""
+        """Return the digests of the newest batches of a batch's query, by number."""
         return self.inputs.get(self.name_of(batch) or "", {})
 
     def holds(self, batch: BatchId) -> bool:
-        """Whether a batch is in the table, or would be: a later one of its query is."""
+        """Whether a batch, or a later one of its query, is in the table."""
         return batch.batch_id <= self.highest(batch)
 
     def digest_of(self, batch: BatchId) -> InputDigest | None:
-        """Return what a batch of those that are held had for rows; None if that is not known.
+        """Return the digest of a batch that is held; None if it is unknown.
 
-        A number that was left out was that of a batch without rows, which is no commit.
+        A number that was left out was a batch without rows, which makes no commit.
         """
         known = self.digests(batch)
         if known and min(known) < batch.batch_id < max(known):
@@ -200,13 +174,7 @@ class ReplayGuard:
         return ReplayGuard({**committed, query: str(batch.batch_id)}, {**inputs, query: newest})
 
     def parted(self, carried: int) -> tuple[ReplayGuard, list[ReplayGuard]]:
-        """Return what a commit carries, and the guards of the writers that it leaves out.
-
-        Parameters
-        ----------
-        carried : int
-            How many writers of ours it carries.
-        """
+        """Return the guard with `carried` writers of ours, and guards of the writers left out."""
         numbered = (name for name, text in self.committed.items() if _number(text) >= 0)
         ours = [name for name in numbered if name in self.inputs]
         left = ours[:-carried]
@@ -221,5 +189,5 @@ class ReplayGuard:
             query: {str(number): digest.to_text() for number, digest in digests.items()}
             for query, digests in self.inputs.items()
         }
-        texts = {CHECKPOINT_KEY: json.dumps(dict(self.committed))}
-        return {**texts, INPUTS_KEY: json.dumps(inputs)} if inputs else texts
+        entries = {CHECKPOINT_KEY: json.dumps(dict(self.committed))}
+        return {**entries, INPUTS_KEY: json.dumps(inputs)} if inputs else entries

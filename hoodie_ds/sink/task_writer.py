@@ -45,31 +45,11 @@ def write_task(
     """Write one task's rows.
 
     The first row opens the batch's instant; a task without rows leaves no trace. A batch that the
-    table already holds is read to its end, for its digest, and dropped (RFC-24, exactly once).
+    table already holds is only read for its digest (RFC-24, exactly once). If a row cannot be
+    stored, or storage fails, nothing becomes visible.
 
-    Parameters
-    ----------
-    batch : Batch
-        What the coordinator decided.
-    task : TaskId
-        This attempt.
-    batch_id : BatchId or None
-        The micro-batch, or numbered batch write; None for a write without identity.
-    batches : iterable of pyarrow.RecordBatch
-        The rows, with the hidden columns of ``shuffle_by_file_group`` where it sent them.
-    sole_writer : bool
-        Whether there is no other task.
-    clock : Clock, optional
-        For the times among the metrics; the machine's by default.
-
-    Returns
-    -------
-    TaskCommitMessage
-
-    Raises
-    ------
-    HoodieError
-        A row cannot be stored, or storage failed. Nothing becomes visible.
+    `batch_id` is None for a write without identity. `batches` have the hidden columns of
+    ``shuffle_by_file_group`` if it sent them. `sole_writer` says that there is no other task.
     """
     clock = clock or SystemClock()
     message = _write(batch, task, batch_id, batches, sole_writer, clock)
@@ -109,7 +89,7 @@ def _write_rows(
         return TaskCommitMessage(batch, batch_id)
     first[1].check()
     chunks = chain([first], chunks)
-    del first  # which would be held to the end of the task
+    del first  # which would be kept to the end of the task
     time = open_instant(pending)
     context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
@@ -123,7 +103,7 @@ def _write_rows(
             once = keyed
             if copies is not None:
                 once = KeyedRows(plan, keyed.rows.filter(pa.array(~copies)))
-            if locations is None:  # every row is located anew
+            if locations is None:  # rows must be located here
                 writer.write(once)
             else:
                 writer.write(keyed, locations)
@@ -148,14 +128,14 @@ def _write_rows(
 def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
     if plan.index is None:
         return AppendWriter
-    # Rows that are neither looked up nor combined are inserts, one beside another.
+    # Rows that are neither looked up nor combined are plain inserts.
     combines = plan.looks_up or plan.options.combine_before_insert
     return GlobalWriter if plan.index.is_global and combines else KeyedWriter
 
 
 @contextmanager
 def _dead_where_it_fails(pending: PendingAction, time: str) -> Iterator[None]:
-    """Show others that no task of an instant is at work, so that the next writer takes it off."""
+    """Stop the heartbeat after a failure, so that the next writer rolls the instant back."""
     try:
         yield
     except BaseException:
@@ -166,7 +146,7 @@ def _dead_where_it_fails(pending: PendingAction, time: str) -> Iterator[None]:
 
 @contextmanager
 def _discarding(writer: KeyedWriter | GlobalWriter | AppendWriter) -> Iterator[None]:
-    """Give a writer's files up where it fails, whatever the reason."""
+    """Discard a writer's files if it fails, for whatever reason."""
     try:
         yield
     except BaseException as error:
@@ -177,7 +157,7 @@ def _discarding(writer: KeyedWriter | GlobalWriter | AppendWriter) -> Iterator[N
 def _take_partitions(
     batch: Batch, batch_id: BatchId | None, batches: Iterable[pa.RecordBatch]
 ) -> TaskCommitMessage:
-    """Take of the rows of a partition delete no more than their partitions."""
+    """Take only the partitions from the rows of a partition delete."""
     seen: set[str] = set()
     digest = InputDigest()
     is_empty = not batch.plan.schema.names  # nothing was committed to the table
@@ -190,11 +170,11 @@ def _take_partitions(
 
 
 def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, KeyedRows]]:
-    """Yield each chunk with its rows in the table's types, found fit to be stored."""
+    """Yield each chunk with its rows in the table's types, checked to be storable."""
     properties = plan.table.properties
     keys = {*properties.record_key_fields, *properties.partition_fields}
     stored = plan.schema
-    if plan.operation is Operation.DELETE:  # which stores no more than keys and their order
+    if plan.operation is Operation.DELETE:  # which stores only keys and their order
         needed = {path.partition(".")[0] for path in (*keys, *properties.ordering_fields)}
         stored = pa.schema([f for f in stored if f.name in needed or f.name in keys])
     row = 0
@@ -206,7 +186,7 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
 
 
 def in_chunks(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Put Arrow batches together, up to what a task takes at once."""
+    """Combine Arrow batches, up to what a task writes at once."""
     limits = plan.options.limits
     chunk_bytes = min(limits.chunk_bytes, plan.budget.chunk_bytes)
     held: list[pa.RecordBatch] = []

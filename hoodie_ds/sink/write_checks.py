@@ -1,4 +1,4 @@
-"""What a write is to do, from its options and the table: checked before anything is written."""
+"""Checks a write against its options and the table, before anything is written."""
 
 from __future__ import annotations
 
@@ -37,13 +37,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
 def resolve_operation(options: WriteOptions, properties: TableProperties) -> Operation:
-    """Return the operation: the user's, else upsert with record keys and insert without.
-
-    Raises
-    ------
-    OptionError
-        The operation does not fit the table.
-    """
+    """Return the operation: the user's, else upsert with record keys and insert without."""
     keyed = bool(properties.record_key_fields)
     if options.operation is None:
         return Operation.UPSERT if keyed else Operation.INSERT
@@ -59,7 +53,7 @@ def resolve_operation(options: WriteOptions, properties: TableProperties) -> Ope
         raise OptionError(
             OperationOptions.operation.key,
             options.operation.value,
-            f"table {properties.name!r} is without record keys; it can do {names}",
+            f"table {properties.name!r} has no record keys; it allows {names}",
         )
     return options.operation
 
@@ -78,16 +72,10 @@ def warn_of_copies(plan: WritePlan) -> None:
 def warn_of_new_columns(
     root: str, stored: pa.Schema | None, columns: pa.Schema, options: WriteOptions
 ) -> None:
-    """Warn of columns that a batch adds to a table, from which nothing takes them again.
+    """Warn of columns that a batch adds, as nothing removes them again.
 
-    Parameters
-    ----------
-    root : str
-        The table's base path.
-    stored, columns : pyarrow.Schema
-        The table's user columns before the batch, None for a table without commits, and after it.
-    options : WriteOptions
-        The write's.
+    `stored` and `columns` are the table's user columns before the batch, None without commits, and
+    after it.
     """
     added = ", ".join(n for n in columns.names if stored is not None and n not in stored.names)
     if added:
@@ -102,7 +90,7 @@ def warn_of_new_columns(
 
 @lru_cache(maxsize=256)
 def _warn_once(text: str) -> None:
-    """Warn once in the life of a process."""
+    """Warn once per process."""
     _log.warning("%s", text)
 
 
@@ -114,10 +102,10 @@ def columns_to_keep(
     operation: Operation,
     options: WriteOptions,
 ) -> tuple[str, ...]:
-    """Name the columns that a batch may lack, as an earlier batch has added them to the table.
+    """Name the columns that a batch may lack, because an earlier batch has added them to the table.
 
-    Whoever wrote before that batch goes on without them. The rows say nothing of these columns:
-    what is stored of them under the same key stays. A merge hook could not tell.
+    Older writers go on without them. Their rows keep the values that are stored under the same key;
+    with a merge hook that is not possible.
     """
     deletes = operation in (Operation.DELETE, Operation.DELETE_PARTITION)
     decided = options.set_null_for_missing_columns or options.merge_hook is not None
@@ -135,28 +123,11 @@ def stored_schema(
     options: WriteOptions,
     kept: Sequence[str] = (),
 ) -> pa.Schema:
-    """Return the table's user columns once a batch is in.
+    """Return the table's user columns once a batch is in, without meta and hidden columns.
 
-    Parameters
-    ----------
-    batch : pyarrow.Schema
-        The batch as it arrives; meta columns and the shuffle's columns are left out.
-    stored : pyarrow.Schema or None
-        The table's user columns; None for a table without commits.
-    properties, operation, options
-        The table and the write.
-    kept : sequence of str
-        See `columns_to_keep`.
-
-    Returns
-    -------
-    pyarrow.Schema
-        No columns where partitions are to be deleted of a table that nothing was committed to.
-
-    Raises
-    ------
-    SchemaError
-        A column cannot be stored, does not fit the table, or one that is needed is missing.
+    `stored` is None for a table without commits, and `kept` from `columns_to_keep`. There are no
+    columns if partitions of a table without commits are deleted. `SchemaError` if a column cannot
+    be stored, does not fit the table, or is missing.
     """
     columns = without_meta_columns(batch)
     known = () if stored is None else stored.names
@@ -172,7 +143,7 @@ def stored_schema(
     for role, paths in needed.items():
         _check_role(user, role, paths, is_new=stored is None)
     _check_marks(user)
-    # Through Avro and back: what small integers become in the table, they become here.
+    # Through Avro and back: small integers get the types that they have in the table.
     arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
     check_case(pa.schema([]) if stored is None else stored, arriving)
     if stored is None:
@@ -187,7 +158,7 @@ def stored_schema(
 
 
 def _is_foreign(name: str, stored: Collection[str]) -> bool:
-    """Whether a column is no part of the rows: the shuffle's, or a nameless index of pandas."""
+    """Whether a column is not part of the rows: the shuffle's, or a nameless index of pandas."""
     index = _PANDAS_INDEX.fullmatch(name) is not None
     return name in HIDDEN_COLUMNS or (index and name not in stored)
 
@@ -204,18 +175,18 @@ def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:
 
 
 def check_fields(schema: pa.Schema, needed: Iterable[str]) -> None:
-    """Refuse a schema that lacks a field; names it and the fields there are."""
+    """Refuse a schema that lacks a field; name it and the fields there are."""
     empty = schema.empty_table()
     for path in needed:
         resolve(empty, path)
 
 
 def _check_role(schema: pa.Schema, role: str, paths: Sequence[str], *, is_new: bool) -> None:
-    """The same, of fields that have a role; the remedy is another one where the table has them."""
+    """Check the fields of a role; the remedy is another one if the table has them."""
     try:
         check_fields(schema, paths)
     except SchemaError as error:
-        more = "" if is_new else f"; every write has to have those of the table, {', '.join(paths)}"
+        more = "" if is_new else f"; every write needs those of the table, {', '.join(paths)}"
         raise SchemaError(f"{role} {error}{more}") from None
 
 

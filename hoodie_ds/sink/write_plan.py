@@ -1,7 +1,7 @@
-"""What a write is to do, and to which table.
+"""What a write does, and to which table.
 
-A `WritePlan` is all that the phases need which locate, stage, merge and write rows: it knows of no
-instant. Upstream of the shuffle it is made by reading alone.
+A `WritePlan` is all that the phases need which locate, stage, merge and write rows; it has no
+instant. Before the shuffle it is made by reading alone.
 """
 
 from __future__ import annotations
@@ -57,57 +57,33 @@ class WriteView(WholeView):
 
 @dataclass(frozen=True)
 class WritePlan:
-    """What a write does, and to which table; all that locating, staging and merging rows need.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        The table as the write sees it.
-    options : WriteOptions
-        How to write.
-    operation : Operation
-        What to do with the rows.
-    index : Index or None
-        How the file group of a key is found; None in a table without record keys.
-    schema : pyarrow.Schema
-        The table's user columns once the rows are in.
-    declared : str or None
-        Avro JSON of what they are before; see `evolved_avro`.
-    kept : tuple of str
-        Columns that the rows lack, and of which stored rows keep their values.
-    rows_are_merged : bool
-        Whether there is one row for each key, merged with what is stored of it.
-    rescales : bool
-        Whether `index` is one that the table has only once the write is complete.
-    """
+    """What a write does, and to which table; all that locating, staging and merging rows need."""
 
     table: Table
     timeline: Timeline
     options: WriteOptions
     operation: Operation
-    index: Index | None
-    schema: pa.Schema
-    declared: str | None = None
-    kept: tuple[str, ...] = ()
-    rows_are_merged: bool = False
-    rescales: bool = False
+    index: Index | None  # None without record keys
+    schema: pa.Schema  # the table's user columns once the rows are in
+    declared: str | None = None  # Avro JSON of the columns before
+    kept: tuple[str, ...] = ()  # columns that the rows lack, whose stored values stay
+    rows_are_merged: bool = False  # one row a key, merged with the stored one
+    rescales: bool = False  # whether the table has `index` only once the write is complete
 
     def __post_init__(self) -> None:
-        """Refuse a merge hook that cannot be had, before anything is written."""
+        """Refuse a merge hook that is not available, before anything is written."""
         _ = self.merger
 
     @property
     def view(self) -> FileSystemView:
-        """The files of the table as the write sees it; of what it replaces some may be missing."""
+        """The files of the table as the write sees it; files that it replaces may be missing."""
         if self.operation.replaces:
             return FileSystemView(self.table.storage, self.timeline, self.options.verify_checksums)
         return self.whole_view
 
     @property
     def whole_view(self) -> FileSystemView:
-        """The files of the table as the write sees it, of which none is missing."""
+        """The files of the table as the write sees it; a missing file is an error."""
         options = self.options
         given = self.table.storage, self.timeline, options.verify_checksums
         return WriteView(*given, remedy=options.concurrency.remedy)
@@ -119,12 +95,12 @@ class WritePlan:
 
     @cached_property
     def budget(self) -> MemoryBudget:
-        """How the memory of a task is shared out."""
+        """The shares of a task's memory."""
         return MemoryBudget.of(self.options)
 
     @property
     def looks_up(self) -> bool:
-        """Whether it matters which keys are stored."""
+        """Whether the write needs to know which keys are stored."""
         checked = self.options.duplicate_policy is not DuplicatePolicy.NONE
         return self.operation.merges or (self.operation is Operation.INSERT and checked)
 
@@ -150,11 +126,11 @@ class WritePlan:
 
     @cached_property
     def virtual_keys(self) -> MadeColumn | None:
-        """Makes the record keys of stored rows, where files are without them."""
+        """Makes the record keys of stored rows, if files do not have them."""
         return virtual_keys(self.table.properties, self.schema)
 
     def slice_reader(self, view: FileSystemView) -> FileSliceReader:
-        """Return what reads file slices of a view of the table, such as `view`."""
+        """Return the reader of file slices in a view of the table, such as `view`."""
         return FileSliceReader(
             view,
             self.stored_schema,
@@ -171,7 +147,7 @@ class WritePlan:
 
     @property
     def merger(self) -> Merger | HookMerger | ConcatMerger:
-        """Merges incoming records into what is stored; an insert puts them beside it."""
+        """Merges incoming records into stored ones; an insert adds them instead."""
         if self.operation.merges and not self.rows_are_merged:
             return self.stored_merger
         return ConcatMerger(self.stored_merger if self.combines else None)
@@ -186,7 +162,7 @@ class WritePlan:
     def log_block_format(self) -> LogBlockFormat:
         """How rows are encoded in log files.
 
-        Hudi 1.2 on the JVM compares text from parquet blocks wrongly with text from elsewhere.
+        Hudi 1.2 on the JVM compares strings of Parquet blocks wrongly with other strings.
         """
         if self.options.log_block_format is not None:
             return self.options.log_block_format
@@ -197,7 +173,7 @@ class WritePlan:
 
     @cached_property
     def ordering_fields(self) -> tuple[str, ...]:
-        """Fields that the merger compares; none where the commit order decides."""
+        """Fields that the merger compares; none if the commit order decides."""
         properties = self.table.properties
         by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
         return properties.ordering_fields if by_event_time else ()
@@ -206,7 +182,7 @@ class WritePlan:
 def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:
     """Describe a table's key generator.
 
-    The encoding of a COMPLEX key with one field is the table's own where it records one, else the
+    The encoding of a COMPLEX key with one field is the table's own if it records one, else the
     option's, else Hudi's for version 6 (``field:value``). Keys that are not stored are made as
     readers make them.
     """

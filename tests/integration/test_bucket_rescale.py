@@ -324,7 +324,7 @@ def test_a_pending_compaction_is_to_be_carried_out_first(tmp_path: Path) -> None
     table.upsert(ROWS)
     table.upsert(MORE)
     Compactor(table._services()).schedule()
-    with pytest.raises(TimelineError, match="carry it out first"):
+    with pytest.raises(TimelineError, match="execute it first"):
         table.rescale_buckets(7)
     table.compact()
     assert table.rescale_buckets(7)
@@ -357,7 +357,7 @@ def test_rows_that_are_lost_on_the_way_stop_it(
         return replace(message, statuses=message.statuses[1:])
 
     monkeypatch.setattr(bucket_rescale, "write_task", losing)
-    with pytest.raises(CorruptFileError, match=r"of 60 rows .* came into the new buckets"):
+    with pytest.raises(CorruptFileError, match=r"of 60 rows .* were written to the new buckets"):
         table.rescale_buckets(7)
     assert found(table) == rows
     table.upsert(MORE)

@@ -108,7 +108,7 @@ def test_a_clean_whose_plan_is_gone_may_have_taken_anything() -> None:
     for path in table.storage.files:
         if path.endswith(".clean.requested"):
             table.storage.delete(path)
-    with pytest.raises(WriteConflictError, match="has a plan that tells nothing"):
+    with pytest.raises(WriteConflictError, match="has an unreadable plan"):
         late.commit([message])
 
 

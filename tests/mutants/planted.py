@@ -1977,14 +1977,14 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a commit says the schema that its batch began with",
-        within("commit._checked_record", schema_beside=lambda batch, *_: batch.schema),
+        within("commit._checked_record", merged_schema=lambda batch, *_: batch.schema),
         "tests/faults/regressions/test_schema_races.py"
         "::test_a_later_commit_without_a_new_column_took_it_away",
         "P12: a column that another writer added is gone, and its values with the next rewrite",
     ),
     Mutant(
         "an instant that is not the newest adds a column",
-        within("schema_beside", padded=returns(0)),
+        within("merged_schema", padded=returns(0)),
         "tests/faults/regressions/test_schema_races.py"
         "::test_a_column_added_by_an_earlier_instant_that_commits_later",
         "P12: a column that was committed is not in the table",

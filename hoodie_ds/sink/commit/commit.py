@@ -1,15 +1,11 @@
-"""The commit of a batch, step by step; every step can be killed and done again.
+"""The commit of a batch, step by step; every step can be killed and repeated.
 
-1. Merge staged rows into their file groups.
-2. Check for conflicts with what other writers did.
-3. Put the manifest: the bytes of the completed file.
-4. Delete files of lost task attempts.
-5. Append the decision to the log.
-6. Put the completed file, and clean up.
+1. Merge staged rows into their file groups. 2. Check for conflicts with other writers. 3. Put the
+manifest: the bytes of the completed file. 4. Delete files of lost task attempts. 5. Append the
+decision to the log. 6. Put the completed file, and clean up.
 
 Once the manifest is there (and, among several writers, decided), recovery can finish the commit
-without the tasks. That is the window between a checkpoint and its commit, which loses rows in other
-writers.
+without the tasks. Other writers lose rows in that window, between a checkpoint and its commit.
 """
 
 from __future__ import annotations
@@ -40,7 +36,7 @@ from hoodie_ds.sink.commit.conflicts import (
     check_new_keys,
     check_not_cleaned,
 )
-from hoodie_ds.sink.commit.schema_conflicts import schema_beside
+from hoodie_ds.sink.commit.schema_conflicts import merged_schema
 from hoodie_ds.sink.commit.staged_merge import merge_all_staged
 from hoodie_ds.sink.hidden_columns import mixed_timelines
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
@@ -78,34 +74,16 @@ _log = logging.getLogger("hoodie_ds")
 def complete(
     messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses, ids: IdSource
 ) -> tuple[Instant, list[WriteStatus]] | None:
-    """Commit what tasks wrote.
+    """Commit what tasks wrote, given messages of all tasks that had rows, at least one.
 
-    Parameters
-    ----------
-    messages : sequence of TaskCommitMessage
-        From every task that had rows; at least one.
-    clock : Clock
-        For rollbacks of others' instants that were decided and not applied.
-    pauses : Pauses
-        Waits for the lock.
-    ids : IdSource
-        For the names of files that the commit writes itself.
-
-    Returns
-    -------
-    tuple of Instant and list of WriteStatus, or None
-        The instant as it is now, and the files; None if they were part of the table before.
-
-    Raises
-    ------
-    HoodieError
-        See `Coordinator.commit`.
+    Returns the instant as it is now, and the files; None if the batch was in the table before. For
+    errors see `Coordinator.commit`.
     """
     batch, time = _agreed(messages)
     pending, storage = batch.pending, batch.table.storage
     instant = pending.inflight(time)
     timeline = load_timeline(storage, instant.layout)
-    # While tasks wrote. After the timeline is loaded, which an upgrade moves away.
+    # Tasks took time to write. After the timeline is loaded, as an upgrade moves it away.
     check_not_overtaken(pending, instant)
     if _check_done(messages, timeline):
         return None
@@ -125,7 +103,7 @@ def complete(
 def _all_files(
     batch: Batch, time: str, messages: Sequence[TaskCommitMessage], ids: IdSource
 ) -> list[WriteStatus]:
-    """Merge staged rows; returns what was written, here and by tasks."""
+    """Merge staged rows; return the files written, here and by tasks."""
     statuses = [status for message in messages for status in message.statuses]
     staged = [part for message in messages for part in message.staged]
     _check_no_group_twice(statuses, staged)
@@ -135,12 +113,9 @@ def _all_files(
 
 
 def _first_try(message: TaskCommitMessage) -> bytes | None:
-    """Return the manifest that an earlier try to commit the same batch has left.
+    """Return the manifest of an earlier try to commit the same batch.
 
-    Raises
-    ------
-    WriteConflictError
-        Another query has gone on with the same instant meanwhile.
+    `WriteConflictError` if another query has continued the same instant meanwhile.
     """
     batch, time = message.batch, message.instant_time
     if message.batch_id is None or time is None:
@@ -153,7 +128,7 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
             return manifest
         again = batch.options.concurrency.remedy
         raise WriteConflictError(
-            f"{batch.table.storage.root}: another query went on with instant {time} while this "
+            f"{batch.table.storage.root}: another query continued instant {time} while this "
             f"batch was written, so the batch is not committed; run it again: {again}"
         )
     return None
@@ -179,16 +154,13 @@ def _try_to_commit(
 ) -> Instant | None:
     """Check for conflicts, put the manifest, decide and complete.
 
-    Returns
-    -------
-    Instant or None
-        The instant as it is now; None if other writers decided something meanwhile: to be done
-        again.
+    Returns the instant as it is now; None if other writers decided something meanwhile, and the
+    commit must be tried again.
     """
     batch, pending = messages[0].batch, exclusion.pending
     known, timeline = timeline, exclusion.apply_pending(timeline)
     if pending.is_shared or any(message.staged for message in messages):
-        # While the lock was waited for, or staged rows were merged; else it has just been looked.
+        # The lock or the merge of staged rows took time; otherwise it was checked just now.
         check_not_overtaken(pending, instant)
     if timeline is not known:
         if _check_done(messages, timeline):
@@ -209,7 +181,7 @@ def _try_to_commit(
         _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
     else:
         check_based(batch.plan, timeline)
-        body = tried  # with the batches before it in the instant
+        body = tried  # with earlier batches in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
     waits = _number(batch) < batch.options.batches_per_commit and batch_id is not None
     if not waits:
@@ -228,7 +200,7 @@ def _try_to_commit(
 def _cancel_clustering(
     batch: Batch, conflict: ClusteringConflictError, timeline: Timeline, exclusion: Exclusion
 ) -> None:
-    """Roll a clustering back, by a decision, that was planned for what a batch changes."""
+    """Roll back, by a decision, a clustering that was planned for what a batch changes."""
     _log.warning("%s; the clustering is rolled back", conflict)
     for clustering in timeline.at(conflict.instant_time):
         resolve_instant(batch.table, clustering, exclusion.clock)
@@ -241,7 +213,7 @@ def _checked_record(
     timeline: Timeline,
     looked_after: int,
 ) -> CommitMetadata:
-    """Check for conflicts, and return what the commit is to say."""
+    """Check for conflicts, and return the content of the commit."""
     batch = messages[0].batch
     storage = batch.table.storage
     partitions = {path for message in messages for path in message.partitions}
@@ -251,7 +223,7 @@ def _checked_record(
     check_based(batch.plan, timeline)
     check_not_cleaned(batch.plan, timeline)
     check_groups(batch.plan, instant.time, timeline, statuses, replaced)
-    columns = schema_beside(batch.plan, instant.time, timeline)
+    columns = merged_schema(batch.plan, instant.time, timeline)
     schema = avro_schema(batch.table, timeline, columns)
     before = batch.timeline.joined
     timeline = timeline.with_joined(before)
@@ -265,26 +237,22 @@ def _checked_record(
     others = [time for time in writes if time != instant.time]
     given = statuses, guard, of_all, others, replaced, schema, added
     record, left_out = commit_record(batch.plan, messages, *given)
-    # Before anybody can complete the commit without them.
+    # Before any process can complete the commit without them.
     put_aside(storage, timeline, instant.time, left_out)
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
-    if batch.options.batches_per_commit == 1:  # else whoever finds the manifest completes it
+    if (
+        batch.options.batches_per_commit == 1
+    ):  # else any process that finds the manifest completes it
         record = record.with_extra({DECISION_KEY: str(looked_after)})
     return record
 
 
 def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bool:
-    """Find out whether the batch is in the table, and refuse it where it cannot come there.
+    """Whether the batch is in the table; refuses one that cannot be committed.
 
-    Raises
-    ------
-    ReplayMismatchError
-        It is there with other rows.
-    MissedBatchesError
-        The table has not seen the batches before it.
-    TimelineError
-        Its instant was completed without it.
+    It may be there with other rows (`ReplayMismatchError`), batches before it may be missing
+    (`MissedBatchesError`), or its instant was completed without it (`TimelineError`).
     """
     message = messages[0]
     assert message.instant_time is not None
@@ -300,7 +268,7 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
         if guard.holds(message.batch_id):
             check_replay(messages, guard)
             return True
-        # The guard of the batch knows those before it in the same instant too.
+        # The guard of the batch also knows earlier batches in the same instant.
         check_none_missed(message.batch, message.batch_id, guard.merged(message.batch.guard))
     if completed is not None:
         again = message.batch.options.concurrency.remedy
@@ -312,21 +280,21 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
 
 
 def is_complete(message: TaskCommitMessage) -> bool:
-    """Whether the instant of a message is a completed one."""
+    """Whether the instant of a message is completed."""
     assert message.instant_time is not None
     timeline = message.batch.table.load_timeline()
     return timeline.commit_at(message.instant_time) is not None
 
 
 def give_up(message: TaskCommitMessage) -> None:
-    """Mark the instant of a message as given up, and let others undo it at once."""
+    """Mark the instant of a message as aborted, so that others roll it back at once."""
     assert message.instant_time is not None
     pending, storage = message.batch.pending, message.batch.table.storage
     try:
-        # While the tasks of a batch wrote that is not committed: nobody else would look.
+        # No other step checks it for a batch that is not committed.
         check_not_overtaken(pending, pending.inflight(message.instant_time))
     except UnsupportedTableError:
-        return  # of the batch nothing is left
+        return  # nothing is left of the batch
     except (TableNotFoundError, WriteConflictError):
         pass
     with suppress(AlreadyExistsError):
@@ -336,7 +304,7 @@ def give_up(message: TaskCommitMessage) -> None:
 
 
 def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
-    """The batch and instant time that all tasks name; mixed ones are an error, never a guess."""
+    """The batch and instant time that all tasks name; different ones are an error."""
     instants = {(message.batch_id, message.instant_time) for message in messages}
     batch, time = messages[0].batch, messages[0].instant_time
     if len(instants) > 1 or time is None:
@@ -346,8 +314,8 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
     if isinstance(batch.plan.index, LookupIndex) and len({m.owns_keys for m in messages}) > 1:
         # One task may have written a key that another one left to this commit.
         raise WriteConflictError(
-            "some rows are where shuffle_by_file_group sent them and others are not; hand its "
-            "result to the writer as it is, without another repartition or union"
+            "some rows are where shuffle_by_file_group sent them and others are not; pass its "
+            "result to the writer unchanged, without another repartition or union"
         )
     return batch, time
 
@@ -358,27 +326,27 @@ def _check_no_group_twice(statuses: Sequence[WriteStatus], staged: Sequence[Stag
         if status.stat.log is None:
             if status.group in seen:
                 raise WriteConflictError(
-                    f"two tasks wrote a base file of file group {status.group}; hand the result "
-                    "of shuffle_by_file_group to the writer as it is, without another repartition"
+                    f"two tasks wrote a base file of file group {status.group}; pass the result "
+                    "of shuffle_by_file_group to the writer unchanged, without another repartition"
                 )
             seen.add(status.group)
 
 
 @lru_cache(maxsize=1024)
 def _warn_unshuffled(root: str) -> None:
-    """Warn once for a table in the life of a process."""
+    """Warn once per table and process."""
     _log.warning(
-        "%s: rows of one file group come to several tasks, so every commit has to merge them; "
+        "%s: rows of one file group come to several tasks, so every commit must merge them; "
         "write hoodie_ds.shuffle_by_file_group(df, opts) instead of df to let the tasks do it",
         root,
     )
 
 
 def _put_manifest(message: TaskCommitMessage, path: str, body: bytes) -> None:
-    """Put a manifest, also over that of an earlier try of the same commit."""
+    """Put a manifest, also over one of an earlier try of the same commit."""
     storage = message.batch.table.storage
     try:
         storage.put_if_absent(path, body)
     except AlreadyExistsError:
-        _first_try(message)  # refuses where it is another query's
+        _first_try(message)  # refuses that of another query
         storage.replace(path, body)

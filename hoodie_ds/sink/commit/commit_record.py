@@ -1,4 +1,4 @@
-"""What a commit says of a batch: its files, what they replace, and the micro-batches before it."""
+"""The content of a batch's commit: its files, what they replace, and earlier micro-batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hoodie_ds.timeline.bodies.commit_metadata import (
 )
 
 ROWS_KEY: Final = "_hoodie_ds_rows_in"
-"""Key in a commit's extra metadata: number of rows that were brought."""
+"""Key in a commit's extra metadata: number of incoming rows."""
 
 
 def commit_record(
@@ -44,28 +44,12 @@ def commit_record(
     schema: str,
     added: Sequence[str],
 ) -> tuple[CommitMetadata, list[ReplayGuard]]:
-    """Return what a batch did, and what is to be put aside of writers that the commit leaves out.
+    """Return the commit of a batch, and the guards of writers that it leaves out.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    messages : sequence of TaskCommitMessage
-        From its tasks.
-    statuses : sequence of WriteStatus
-        Its files.
-    guard : ReplayGuard
-        What was committed under earlier times.
-    of_all : ReplayGuard or None
-        What was committed before, under later times too; None if nothing was.
-    pending : sequence of str
-        Times of the other write instants that are pending.
-    replaced : mapping of str to tuple of str
-        File ids that make way, by partition path.
-    schema : str
-        Avro JSON of the table's user columns from now on.
-    added : sequence of str
-        Those of them that batches have added.
+    `guard` holds what was committed under earlier times, and `of_all` what was committed under
+    later times too, None if nothing was. `pending` are the times of other pending write instants.
+    `replaced` has file ids by partition path. `schema` is the table's from now on, in Avro JSON,
+    and `added` its columns that batches have added.
     """
     batch_id = messages[0].batch_id
     identity = {}
@@ -95,21 +79,10 @@ def commit_record(
 
 
 def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMetadata:
-    """Return what the micro-batches of an instant did together.
+    """Return the combined commit of an instant's micro-batches.
 
-    Parameters
-    ----------
-    before : CommitMetadata
-        The batches up to now.
-    after : CommitMetadata
-        The next one, which may have rewritten base files of theirs.
-    path : str
-        Manifest of the batches up to now, for errors.
-
-    Raises
-    ------
-    CorruptFileError
-        That manifest was not written by this library, or is damaged.
+    `after` is the next one, which may have rewritten base files of the earlier ones, `before`;
+    `path` is their manifest, for errors.
     """
     rewritten = {_group(stat): stat for stat in after.stats if stat.log is None}
     kept = [s for s in before.stats if s.log is not None or _group(s) not in rewritten]
@@ -130,7 +103,7 @@ def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMe
 
 
 def _figures(commit: CommitMetadata, path: str) -> tuple[WriteMetrics, int]:
-    """What the batches of a commit cost, and their number of rows."""
+    """The metrics of a commit's batches, and their number of rows."""
     try:
         return WriteMetrics.from_json(commit.extra[METRICS_KEY]), int(commit.extra[ROWS_KEY])
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -144,7 +117,7 @@ def _group(stat: WriteStat) -> FileGroupId:
 
 
 def _since(earlier: WriteStat | None, stat: WriteStat) -> WriteStat:
-    """Count the changes of a base file from the one before the instant."""
+    """Count the changes of a base file since the one before the instant."""
     if earlier is None:
         return stat
     return replace(
@@ -159,23 +132,11 @@ def _since(earlier: WriteStat | None, stat: WriteStat) -> WriteStat:
 def replaced_groups(
     plan: WritePlan, partitions: Collection[str], written: Collection[FileGroupId] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Find the live file groups that a write replaces, in the table as it sees it.
+    """Find the live file groups that a write replaces, by partition path, in its own view.
 
-    Also those whose files are missing: what is overwritten does not come back with them.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write; nothing makes way for an operation that does not replace.
-    partitions : collection of str
-        Partition paths that there are rows of.
-    written : collection of FileGroupId
-        File groups that the write begins; one may have the id of a bucket's that is missing.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        File ids by partition path, as a replace commit names them.
+    Also groups whose files are missing, so that overwritten rows do not return with them.
+    `partitions` are those with rows. `written` are file groups that the write begins; one may have
+    the id of a bucket's group that is missing.
     """
     if not plan.operation.replaces or plan.timeline.first_commit is None:
         return {}
@@ -193,7 +154,7 @@ def replaced_groups(
 
 
 def _chosen(plan: WritePlan) -> Callable[[str], object] | None:
-    """What says which partitions a write replaces; None if those do that it has rows of."""
+    """Returns which partitions a write replaces; None if those of its rows."""
     patterns = plan.options.partitions_to_delete
     if plan.operation is Operation.INSERT_OVERWRITE_TABLE:
         return lambda _: True
@@ -203,6 +164,6 @@ def _chosen(plan: WritePlan) -> Callable[[str], object] | None:
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    """What matches any of some patterns, in which ``*`` stands for any text."""
+    """A regular expression that matches any of some patterns, in which ``*`` matches any string."""
     parts = (".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns)
     return re.compile("|".join(parts), re.DOTALL)

@@ -1,7 +1,7 @@
-"""Whether a batch may be committed beside what others committed since it began.
+"""Whether a batch may be committed despite what others committed since it began.
 
-File groups are compared, as in Hudi. That is not enough where new keys begin file groups of their
-own: two writers may have stored the same new key, each in another one, so keys are compared there.
+File groups are compared, as in Hudi. That is not enough if new keys begin new file groups: two
+writers may have stored the same new key in two, so their keys are compared.
 """
 
 from __future__ import annotations
@@ -48,24 +48,9 @@ _log = logging.getLogger("hoodie_ds")
 
 
 def retry_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
-    """Write a batch from its beginning, once more after each conflict as often as options say.
+    """Begin, write and commit a batch, again after each conflict, as often as options say.
 
-    Parameters
-    ----------
-    options : WriteOptions
-        How to write; a single writer has nobody to go on beside.
-    write : callable
-        Begins, writes and commits the batch.
-
-    Returns
-    -------
-    object
-        What `write` returned.
-
-    Raises
-    ------
-    WriteConflictError
-        Another writer was faster each time.
+    A single writer does not retry.
     """
     retries = options.concurrency.conflict_retries if options.concurrency.is_shared else 0
     for number in range(retries):
@@ -84,17 +69,11 @@ def check_groups(
 ) -> None:
     """Refuse if a commit that this batch did not see touched the same file groups.
 
-    `replaced` has the file ids that the batch replaces, by partition path; to them also belongs
-    what has since been added to the same partitions.
-
-    Raises
-    ------
-    OptionError
-        There is a commit of another engine, which takes another lock.
-    WriteConflictError
-        There is such a commit, or one that could not know of this instant and comes after it; or
-        a compaction or clustering of such file groups was planned, which will not have the rows;
-        or a compaction was cancelled, after which log files of the batch may be named.
+    `replaced` has the file ids that the batch replaces, by partition path; file groups added to the
+    same partitions since then conflict, too. So do a later commit that could not know of this
+    instant, a compaction or clustering planned for such file groups, which would not include the
+    rows, and a cancelled compaction, after which log files of the batch may be named. A commit of
+    another engine, which takes another lock, is an `OptionError`.
     """
     storage = plan.table.storage
     touched = {status.group for status in statuses}
@@ -102,24 +81,24 @@ def check_groups(
     awaited = {instant.time for instant in plan.timeline.pending_compactions}
     rescale = plan.index.changed_by(storage, plan.timeline, timeline) if plan.index else None
     if rescale is not None:
-        # Rows are of buckets that the table has no more; their file groups may be new ones.
+        # The rows are hashed into old buckets; their file groups may be new ones.
         raise _conflict(plan, rescale, "gave the table another number of buckets")
     for instant, commit in _unseen(plan, timeline):
         if has_own_lock(plan.options.concurrency) and not commit.is_ours:
             raise unshared_lock(instant, plan.options.concurrency)
         if instant.time in awaited:
-            continue  # the batch has left it what it was to merge
+            continue  # the batch has not touched what it merges
         others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}
         others |= {FileGroupId(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
         common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
         if plan.rescales:
-            common = common or sorted(others)  # also those of a new partition are in other buckets
+            common = common or sorted(others)  # those of a new partition are in other buckets, too
         if common:
             raise _conflict(plan, instant, f"changed file group {common[0]}")
         pending = commit.extra.get(PENDING_KEY)
         knows = pending is None or time in pending.split()
         if padded(time) < padded(instant.time) and not knows:
-            # The replay guard is read from the newest commit and from those it names.
+            # The replay guard is read from the newest commit and the ones it names.
             raise _conflict(plan, instant, f"is later than {time} and does not know of it")
     _check_services(plan, timeline, touched, replaced)
     for instant in plan.timeline.pending_compactions:
@@ -128,24 +107,10 @@ def check_groups(
 
 
 def check_based(plan: WritePlan, timeline: Timeline) -> None:
-    """Refuse if what a batch was made from is not in the table any more.
+    """Refuse if the table has lost what a batch was made from.
 
-    Other engines take commits back: by a restore to a savepoint, or by rolling back the newest.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    timeline : Timeline
-        As it is now.
-
-    Raises
-    ------
-    TimelineError
-        A restore is pending.
-    WriteConflictError
-        A commit that the batch has seen is gone, or there was a restore; or commits that it has not
-        seen may be archived.
+    Other engines undo commits: by a restore to a savepoint, or by rolling back the newest. Commits
+    that the batch has not seen may also have been archived. A pending restore is a `TimelineError`.
     """
     refuse_restore(plan.table.storage.root, timeline)
     for instant in timeline.restores:
@@ -153,16 +118,16 @@ def check_based(plan: WritePlan, timeline: Timeline) -> None:
             raise _conflict(plan, instant, "restored the table to an earlier state", "restore")
     for instant in plan.timeline.commits_beyond(timeline):
         if not instant.num_batches and not counts(plan.table.storage, timeline, instant.time):
-            raise _conflict(plan, instant, "was taken back")
+            raise _conflict(plan, instant, "was rolled back")
     for instant in _perhaps_archived(plan, timeline):
         raise _conflict(plan, instant, "or what followed it was archived")
 
 
 def _perhaps_archived(plan: WritePlan, timeline: Timeline) -> Iterator[Instant]:
-    """Writes that a batch has not seen completed, and of which the timeline tells nothing any more.
+    """Writes that a batch has not seen completed, and that have left the timeline.
 
-    A write that was pending when the batch began may have completed and left the timeline. And what
-    the batch has seen last may have left it, with others that came after it.
+    A write that was pending when the batch began may have been completed and archived. The last
+    commit that the batch has seen may have been archived as well, with others after it.
     """
     began = plan.timeline
     pending = (i for i in began.pending if i.action in UNDONE_ACTIONS)
@@ -174,31 +139,17 @@ def _perhaps_archived(plan: WritePlan, timeline: Timeline) -> Iterator[Instant]:
 
 
 def check_not_cleaned(plan: WritePlan, timeline: Timeline) -> None:
-    """Refuse if a clean took files that a batch needed, which saw none of their successors.
+    """Refuse if a clean deleted files that a batch needed, and that saw none of their successors.
 
-    Files that are gone look as if there never were any: the batch may have begun file groups anew.
-    A clean keeps what whoever has an instant pending may look at, so this is for a batch that had
-    begun and not opened its instant yet, further behind than the retention.
-
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    timeline : Timeline
-        As it is now.
-
-    Raises
-    ------
-    WriteConflictError
-        There was such a clean, or its plan cannot be read.
+    Missing files look as if there never were any: the batch may have begun new file groups. A clean
+    keeps what any pending instant may read, so this is for a batch that had begun and not yet
+    opened its instant, longer than the retention.
     """
     for clean in later_cleans(plan.timeline, timeline):
         try:
             cleaned = read_plan(plan.table.storage, clean).groups
         except (NotFoundError, CorruptFileError) as error:
-            raise _conflict(
-                plan, clean, f"has a plan that tells nothing ({error})", "clean"
-            ) from error
+            raise _conflict(plan, clean, f"has an unreadable plan ({error})", "clean") from error
         for _, commit in _unseen(plan, timeline):
             begun = {(s.partition_path, s.file_id) for s in commit.stats if s.log is None}
             begun |= {(p, file_id) for p, ids in commit.replaced.items() for file_id in ids}
@@ -213,7 +164,7 @@ def _check_services(
     touched: set[FileGroupId],
     replaced: Mapping[str, Sequence[str]],
 ) -> None:
-    # A batch leaves to compactions what they are to merge, if it knew of them; of clusterings none.
+    # Known compactions merge what the batch leaves to them; clusterings always conflict.
     before = {i.time for i in plan.timeline.pending if i.action not in REPLACING}
     for instant in timeline.pending:
         if instant.time in before:
@@ -222,9 +173,7 @@ def _check_services(
         try:
             planned = planned_groups(plan.table.storage, instant)
         except (CorruptFileError, UnsupportedTableError) as error:
-            raise _conflict(
-                plan, instant, f"has a plan that tells nothing ({error})", what
-            ) from error
+            raise _conflict(plan, instant, f"has an unreadable plan ({error})", what) from error
         common = sorted(touched & planned) or [g for g in planned if g.partition_path in replaced]
         if common and instant.action in REPLACING:
             raise _clustering_conflict(plan, instant, common[0])
@@ -238,24 +187,19 @@ def _clustering_conflict(
     return ClusteringConflictError(
         f"{plan.table.storage.root}: clustering {instant.time} was planned for file group {group}, "
         "and would lose what this batch changes there; the batch is not committed and can be run "
-        f"again once the clustering is complete (HoodieTable.cluster()) or taken off the timeline "
+        f"again once the clustering is complete (HoodieTable.cluster()) or rolled back "
         f"(HoodieTable.rollback('{instant.time}')); with "
         f"{ClusteringOptions.updates_strategy.key} = {UpdatesStrategy.ALLOW.value} and "
-        f"{ClusteringOptions.rollback_on_conflict.key} = true a batch takes such a clustering "
-        "off the timeline",
+        f"{ClusteringOptions.rollback_on_conflict.key} = true a batch rolls such a clustering "
+        "back",
         instant.time,
     )
 
 
 def check_new_keys(plan: WritePlan, own: Instant, timeline: Timeline) -> None:
-    """Refuse if a commit that this batch did not see brought the same new keys.
+    """Refuse if a commit that this batch did not see inserted the same new keys; name one.
 
-    The manifest of `own`, the batch's instant, is there.
-
-    Raises
-    ------
-    WriteConflictError
-        A key was inserted by both; names it.
+    The manifest of `own`, the batch's instant, must be there.
     """
     if not isinstance(plan.index, LookupIndex) or not plan.looks_up:
         return
@@ -279,7 +223,7 @@ def check_new_keys(plan: WritePlan, own: Instant, timeline: Timeline) -> None:
 
 
 def _unseen(plan: WritePlan, timeline: Timeline) -> list[tuple[Instant, CommitMetadata]]:
-    """Commits that were not there when a batch began."""
+    """Commits that were completed since a batch began."""
     unseen = timeline.commits_beyond(plan.timeline)
     return [(i, read_commit(plan.table.storage, i)) for i in unseen]
 

@@ -1,7 +1,7 @@
-"""Which schema a batch leaves, where others changed the table's while it was written.
+"""The schema after a batch, if others changed the table's while it was written.
 
-A schema is the whole table's, and the newest commit says it. So a commit that knew of less would
-take columns away that others have added, and their values with the next rewrite of a base file.
+The newest commit holds the schema of the whole table. So a commit with fewer columns would remove
+those that others have added, and their values with the next rewrite of a base file.
 """
 
 from __future__ import annotations
@@ -18,30 +18,12 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def schema_beside(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
-    """Return the table's user columns once a batch is committed beside what others did.
+def merged_schema(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
+    """Return the table's user columns once a batch is committed after commits of others.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write; it knows the schema as it was when it began.
-    time : str
-        Its instant time.
-    timeline : Timeline
-        As it is now.
-
-    Returns
-    -------
-    pyarrow.Schema
-        The columns of the newest commit, then those that the batch adds; of two types of a column
-        the wider one. Files with fewer columns, or narrower ones, are read as such.
-
-    Raises
-    ------
-    WriteConflictError
-        The two have no schema in common, or a commit later than the batch has to say it.
-    UnsupportedTableError
-        Another engine renamed columns; see `table_schema`.
+    These are the columns of the newest commit, then those that the batch adds; a column has the
+    wider one of two types. Files with fewer or narrower columns stay readable. `WriteConflictError`
+    if the schemas do not fit, or a commit with a later time than the batch would have to hold it.
     """
     stored = table_schema(plan.table, timeline, to_write=True)
     if stored is None or stored == plan.schema:
@@ -57,12 +39,12 @@ def schema_beside(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
     if instant is not None and padded(instant.time) > padded(time):
         added = _first_difference(evolve(stored, stored, allow_missing=True), columns)
         if added is not None:
-            raise _conflict(plan, by, f"it is later than {time} and says {added}")
+            raise _conflict(plan, by, f"it is later than {time} and has {added}")
     return columns
 
 
 def _check_same_text(stored: pa.Schema, batch: pa.Schema, properties: TableProperties) -> None:
-    """Refuse columns whose values are keys, paths or ranks already and would be others.
+    """Refuse other types of columns whose values are keys, paths or ranks already.
 
     Unlike before a write, nothing can be cast any more.
     """
@@ -79,12 +61,12 @@ def _first_difference(stored: pa.Schema, columns: pa.Schema) -> str | None:
         if field.name not in stored.names:
             return f"no column {field.name!r}"
         if field.type != (known := stored.field(field.name).type):
-            return f"column {field.name!r} to be {known} rather than {field.type}"
+            return f"column {field.name!r} as {known}, not {field.type}"
     return None
 
 
 def _conflict(plan: WritePlan, by: str, what: str) -> WriteConflictError:
     return WriteConflictError(
-        f"{plan.table.storage.root}: the columns of {by} and of this batch do not go together: "
+        f"{plan.table.storage.root}: the columns of {by} and of this batch do not fit: "
         f"{what}; the batch is not committed and can be run again"
     )

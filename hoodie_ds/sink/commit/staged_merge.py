@@ -1,7 +1,7 @@
-"""What the commit does with rows that tasks set aside: it merges them, file group by file group.
+"""Merges the rows that tasks staged, file group by file group, in the commit.
 
-Rows of a file group, or of a key, may have come to several tasks, none of which could write them
-for good. That is as correct as a shuffle, only dearer.
+Several tasks may have rows of a file group, or of a key, so that none could write the final file.
+That is as correct as a shuffle, only slower.
 """
 
 from __future__ import annotations
@@ -34,25 +34,9 @@ def merge_all_staged(
     written: Sequence[WriteStatus],
     attempt: str,
 ) -> list[WriteStatus]:
-    """Merge staged rows into their file groups, or begin new ones.
+    """Merge staged rows into their file groups, or begin new ones; return the new files.
 
-    Parameters
-    ----------
-    batch : Batch
-        The batch.
-    time : str
-        Its instant.
-    staged : sequence of StagedRows
-        From all tasks.
-    written : sequence of WriteStatus
-        Files that the tasks wrote.
-    attempt : str
-        Identity of this attempt to commit; no other attempt has it.
-
-    Returns
-    -------
-    list of WriteStatus
-        Of the files written here.
+    `written` are the files of tasks. No other attempt to commit has the same `attempt`.
     """
     if not staged:
         return []
@@ -99,7 +83,7 @@ def _merge(
 def _locate_staged(
     plan: WritePlan, context: WriteContext, staged: Sequence[StagedRows]
 ) -> tuple[list[WriteStatus], list[StagedRows]]:
-    """Write the rows that no task could place; what has a file group is left to be merged."""
+    """Write the rows that no task could locate; return those that have a file group."""
     parts = [part for part in staged if part.group == UNLOCATED]
     others = [part for part in staged if part.group != UNLOCATED]
     if not parts:

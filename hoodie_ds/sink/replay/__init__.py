@@ -1,1 +1,1 @@
-"""Micro-batches that come again: how they are known, and what their rows were."""
+"""Repeated micro-batches: how they are recognised, and what their rows were."""

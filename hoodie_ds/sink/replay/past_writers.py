@@ -1,14 +1,14 @@
-"""What is known of writers that commits do not carry: files for each, beside the decision log.
+"""The batches of writers that commits do not carry: a file for each, next to the decision log.
 
-Commits would grow with every writer that ever wrote. So a writer that has not written for long is
-put aside before a commit leaves it out, under that commit's time and the number of the writer's
-highest batch. It is looked for when a batch comes whose writer the newest commits do not name. Then
-the newest commit in the table that has left the writer out tells of it: one that is taken back says
-nothing any more, and what an earlier one said counts again. So nothing is forgotten that the table
-may go back to: only what comes before the newest that is archived.
+Commits would grow with every writer that ever wrote. So before a commit leaves out a writer that
+has not written for long, the writer's batches are stored in a file, under that commit's time and
+the writer's highest batch number. The file is read when a batch comes whose writer the newest
+commits do not name. The newest such file whose commit is in the table counts: if that commit is
+rolled back, the file of an earlier one counts again. So everything is kept to which the table may
+go back: only files before the newest archived one are deleted.
 
-A query whose first batches had no rows has no commit that names it. A mark here does, so that it
-is not taken for one whose earlier batches went elsewhere.
+A query whose first batches had no rows has no commit that names it. A mark here names it, so that
+it does not look like a query whose earlier batches went elsewhere.
 """
 
 from __future__ import annotations
@@ -31,24 +31,7 @@ _MARK: Final = "without_rows"
 def recall(
     storage: Storage, timeline: Timeline, guard: ReplayGuard, batch_id: BatchId
 ) -> ReplayGuard:
-    """Return the guard with what was put aside of a batch's writer, if it does not name it.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    guard : ReplayGuard
-        From its newest commits.
-    batch_id : BatchId
-        The batch.
-
-    Raises
-    ------
-    CorruptFileError
-        What was put aside cannot be read.
-    """
+    """Return the guard with the stored batches of a batch's writer, if it does not name it."""
     for name in filter(None, (batch_id.query_id, batch_id.formerly)):
         if name in guard.committed:
             return guard
@@ -61,33 +44,24 @@ def recall(
 def put_aside(
     storage: Storage, timeline: Timeline, time: str, guards: Iterable[ReplayGuard]
 ) -> None:
-    """Keep what guards say, each of one writer, before a commit is made that does not carry it.
+    """Store the guards, each of one writer, that the commit at `time` leaves out, before it.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table before the commit.
-    time : str
-        The commit's.
-    guards : iterable of ReplayGuard
-        What it leaves out.
+    `timeline` is that before the commit.
     """
     for guard in guards:
         ((name, text),) = guard.committed.items()
         with suppress(AlreadyExistsError):
             own = put_aside_path(name, int(text), time)
             storage.put_if_absent(own, json.dumps(guard.entries()).encode())
-        is_told = False
-        for path in _told(storage, writer_folder(name))[0]:
-            if is_told:
+        is_known = False
+        for path in _files(storage, writer_folder(name))[0]:
+            if is_known:
                 storage.delete(path)
-            is_told = is_told or _is_archived(storage, timeline, _left_out_by(path))
+            is_known = is_known or _is_archived(storage, timeline, _left_out_by(path))
 
 
 def mark(storage: Storage, batch_id: BatchId) -> None:
-    """Remember a query that has brought no rows yet."""
+    """Record a query that has brought no rows yet."""
     with suppress(AlreadyExistsError):
         body = json.dumps({"query": batch_id.query_id}).encode()
         storage.put_if_absent(f"{writer_folder(batch_id.query_id)}/{_MARK}", body)
@@ -95,33 +69,33 @@ def mark(storage: Storage, batch_id: BatchId) -> None:
 
 def _find(storage: Storage, timeline: Timeline, name: str) -> ReplayGuard | None:
     while True:
-        told, has_mark = _told(storage, writer_folder(name))
-        with suppress(NotFoundError):  # deleted meanwhile, as a later one tells
-            for path in told:
+        files, has_mark = _files(storage, writer_folder(name))
+        with suppress(NotFoundError):  # deleted meanwhile, as there is a later one
+            for path in files:
                 time = _left_out_by(path)
                 if not time or counts(storage, timeline, time):
                     return _parse(storage.read(path), path)
             return ReplayGuard({name: ""}) if has_mark else None
 
 
-def _told(storage: Storage, folder: str) -> tuple[list[str], bool]:
-    """Files that tell of a writer, the newest first, and whether it has a mark.
+def _files(storage: Storage, folder: str) -> tuple[list[str], bool]:
+    """The files of a writer, newest first, and whether it has a mark.
 
-    Those of releases before come last.
+    Files of earlier releases come last.
     """
     paths = [status.path for status in storage.list(folder)]
-    told = sorted((path for path in paths if not path.endswith(_MARK)), reverse=True)
-    return told, len(told) < len(paths)
+    files = sorted((path for path in paths if not path.endswith(_MARK)), reverse=True)
+    return files, len(files) < len(paths)
 
 
 def _left_out_by(path: str) -> str:
-    """Time of the commit that has left a writer out; empty in files of releases before."""
+    """Time of the commit that left a writer out; empty in files of earlier releases."""
     name = path.rpartition("/")[2]
     return name.removeprefix(LEFT_OUT).partition("_")[0] if name.startswith(LEFT_OUT) else ""
 
 
 def _is_archived(storage: Storage, timeline: Timeline, time: str) -> bool:
-    """Whether a commit has been archived, and so is in the table for good."""
+    """Whether a commit has been archived, and so cannot be rolled back."""
     on_timeline = timeline.commit_at(time) is not None
     return bool(time) and not on_timeline and counts(storage, timeline, time)
 

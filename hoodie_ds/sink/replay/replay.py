@@ -1,8 +1,8 @@
-"""A batch that comes again: what is taken of its rows, and whether they are the committed ones.
+"""A repeated batch: its digest, and whether its rows are the committed ones.
 
-Spark tells a batch by its query and its number alone. The same number with other rows is what an
-old copy of a checkpoint brings, or a source that does not give the same rows twice: to call that
-done would lose rows in silence.
+Spark identifies a batch only by its query and its number. The same number with other rows comes
+from an old copy of a checkpoint, or from a source that does not return the same rows twice: to
+treat that as done would lose rows silently.
 """
 
 from __future__ import annotations
@@ -37,18 +37,11 @@ _log = logging.getLogger("hoodie_ds")
 def digest_of(plan: WritePlan, batch_id: BatchId | None, rows: pa.Table) -> InputDigest:
     """Return the digest of rows: of their keys, or of their columns in a table without keys.
 
-    Parameters
-    ----------
-    plan : WritePlan
-        The write.
-    batch_id : BatchId or None
-        Its identity; rows of a batch without one are only counted, as it cannot come again.
-    rows : pyarrow.Table
-        Some of its rows, in the table's types or as they came.
+    Rows of a batch without identity are only counted, as it cannot come again.
     """
     if batch_id is None:
         return InputDigest(rows.num_rows)
-    if plan.operation is Operation.DELETE_PARTITION:  # they need no more than partition columns
+    if plan.operation is Operation.DELETE_PARTITION:  # they need only partition columns
         rows = rows.drop_columns([n for n in rows.column_names if n in HIDDEN_COLUMNS])
         return InputDigest.of(conform(rows, normalise_schema(rows.schema)))
     rows = conform(rows, plan.schema)
@@ -59,19 +52,9 @@ def digest_of(plan: WritePlan, batch_id: BatchId | None, rows: pa.Table) -> Inpu
 
 
 def with_known_batches(batch: Batch, batch_id: BatchId) -> Batch:
-    """Return a batch that knows all that the table knows of its query.
+    """Return a batch whose guard has all that the table knows of its query.
 
-    Parameters
-    ----------
-    batch : Batch
-        The batch, whose guard names the writers of late.
-    batch_id : BatchId
-        Its identity.
-
-    Raises
-    ------
-    MissedBatchesError
-        The table has not seen the earlier batches of the stream.
+    `MissedBatchesError` if the table has not seen the earlier batches of the stream.
     """
     guard = recall(batch.table.storage, batch.timeline, batch.guard, batch_id)
     check_none_missed(batch, batch_id, guard)
@@ -79,48 +62,34 @@ def with_known_batches(batch: Batch, batch_id: BatchId) -> Batch:
 
 
 def check_none_missed(batch: Batch, batch_id: BatchId, guard: ReplayGuard) -> None:
-    """Refuse a stream whose earlier batches the table has not seen, or has no more.
+    """Refuse a stream whose earlier batches the table has not seen, or has lost.
 
-    The numbers of a batch write are the user's, and may begin anywhere.
-
-    Parameters
-    ----------
-    batch : Batch
-        The batch.
-    batch_id : BatchId
-        Its identity.
-    guard : ReplayGuard
-        From `recall`.
-
-    Raises
-    ------
-    MissedBatchesError
-        The table has not seen the earlier batches, or one of them was taken back.
+    `guard` is from `recall`. The numbers of a batch write are the user's, and may begin anywhere.
     """
     if batch_id == batch.given_id or batch_id.batch_id == 0 or batch.options.accept_missed:
         return
     root = batch.table.storage.root
-    goes_on = f"{OperationOptions.accept_missed.key}=true goes on without the rows of"
+    goes_on = f"{OperationOptions.accept_missed.key}=true continues without the rows of"
     if guard.name_of(batch_id) is None:
         earlier = "batch 0" if batch_id.batch_id == 1 else f"batches 0 to {batch_id.batch_id - 1}"
         raise MissedBatchesError(
-            f"{root}: {batch_id} comes to a table that has not seen {earlier} of the query: the "
-            "table was deleted or restored, or the path is another one than before. Nothing was "
+            f"{root}: {batch_id} arrived, but the table has not seen {earlier} of the query: the "
+            "table was deleted or restored, or the path has changed. Nothing was "
             "written. Give the path of the table that has them, or begin with a new checkpoint; "
             f"{goes_on} {earlier}"
         )
     undone = _undone_before(batch.table.storage, batch_id, guard.highest(batch_id))
     if undone is not None:
         raise MissedBatchesError(
-            f"{root}: {batch_id} comes to a table from which batch {undone} of the query was taken "
-            "back, by a rollback or a restore. Nothing was written. Take the checkpoint back to "
+            f"{root}: {batch_id} arrived, but a rollback or restore has removed batch {undone} of "
+            "the query from the table. Nothing was written. Reset the checkpoint to "
             f"before batch {undone} (delete the files named {undone} and later from its folders "
             f"offsets and commits), or begin with a new one; {goes_on} batch {undone}"
         )
 
 
 def _undone_before(storage: Storage, batch_id: BatchId, highest: int) -> int | None:
-    """The first batch that was taken off the table, and has not come again; None if all have."""
+    """The first batch that was rolled back and has not come again; None if all have."""
     if batch_id.batch_id <= highest + 1:
         return None
     names = filter(None, (batch_id.query_id, batch_id.formerly))
@@ -131,7 +100,7 @@ def _undone_before(storage: Storage, batch_id: BatchId, highest: int) -> int | N
 def digest_only(
     batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]
 ) -> TaskCommitMessage:
-    """Read one task's rows of a batch that is committed, and write nothing."""
+    """Read one task's rows of a committed batch for their digest, and write nothing."""
     digest = InputDigest()
     for part in batches:
         rows = without_copies(pa.Table.from_batches([part]))
@@ -140,7 +109,7 @@ def digest_only(
 
 
 def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
-    """Return the digest of a whole batch, of the messages of all of its tasks."""
+    """Return the digest of a whole batch from the messages of all of its tasks."""
     batch = messages[0].batch
     total = reduce(add, (message.digest for message in messages), InputDigest())
     if batch.plan.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:
@@ -151,11 +120,11 @@ def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
 
 
 def _unusual_operation(plan: WritePlan) -> Operation | None:
-    """What rows do where it is not what they do in most batches, whose digests do not say it."""
+    """The operation, if it is not the usual one, which digests do not name."""
     match plan.operation:
         case Operation.UPSERT | Operation.DELETE_PARTITION:
             return None
-        case Operation.INSERT | Operation.BULK_INSERT:  # which put the same rows there
+        case Operation.INSERT | Operation.BULK_INSERT:  # which add the same rows
             return Operation.INSERT if plan.index is not None else None
     return plan.operation
 
@@ -163,19 +132,7 @@ def _unusual_operation(plan: WritePlan) -> Operation | None:
 def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:
     """Refuse a batch whose number is taken, unless its rows are known to be the committed ones.
 
-    A batch without rows, that would change nothing, passes where nothing is known of the number.
-
-    Parameters
-    ----------
-    messages : sequence of TaskCommitMessage
-        From its tasks.
-    guard : ReplayGuard
-        Which holds the batch.
-
-    Raises
-    ------
-    ReplayMismatchError
-        The rows are others, or what they were is not known.
+    A batch without rows, which would change nothing, passes if nothing is known of the number.
     """
     batch, batch_id = messages[0].batch, messages[0].batch_id
     assert batch_id is not None
@@ -190,10 +147,10 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
         now = now.like(then)
         text = f"{batch_id} is in the table with {then}, and came again with {now}"
     else:
-        known = f"{min(kept)} to {max(kept)} alone" if kept else "none"
+        known = f"only {min(kept)} to {max(kept)}" if kept else "none"
         text = (
-            f"{batch_id} came with {now}, and whether these are in the table is not known: it has "
-            f"batches of the query up to {guard.highest(batch_id)}, and knows the rows of {known}"
+            f"{batch_id} came with {now}, which may or may not be in the table: it has batches of "
+            f"the query up to {guard.highest(batch_id)}, and knows the rows of {known}"
         )
     if batch.options.accept_different:
         _log.warning("%s: %s; the table stays as it is", batch.table.storage.root, text)
@@ -202,11 +159,11 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
         "Give the write a greater number, or its writer another "
         f"{OperationOptions.checkpoint_identifier.key}"
         if batch_id == batch.given_id
-        else "Go on from the newest checkpoint of the query, or begin a new one, which makes it a "
-        "new query whose rows are all written (with foreach_batch and Spark Connect, give it "
+        else "Continue from the newest checkpoint of the query, or begin a new one, which makes it "
+        "a new query whose rows are all written (with foreach_batch and Spark Connect, give it "
         f"another {OperationOptions.checkpoint_identifier.key} too)"
     )
     raise ReplayMismatchError(
         f"{batch.table.storage.root}: {text}; the table stays as it is. {remedy}. "
-        f"{OperationOptions.accept_different.key}=true takes the batch for done"
+        f"{OperationOptions.accept_different.key}=true accepts the batch as done"
     )

@@ -1,8 +1,8 @@
-"""Batches that two instants of several micro-batches hold, as two drivers of a query leave them.
+"""Batches that two instants of several micro-batches hold, left by two drivers of a query.
 
-A driver that another one was started beside may not see that one's instant when it begins, and
-nothing of such an instant is visible before its last batch. So a commit looks into the instants
-that wait for further batches, and a recovery keeps one of those that hold the same batch.
+A driver may begin without seeing the instant of another driver started meanwhile, and nothing of
+such an instant is visible before its last batch. So a commit checks the instants that wait for
+further batches, and a recovery keeps one of those that hold the same batch.
 """
 
 from __future__ import annotations
@@ -26,46 +26,22 @@ from hoodie_ds.transaction.ownership import owner_of, takes_several_batches
 def check_held_by_no_other(
     storage: Storage, batch_id: BatchId, time: str, timeline: Timeline
 ) -> None:
-    """Refuse a batch that waits in another instant for further batches.
+    """Refuse a batch that another instant than its own, at `time`, holds and keeps open.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    batch_id : BatchId
-        Identity of the batch.
-    time : str
-        Its instant.
-    timeline : Timeline
-        As it is now.
-
-    Raises
-    ------
-    WriteConflictError
-        Another driver of the query has written the batch.
+    It raises a `WriteConflictError`: another driver of the query has written the batch.
     """
     for instant in timeline.pending:
         last = None if instant.time == time else _last(storage, instant)
         if last is not None and last.query_id == batch_id.query_id and last >= batch_id:
             raise WriteConflictError(
                 f"{storage.root}: another driver of query {batch_id.query_id} has written "
-                f"{batch_id} under instant {instant.time}, so it is not committed once more; "
-                "restart the query, with one driver, and it goes on after what is written"
+                f"{batch_id} under instant {instant.time}, so it is not committed again; "
+                "restart the query, with one driver, and it continues after that batch"
             )
 
 
 def is_superseded(table: Table, timeline: Timeline, instant: Instant) -> bool:
-    """Whether the batches of a pending instant are in the table, or in a later such instant.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now, the instant among those that are pending.
-    instant : Instant
-        A pending write.
-    """
+    """Whether the batches of a pending instant are in the table, or in a later such instant."""
     storage = table.storage
     last = _last(storage, instant)
     first = None if last is None else _first(storage, instant)
@@ -81,10 +57,10 @@ def is_superseded(table: Table, timeline: Timeline, instant: Instant) -> bool:
 
 
 def _last(storage: Storage, instant: Instant) -> BatchId | None:
-    """The newest micro-batch that an instant of several holds; None for any other instant."""
+    """The newest micro-batch in an instant of several; None for any other instant."""
     if instant.action not in WRITE_ACTIONS:
         return None
-    with suppress(CorruptFileError):  # recovery says what is to be done about that
+    with suppress(CorruptFileError):  # recovery reports the remedy
         owner = owner_of(storage, instant.at(State.INFLIGHT))
         if owner is not None and takes_several_batches(owner):
             found = newest_manifest(storage, instant)
@@ -95,7 +71,7 @@ def _last(storage: Storage, instant: Instant) -> BatchId | None:
 
 
 def _first(storage: Storage, instant: Instant) -> BatchId | None:
-    """The first micro-batch of an instant; None if its manifest does not tell."""
+    """The first micro-batch of an instant; None if its manifest does not name it."""
     path = manifest_path(instant.time, 1)
     with suppress(NotFoundError, CorruptFileError):
         return _parse(storage.read(path), path)

@@ -56,13 +56,13 @@ def test_of_two_widths_the_wider_one_stays(place: Place, wide_first: bool) -> No
     wide = place.begin(with_column(trips(("1", "x", 1, 1.0)), "n", [2**40], pa.int64()))
     narrow = place.begin(with_column(trips(("2", "y", 1, 1.0)), "n", [7], pa.int32()))
     one, two = wide.write(), narrow.write()
-    # The instant that says the schema has to be the newest by time: here `narrow` is.
+    # The instant that holds the schema must be the newest by time: here `narrow` is.
     if wide_first:
         wide.writer.commit([one])
         narrow.writer.commit([two])
     else:
         narrow.writer.commit([two])
-        with pytest.raises(WriteConflictError, match=r"'n' to be int32 rather than int64"):
+        with pytest.raises(WriteConflictError, match=r"'n' as int32, not int64"):
             wide.writer.commit([one])
         place.table.upsert(wide.rows)
     assert place.table.schema.field("n").type == pa.int64()
@@ -70,12 +70,12 @@ def test_of_two_widths_the_wider_one_stays(place: Place, wide_first: bool) -> No
 
 
 def test_a_column_added_by_an_earlier_instant_that_commits_later(place: Place) -> None:
-    """The later instant says the table's schema, and knows nothing of the column."""
+    """The later instant holds the table's schema, without the column."""
     adding = place.begin(with_column(trips(("1", "x", 1, 1.0)), "extra", ["dear"], pa.string()))
     one = adding.write()
     plain = place.begin(trips(("2", "y", 1, 1.0)))
     plain.writer.commit([plain.write()])
-    with pytest.raises(WriteConflictError, match="says no column 'extra'"):
+    with pytest.raises(WriteConflictError, match="has no column 'extra'"):
         adding.writer.commit([one])
     assert "extra" not in place.table.schema.names
 

@@ -134,7 +134,7 @@ def test_a_plan_that_cannot_be_read_may_be_for_any_file_group(
     if action == "replacecommit" and not body:  # an overwrite that was begun, or is gone
         batch.writer.commit([message])
         return
-    with pytest.raises(WriteConflictError, match="plan that tells nothing"):
+    with pytest.raises(WriteConflictError, match="an unreadable plan"):
         batch.writer.commit([message])
 
 
@@ -266,6 +266,6 @@ def test_a_batch_is_not_committed_on_top_of_what_was_taken_back(restored: bool) 
         foreign.begin_restore(place.storage, time)
         path = foreign.step_path(place.storage, time, Action.RESTORE, State.COMPLETED)
         place.storage.put_if_absent(path, b"")
-    match = f"restore {time} restored" if restored else f"commit {last} was taken back"
+    match = f"restore {time} restored" if restored else f"commit {last} was rolled back"
     with pytest.raises(WriteConflictError, match=match):
         batch.writer.commit([message])

@@ -215,5 +215,5 @@ def test_rows_without_a_field_of_the_table_are_told_which_role_it_has(tmp_path: 
     with pytest.raises(SchemaError, match=r"^record key field 'nr' does not exist"):
         HoodieTable(tmp_path / "new", other).upsert(ROWS)
     HoodieTable(tmp_path / "t", KEYED).upsert(ROWS)
-    with pytest.raises(SchemaError, match=r"^ordering field 'ts' .*every write has to have .* ts$"):
+    with pytest.raises(SchemaError, match=r"^ordering field 'ts' .*every write needs .* ts$"):
         HoodieTable(tmp_path / "t").upsert(ROWS.select(["id"]))

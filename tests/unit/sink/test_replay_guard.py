@@ -84,7 +84,7 @@ def test_a_number_between_two_had_no_rows_and_others_are_unknown() -> None:
 @pytest.mark.parametrize("entry", ["not json", "[1]", "7"])
 def test_a_damaged_entry_names_its_commit(storage: Storage, entry: str) -> None:
     commit(storage, "20250101000000000", **{CHECKPOINT_KEY: entry})
-    with pytest.raises(CorruptFileError, match=r"20250101000000000\.commit.*no JSON object"):
+    with pytest.raises(CorruptFileError, match=r"20250101000000000\.commit.*not a JSON object"):
         load(storage)
 
 
