@@ -37,7 +37,7 @@ CHANGES: Final = pa.schema([(name, pa.string()) for name in (OP, TS_MS, BEFORE, 
 """Columns of a CDC query."""
 
 _NONE: Final = "null"
-"""What Hudi gives for an image that a commit has logged as missing; others are null."""
+"""Hudi's value of an image that a commit has logged as missing; others are null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class ChangeExecutor:
                 yield found.select(list(columns))
         except NotFoundError as error:
             raise TimelineError(
-                f"{self.pinned.table.storage.root}: the changes of {task.instant.time} cannot be "
-                f"told any more: {error}; begin later, and let the cleaner retain more commits"
+                f"{self.pinned.table.storage.root}: the changes of {task.instant.time} are not "
+                f"known any more: {error}; begin later, and let the cleaner retain more commits"
             ) from error
 
     def _changes(self, task: ChangeTask) -> Iterator[pa.Table]:

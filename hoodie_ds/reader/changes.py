@@ -97,7 +97,7 @@ class ChangesQuery:
         return FileSlice(group, name.instant_time, self._known(group.partition_path, name), ())
 
     def _written(self, time: str, group: FileGroupId) -> BaseFileName | None:
-        """The base file of a group that an instant wrote, as its commit or a listing tells."""
+        """The base file of a group that an instant wrote, as its commit or a listing shows."""
         view = self.pinned.view
         written = view.timeline.commit_at(time)
         if written is not None:
@@ -165,8 +165,8 @@ def changes(pinned: PinnedTable, options: IncrementalOptions) -> ChangesQuery:
     if found.archived:
         raise TimelineError(
             f"{pinned.table.storage.root}: the range from {options.begin} reaches back too far: "
-            f"{found.archived[-1].time} has been archived, and its changes cannot be told any "
-            "more; begin later, and archive less"
+            f"{found.archived[-1].time} has been archived, and its changes are not "
+            "known any more; begin later, and archive less"
         )
     return ChangesQuery(pinned, found.active)
 
@@ -179,6 +179,6 @@ def _groups_with_logs(commit: CommitMetadata) -> dict[FileGroupId, None]:
 
 def _cleaned(pinned: PinnedTable, instant: Instant, what: str) -> TimelineError:
     return TimelineError(
-        f"{pinned.table.storage.root}: the changes of {instant.time} cannot be told any more: "
+        f"{pinned.table.storage.root}: the changes of {instant.time} are not known any more: "
         f"{what} has been cleaned; begin later, and let the cleaner retain more commits"
     )

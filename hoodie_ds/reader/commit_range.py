@@ -15,7 +15,7 @@ from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.time_travel import is_write
-from hoodie_ds.timeline.archive.archived_writes import archived_writes, archived_writes_ended_after
+from hoodie_ds.timeline.archive.archive import archived_writes, archived_writes_ended_after
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.layout import V1

@@ -112,7 +112,7 @@ class FileSliceReader:
         file without log files; the reader of the first part compares the file's checksum.
         """
         counts = counts or MergeCounts()
-        # Which rows lack columns must not depend on the columns that are asked for.
+        # Which rows lack columns must not depend on the requested columns.
         whole = columns if lacking is None else self.schema.names
         logged, fetched, places = self._fetched(slice_, columns, whole, counts, pruner)
         if logged is None:
@@ -176,7 +176,7 @@ class FileSliceReader:
         held, limit = 0, _HELD_RECORDS
         for block in self._blocks(slice_, columns if places is None else ()):
             if places is not None and block.records.lacking is not None:
-                return self._partial_merger(slice_), block.records  # that is all there is to tell
+                return self._partial_merger(slice_), block.records  # places are of no use then
             part = block.records if places is None else places.marked(block)
             counts.log_blocks += 1
             counts.log_records += part.num_rows
@@ -234,7 +234,7 @@ class FileSliceReader:
             return PartialMerger(self.merger)
         raise UnsupportedTableError(
             f"{slice_.logs[0].path} or another log file of file group {slice_.group} has rows with "
-            "some of the columns only, beside a merge rule that needs all of them; compact the "
+            "some of the columns only, and the merge rule needs all of them; compact the "
             "table with the engine that wrote it"
         )
 

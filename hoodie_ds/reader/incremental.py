@@ -42,7 +42,7 @@ from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.timeline import Timeline
 
 _ASKED_SINGLY = 32
-"""Files of a partition from which on it is listed to see whether they are there."""
+"""If so many files of a partition are needed, it is listed to find missing ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def incremental(pinned: PinnedTable, options: IncrementalOptions) -> Incremental
         pinned = replace(pinned, schema=then.schema)
     storage, scan = pinned.table.storage, options.full_scan
     if scan or (scan is None and pinned.timeline.layout != V1.version):
-        # As in Hudi those count too that later commits of the range have put others in place of.
+        # As in Hudi, files that later commits of the range replaced count too.
         if found.archived or _missing(storage, _paths(storage, found.active)) is not None:
             return _full_scan(pinned, found, options)
     else:

@@ -42,7 +42,7 @@ from hoodie_ds.timeline.paths import TEMP, instant_of_temporary, marked_file
 _DATA = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
 
 HELD_BYTES: Final = 64 << 20
-"""Bytes of log files that are held in memory unless somebody says how many."""
+"""Bytes of log files that are held in memory by default."""
 
 
 class BlockRecords(NamedTuple):

@@ -58,7 +58,7 @@ class PinnedTable:
         table.properties.check_readable()
         timeline = table.load_timeline()
         pinned = cls(table, timeline, _columns(table, timeline), merge_hook, verify)
-        pinned.reader()  # refuses a merge hook that cannot be had
+        pinned.reader()  # refuses a merge hook that is missing
         return pinned
 
     def at(self, then: Timeline) -> PinnedTable:

@@ -67,15 +67,15 @@ class Scanner:
                     f"column {name!r} is not in the table; its columns are {', '.join(names)}"
                 )
             if self._wanted.count(name) > 1:
-                raise SchemaError(f"column {name!r} is asked for more than once; name it once")
+                raise SchemaError(f"column {name!r} is requested more than once; name it once")
         self._predicate = from_arrow(row_filter, query.schema)
         used = columns_used(self._predicate)
-        # A filter that is not understood may name columns by their places in the table.
+        # A filter that cannot be parsed may name columns by their positions in the table.
         needed = () if used is None else used.difference(self._wanted)
         others = [name for name in names if name in needed]
         self._fetched = names if used is None else [*self._wanted, *others]
         if not self._fetched:
-            # Without a column Arrow would lose the number of rows on the way.
+            # Without a column Arrow would lose the number of rows.
             self._fetched = [name for name in names if name == COMMIT_TIME] or names[:1]
 
     @property

@@ -13,7 +13,7 @@ from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.archive.archived_writes import archived_writes
+from hoodie_ds.timeline.archive.archive import archived_writes
 from hoodie_ds.timeline.bodies.clean_metadata import CleanMetadata
 from hoodie_ds.timeline.bodies.replace_plan import is_clustering
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
@@ -21,7 +21,7 @@ from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 _UNDER_ITS_OWN_NAME: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
-"""Actions of writes: what is pending under another one changes no row."""
+"""Actions of writes: pending instants of others change no row."""
 
 
 def travel(pinned: PinnedTable, moment: str) -> PinnedTable:

@@ -19,7 +19,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.archive.archived_writes import archived_writes
+from hoodie_ds.timeline.archive.archive import archived_writes
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.bodies.rollback_metadata import PartitionRollback, plan_to_bytes
 from hoodie_ds.timeline.instant import COMPLETES_AS, WRITE_ACTIONS, Action, Instant, State

@@ -24,9 +24,9 @@ from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 
 _CHUNK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 20
-"""Files up to this size cost so little to compare that it is done at every look."""
+"""Files up to this size are compared each time: it costs little."""
 HELD_BYTES: Final = 32 << 20
-"""Files up to this size are read once and held; of larger ones little may be wanted."""
+"""Files up to this size are read once and held; of larger ones often little is needed."""
 
 
 @contextmanager

@@ -127,7 +127,7 @@ class LiveFiles:
             name = stat.path.rpartition("/")[2]
             base, log = BaseFileName.parse(name), LogFileName.parse(name)
             file = base or log
-            if file is None:  # Hudi leaves the path out where it wrote nothing
+            if file is None:  # Hudi writes no path where it wrote nothing
                 continue
             groups = self._partitions.setdefault(stat.partition_path, {})
             group = groups.setdefault(file.file_id, _Group())

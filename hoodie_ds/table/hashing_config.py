@@ -106,8 +106,7 @@ def complete_hashing_config(table: Table, timeline: Timeline, now_ms: int) -> tu
     times = _times(storage)
     if not times:
         if properties.bucket_rules is not None:
-            # A killed process may have left an unfinished file there, over which Hudi would
-            # stumble.
+            # A killed process may have left an unfinished file there, which Hudi cannot read.
             storage.delete(HASHING_CONFIGS)
             put_hashing_config(table)
         return table, False

@@ -36,13 +36,13 @@ from hoodie_ds.timeline.timeline import Timeline
 
 _TABLES: Final = 8
 _SUMMARIES: Final = {V1.version: "files", V2.version: "files2"}
-"""What summaries are called, by layout: a table may come back to one that it had."""
+"""Kinds of summaries by layout: a table may return to an earlier layout."""
 _FEWEST_COMMITS: Final = 20
 _MOST_COMMITS: Final = 200
 _BYTES_A_COMMIT: Final = 2_500
-"""A summary of so many bytes may be a commit older."""
+"""For each so many bytes, a summary may be a commit older."""
 _AT_ONCE: Final = 64
-"""Commits that no summary has yet, of which a writer takes so many in with each of its own."""
+"""Commits without a summary that a writer adds with each of its own."""
 
 
 def check_nothing_is_missing(
@@ -201,7 +201,7 @@ def newest_commit_of(storage: Storage, timeline: Timeline, log: LogFile) -> File
         if kept.known is not None and kept.known.seen is timeline:
             group = FileGroupId(log.partition_path, log.name.file_id)
             instant = kept.known.newest_naming(group, log.path, start)
-            # One that was archived since says nothing any more.
+            # One that was archived since does not count any more.
             found = None if instant is None else timeline.commit_at(instant.time)
             return None if found is None else file_changes(storage, found)
     return newest_commit_naming(storage, timeline, log.path, start)
@@ -268,7 +268,7 @@ class _Kept:
     layout: int
     known: LiveFiles | None = None
     newest: LiveFiles | None = None
-    """What the newest commits say, for a writer, where nothing sums up the older ones."""
+    """The newest commits, for a writer, without a summary of the older ones."""
     saved: SummaryFile = field(default_factory=SummaryFile)
     replaced: tuple[Timeline, Mapping[str, frozenset[str]]] | None = None
     lock: Lock = field(default_factory=Lock)

@@ -23,7 +23,7 @@ LATEST_SCHEMA_KEY: Final = "latest_schema"
 _HISTORIES: Final = f"{HOODIE}/.schema"
 _SUFFIX: Final = ".schemacommit"
 _OPTION: Final = "hoodie.schema.on.read.enable"
-_UNTOLD: Final = f"{_HISTORIES} does not tell which"
+_UNTOLD: Final = f"{_HISTORIES} does not say which"
 _NAMED: Final = 5
 
 

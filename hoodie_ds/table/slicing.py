@@ -63,23 +63,20 @@ class Slicing(Protocol):
         ...
 
 
-class ByBaseInstant:
+class _ByBaseInstant:
     """The rule of layout 1."""
 
     shares_log_files: Final = True
 
     def start(self, log: LogFileName, commit: Instant) -> str:
-        """Return the instant time in the name."""
         return padded(log.base_instant)
 
     def named_after(self, start: str, own: str) -> str:
-        """Return the slice's base instant."""
         return start
 
     def latest(
         self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
     ) -> FileSlice | None:
-        """Return the latest slice of a file group."""
         by_start: dict[str, list[LogFile]] = {}
         for log in logs:
             by_start.setdefault(log.name.base_instant, []).append(log)
@@ -109,23 +106,20 @@ class ByBaseInstant:
         return latest
 
 
-class ByCompletion:
+class _ByCompletion:
     """The rule of layout 2."""
 
     shares_log_files: Final = False
 
     def start(self, log: LogFileName, commit: Instant) -> str:
-        """Return the completion time of the commit."""
         return padded(commit.ended)
 
     def named_after(self, start: str, own: str) -> str:
-        """Return the instant that writes the log file."""
         return own
 
     def latest(
         self, moment: Moment, group: FileGroupId, base: BaseFile | None, logs: Collection[LogFile]
     ) -> FileSlice | None:
-        """Return the latest slice of a file group."""
         visible = [log for log in logs if moment.is_committed(log.name.base_instant)]
         if base is not None:
             visible = [log for log in visible if self._is_above(moment, base, log)]
@@ -144,7 +138,7 @@ class ByCompletion:
         return completed is None or padded(completed) >= start
 
 
-SLICINGS: Final[dict[int, Slicing]] = {1: ByBaseInstant(), 2: ByCompletion()}
+SLICINGS: Final[dict[int, Slicing]] = {1: _ByBaseInstant(), 2: _ByCompletion()}
 """The rules, by the version of the layout."""
 
 

@@ -142,7 +142,7 @@ def check_outside_tables(root: str, open_storage: Callable[[str], Storage]) -> N
         parent = scheme + separator + "/".join(names[:count])
         if not names[count - 1]:
             continue
-        # Who may not look there has no way of knowing.
+        # Without permission to read there, it cannot be known.
         with suppress(StorageError):
             open_storage(parent).read(PROPERTIES)
             raise OptionError(
@@ -204,7 +204,7 @@ def _opened(storage: Storage) -> Table | None:
     """Open the table, if there is one; refuse files of a table without its properties."""
     properties = _read_properties(storage)
     if properties is None and _has_table_files(storage):
-        # What was listed may be of a table that another writer has created since the first look.
+        # The listed files may be of a table that another writer has created since the first read.
         properties = _read_properties(storage)
         if properties is None:
             raise _without_properties(storage)

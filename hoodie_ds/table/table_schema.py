@@ -54,7 +54,7 @@ def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool
         refuse_to_write(table.storage, path)
     if numbered:
         check_found_by_name(table.storage, numbered, path)
-    elif not commit.is_ours:  # before ours, the same was looked for
+    elif not commit.is_ours:  # our commits check the same before they are made
         check_history(table.storage, timeline, path)
 
 

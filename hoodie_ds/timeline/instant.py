@@ -46,7 +46,7 @@ WRITE_ACTIONS: Final = frozenset(
 
 
 REPLACING: Final = frozenset({Action.REPLACE_COMMIT, Action.CLUSTERING})
-"""Actions by which file groups make way for others."""
+"""Actions that replace file groups by others."""
 
 
 COMPLETES_AS: Final = {

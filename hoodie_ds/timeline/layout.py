@@ -44,7 +44,7 @@ def _pending_name(instant: Instant) -> str:
     return f"{instant.time}{middle}.{instant.state.value}"
 
 
-class LayoutV1:
+class _LayoutV1:
     """Layout 1, of tables of version 6: ``.hoodie/<time>.<action>[.<state>]``.
 
     A compaction completes under the name of a commit, a log compaction as a delta commit.
@@ -55,7 +55,6 @@ class LayoutV1:
     clustering: Final = Action.REPLACE_COMMIT
 
     def file_name(self, instant: Instant) -> str:
-        """Return the name of the file that records a step of an instant."""
         time, action = instant.time, instant.action
         if instant.state is not State.COMPLETED:
             return _pending_name(instant)
@@ -63,16 +62,15 @@ class LayoutV1:
         return f"{time}.{done.value}"
 
     def parse(self, name: str) -> Instant | None:
-        """Read a file name of the folder; None for a file that is not an instant."""
         time, _, form = name.partition(".")
         found = _FORMS_V1.get(form)
-        # Digits in other scripts are digits to Python: such a name is not an instant.
+        # Python also accepts digits of other scripts: such a name is not an instant.
         if found is None or len(time) not in (14, 17) or not (time.isascii() and time.isdigit()):
             return None
         return Instant(time, *found)
 
 
-V1: Final[Layout] = LayoutV1()
+V1: Final[Layout] = _LayoutV1()
 
 # A compaction never completes under its own name: the names that it shares are others' already.
 _FORMS_V1: Final[dict[str, tuple[Action, State]]] = {}
@@ -81,7 +79,7 @@ for _action in filter(lambda action: action is not Action.CLUSTERING, Action):
         _FORMS_V1.setdefault(V1.file_name(Instant("", _action, _state))[1:], (_action, _state))
 
 
-class LayoutV2:
+class _LayoutV2:
     """Layout 2, of tables of versions 8 and 9.
 
     ``.hoodie/timeline/<time>[_<completion>].<form>``: names of pending instants are those of layout
@@ -95,7 +93,6 @@ class LayoutV2:
     clustering: Final = Action.CLUSTERING
 
     def file_name(self, instant: Instant) -> str:
-        """Return the name of the file that records a step of an instant."""
         time, action = instant.time, instant.action
         if instant.state is not State.COMPLETED:
             return _pending_name(instant)
@@ -103,7 +100,6 @@ class LayoutV2:
         return f"{time}{end}.{COMPLETES_AS.get(action, action).value}"
 
     def parse(self, name: str) -> Instant | None:
-        """Read a file name of the folder; None for a file that is not an instant."""
         match = _NAME.fullmatch(name)
         if match is None or match[3] not in _FORMS_V2:
             return None
@@ -113,7 +109,7 @@ class LayoutV2:
         return Instant(match[1], action, state, layout=self.version, completion_time=match[2] or "")
 
 
-V2: Final[Layout] = LayoutV2()
+V2: Final[Layout] = _LayoutV2()
 
 _FORMS_V2: Final = {
     V2.file_name(Instant("", action, state))[1:]: (action, state)
@@ -123,4 +119,4 @@ _FORMS_V2: Final = {
 }
 
 LAYOUTS: Final[dict[int, Layout]] = {layout.version: layout for layout in (V1, V2)}
-"""The layouts that are known here, by ``hoodie.timeline.layout.version``."""
+"""The known layouts, by ``hoodie.timeline.layout.version``."""

@@ -25,11 +25,11 @@ from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_s
 from hoodie_ds.timeline.timeline import Timeline
 
 _TABLES: Final = 8
-"""Tables of which a process remembers the last timeline."""
+"""Tables whose last timeline a process keeps."""
 _UNSETTLED: Final = 150
 """Completed instants that are never settled: more than Hudi keeps of an active timeline."""
 _SUMMARIES: Final = {V1.version: "timeline", V2.version: "timeline2"}
-"""What summaries are called, by layout: a table may come back to one that it had."""
+"""Kinds of summaries by layout: a table may return to an earlier layout."""
 
 
 def load_timeline(storage: Storage, layout: int) -> Timeline:

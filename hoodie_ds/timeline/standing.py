@@ -29,7 +29,7 @@ class Standing(Enum):
     PENDING = "pending"
     """An instant of the active timeline that has not completed."""
     UNKNOWN = "unknown"
-    """No write of the table, as far as is known: undone, late, or never begun."""
+    """No known write of the table: undone, late, or never begun."""
 
     @property
     def counts(self) -> bool:
@@ -45,7 +45,7 @@ def standing_of(storage: Storage, timeline: Timeline, time: str) -> Standing:
     """
     if timeline.commit_at(time) is not None:
         return Standing.COMMITTED
-    if timeline.is_pending(time):  # or somebody late has begun again what is archived
+    if timeline.is_pending(time):  # or a late process has begun again what is archived
         again = timeline.starts_after(time) and is_archived(storage, timeline, time)
         return Standing.ARCHIVED if again else Standing.PENDING
     if not timeline.is_committed(time) and not _is_in_hole(storage, timeline, time):

@@ -294,7 +294,7 @@ def _unpacked(
 def _instants(
     times: str, kinds: bytes, batches: Mapping[int, int], ends: str, layout: int
 ) -> Iterator[Instant]:
-    # Of no instant there is one empty text, and no kind.
+    # Without instants there is one empty string, and no kind.
     parts = zip(times.split(","), kinds, ends.split(","), strict=False)
     for number, (time, kind, end) in enumerate(parts):
         yield Instant(time, *_KINDS[kind], batches.get(number, 0), layout, end)

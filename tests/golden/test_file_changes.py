@@ -10,7 +10,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
-from hoodie_ds.timeline.archive.archived_writes import archived_writes
+from hoodie_ds.timeline.archive.archive import archived_writes
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import State
 from tests.golden.golden_tables import golden_names, unzip_table

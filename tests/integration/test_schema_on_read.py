@@ -203,7 +203,7 @@ def test_without_a_history_nothing_tells_that_names_have_stayed(
     place: Place, history: bytes
 ) -> None:
     alter(place.storage, COLUMNS, ADDED, history=history)
-    with pytest.raises(UnsupportedTableError, match=r"\.hoodie/\.schema does not tell which"):
+    with pytest.raises(UnsupportedTableError, match=r"\.hoodie/\.schema does not say which"):
         place.table.read()
 
 

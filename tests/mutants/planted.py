@@ -2509,7 +2509,7 @@ ARCHIVES = [
             f"{_ARCHIVING}::test_killed_anywhere_it_goes_on[{version}-COPY_ON_WRITE-False]",
             "nobody knows any more what became of the table",
         )
-        for version, archive in ((6, "LogArchive"), (9, "LsmArchive"))
+        for version, archive in ((6, "_LogArchive"), (9, "_LsmArchive"))
     ),
     Mutant(
         "an archiver lists its file in whatever manifest comes next",
@@ -2912,19 +2912,19 @@ LAYOUT_2 = [
     ),
     Mutant(
         "log files lie on a base file by the times of their requests",
-        within("ByCompletion._is_above", ended=returns("0")),
+        within("_ByCompletion._is_above", ended=returns("0")),
         f"{_SLICING}::test_a_log_file_lies_on_the_base_file_that_was_begun_before_it_ended",
         "P2: rows of a write that a compaction overtook are gone",
     ),
     Mutant(
         "all log files of a file group lie on its newest base file",
-        always("ByCompletion._is_above", True),
+        always("_ByCompletion._is_above", True),
         f"{_SLICING}::test_a_log_file_that_ended_before_is_in_the_base_file",
         "rows that a compaction has merged come back over later ones",
     ),
     Mutant(
         "log files are merged in the order in which they were completed",
-        within("ByCompletion.latest", _requested=lambda log: (-int(log.name.base_instant), 0, "")),
+        within("_ByCompletion.latest", _requested=lambda log: (-int(log.name.base_instant), 0, "")),
         f"{_SLICING}::test_log_files_merge_in_the_order_in_which_they_were_asked_for",
         "of two rows with one ordering value Hudi on the JVM sees another than this library",
     ),
@@ -3296,7 +3296,7 @@ QUERIES = [
     ),
     Mutant(
         "an incremental query looks for the commits of its range on the active timeline alone",
-        always("archived_writes.archived_writes_ended_after", []),
+        always("archive.archived_writes_ended_after", []),
         f"{_LONG}[True]",
         "P3: rows of a commit that took long are missing without a word",
     ),

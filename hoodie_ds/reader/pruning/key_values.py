@@ -23,7 +23,7 @@ _CERTAIN: Final = (
     pa.types.is_boolean,
     pa.types.is_date32,
 )
-"""Types whose values have one text, whichever options a writer was given."""
+"""Types whose values are one string, whatever the options of the writer."""
 
 
 def record_keys(

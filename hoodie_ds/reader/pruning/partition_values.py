@@ -57,7 +57,7 @@ class PartitionValues:
         column = self.schema.get_field_index(name)
         text = part.removeprefix(f"{name}=")
         hive = text != part
-        # A folder that has the other style than the table says is some other writer's.
+        # A folder in the other style than the table's is of another writer.
         if (
             column < 0
             or not text
@@ -69,7 +69,7 @@ class PartitionValues:
         if self.properties.url_encode:
             text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
         elif "/" in text and pa.types.is_string(kind):
-            # Hudi may have written the folders 2026/01/02 for the text 2026-01-02.
+            # Hudi may have written the folders 2026/01/02 for the string 2026-01-02.
             return Bounds(text.replace("/", "-"), text, nulls=False)
         value = _typed(text, kind)
         return None if value is None else Bounds(value, value, nulls=False)

@@ -1,21 +1,25 @@
-"""The archive of a table, as archiving and services ask it, in the form of its timeline layout."""
+"""The archive of a table for archiving, services and queries, in either timeline layout."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Protocol
 
+from hoodie_ds.errors import NotFoundError
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.archived_timeline import (
     archive_files,
+    archived_instants,
     put_archive_file,
     read_archive_file,
 )
 from hoodie_ds.timeline.archive.entry import ArchivedEntry
 from hoodie_ds.timeline.archive.entry import entry_of as log_entry
-from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
+from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
 from hoodie_ds.timeline.archive.lsm_timeline import (
     archived_bodies,
     archived_keys,
@@ -33,9 +37,11 @@ from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.paths import HOODIE, instant_path
+from hoodie_ds.timeline.timeline import Timeline
 
 ENTRIES_PER_BLOCK: Final = 10
 _STATES: Final = list(State)
+_TRIES: Final = 5
 _WRITES: Final = frozenset(action.value for action in WRITE_ACTIONS)
 
 
@@ -98,12 +104,12 @@ def archive_of(
     layout 2 (``hoodie.timeline.compaction.batch.size``).
     """
     if layout == V1.version:
-        return LogArchive(storage, f"{HOODIE}/{folder}", entries_per_block)
-    return LsmArchive(storage, files_per_level)
+        return _LogArchive(storage, f"{HOODIE}/{folder}", entries_per_block)
+    return _LsmArchive(storage, files_per_level)
 
 
 @dataclass(frozen=True, slots=True)
-class LogArchive:
+class _LogArchive:
     """The archive of layout 1: a log file for each run of an archiver."""
 
     storage: Storage
@@ -120,7 +126,6 @@ class LogArchive:
         """Do nothing, as Hudi does on storages without appends."""
 
     def newest_write(self) -> str:
-        """Return the time of the newest write."""
         writes = (e.instant.time for _, e in self._read() if e.instant.action in WRITE_ACTIONS)
         return max(writes, key=padded, default="")
 
@@ -134,7 +139,6 @@ class LogArchive:
                 yield entry.instant, entry.commit(path)
 
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
-        """Yield what was replaced."""
         for path, entry in self._read():
             instant = entry.instant
             is_done = instant.action is Action.REPLACE_COMMIT and instant.state is State.COMPLETED
@@ -155,7 +159,7 @@ class LogArchive:
 
 
 @dataclass(frozen=True, slots=True)
-class LsmArchive:
+class _LsmArchive:
     """The archive of layout 2: Parquet files that are merged level by level."""
 
     storage: Storage
@@ -166,11 +170,9 @@ class LsmArchive:
         return put_entries(self.storage, [e for files in instants for e in self._entries(files)])
 
     def tidy(self, settled: frozenset[str]) -> None:
-        """Merge small files, and delete what does not count."""
         merge_and_clean(self.storage, settled, self.files_per_level)
 
     def newest_write(self) -> str:
-        """Return the time of the newest write."""
         newest = ""
         for file in newest_snapshot(self.storage).files:
             if file.may_hold_later(newest):
@@ -188,7 +190,6 @@ class LsmArchive:
                     yield instant, CommitMetadata.from_bytes(body, file.path)
 
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
-        """Yield what was replaced."""
         for file in newest_snapshot(self.storage).files:
             for time, body in archived_bodies(self.storage, file, Action.REPLACE_COMMIT):
                 if padded(time) <= padded(until):
@@ -198,11 +199,52 @@ class LsmArchive:
     def _entries(files: Sequence[ActiveFile]) -> Iterator[LsmEntry]:
         done = [file for file in files if file.step.state is State.COMPLETED]
         if not done:
-            return  # another archiver has put it, or it would be there
-        # As in Hudi the last one, where an instant was completed twice.
+            return  # another archiver has archived it
+        # As in Hudi, the last one of an instant that was completed twice.
         last = max(done, key=lambda file: file.step.completion_time)
         _check_whole(last)
         yield lsm_entry(last.step, {file.step: file.body for file in files})
+
+
+def archived_writes(storage: Storage, timeline: Timeline, folder: str) -> list[Instant]:
+    """Return the completed writes that the archive has and the active timeline has not, by time.
+
+    The timeline was loaded before: an archiver adds to the archive first. Raises `NotFoundError` if
+    files of the archive are gone each time that they are listed.
+    """
+    if timeline.layout == V1.version:
+        archived = archived_instants(storage, f"{HOODIE}/{folder}")
+        found = {i.time: i for i in archived if i.action in WRITE_ACTIONS}
+    else:
+        found = {i.time: i for i in _writes_ended_after(storage, "")}
+    return [found[time] for time in sorted(found) if timeline.commit_at(time) is None]
+
+
+def archived_writes_ended_after(storage: Storage, timeline: Timeline, moment: str) -> list[Instant]:
+    """Return those writes of layout 2 with a completion time after `moment`, by time.
+
+    A process reads a file of the archive once, unless it has such a write.
+    """
+    late = sorted(_writes_ended_after(storage, moment), key=lambda instant: instant.time)
+    return [instant for instant in late if timeline.commit_at(instant.time) is None]
+
+
+def _writes_ended_after(storage: Storage, moment: str) -> list[Instant]:
+    for _ in range(_TRIES):
+        with suppress(NotFoundError):  # merged into another file meanwhile
+            files = [f for f in newest_snapshot(storage).files if _latest_end(storage, f) > moment]
+            return [i for file in files for i in _writes(storage, file) if i.ended > moment]
+    raise NotFoundError(f"{storage.root}: the files of the archive come and go; try again")
+
+
+@lru_cache(maxsize=256)
+def _latest_end(storage: Storage, file: ArchiveFile) -> str:
+    """The last completion time of a write in a file of the archive; empty if it has none."""
+    return max((instant.ended for instant in _writes(storage, file)), default="")
+
+
+def _writes(storage: Storage, file: ArchiveFile) -> list[Instant]:
+    return [i for i, _ in archived_rows(storage, file) if i.action in WRITE_ACTIONS]
 
 
 def _check_whole(file: ActiveFile) -> None:

@@ -164,7 +164,7 @@ def entry_of(instant: Instant, body: bytes, plan: bytes, transition: str) -> Arc
 def parse_entry(record: Mapping[str, Any], name: str) -> ArchivedEntry:
     """Return the entry of a ``HoodieArchivedMetaEntry``; `name` is the file, for errors."""
     try:
-        # Old releases of Hudi archived completed instants alone and gave no state.
+        # Old releases of Hudi archived completed instants only, without their state.
         state = State[record.get("actionState") or "COMPLETED"]
         instant = Instant(str(record["commitTime"]), Action(record["actionType"]), state)
     except (KeyError, ValueError) as error:

@@ -61,7 +61,7 @@ class ArchiveFile:
     def may_hold(self, time: str) -> bool:
         """Whether an instant of a time may be in it."""
         low, high = self.bounds
-        return low <= time <= high or low > high  # an upgrade's, whose rows are in no order
+        return low <= time <= high or low > high  # of an upgrade, whose rows are in no order
 
     def may_hold_later(self, time: str) -> bool:
         """Whether an instant later than a time may be in it."""
@@ -108,8 +108,8 @@ def newest_snapshot(storage: Storage) -> Snapshot:
         names = frozenset(names_in(storage, HISTORY))
         newest = max(_manifests(names), default=0)
         if newest < version:
-            continue  # an archiver of Hudi's puts it anew
-        with suppress(NotFoundError):  # archivers have put newer ones, and taken it away
+            continue  # an archiver of Hudi puts it again
+        with suppress(NotFoundError):  # archivers have put newer ones, and deleted it
             return _whole(storage, names, version)
     raise _damaged(VERSION, f"it names manifest_{version}, which is missing")
 
@@ -141,7 +141,7 @@ def put_manifest(storage: Storage, before: Snapshot, files: Iterable[ArchiveFile
 
 def point_to_newest(storage: Storage) -> None:
     """Let ``_version_`` name the newest manifest."""
-    # Who was stopped before the put may have named an old one: it looks again afterwards.
+    # A process stopped before the put may name an old one: it checks again afterwards.
     while _version(storage) < (number := newest_snapshot(storage).number):
         storage.replace(VERSION, str(number).encode())
 
@@ -195,6 +195,6 @@ def _version(storage: Storage) -> int:
 
 def _damaged(path: str, what: str) -> CorruptFileError:
     return CorruptFileError(
-        f"{path} does not tell the files of the archived timeline ({what}); restore the folder "
+        f"{path} does not list the files of the archived timeline ({what}); restore the folder "
         "from a copy"
     )

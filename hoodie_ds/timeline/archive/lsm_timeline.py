@@ -163,7 +163,7 @@ def _memory(storage: Storage) -> _Memory:
 def _times(storage: Storage, file: ArchiveFile) -> Mapping[str, str]:
     """Completion times of the instants in a file of the archive."""
     rows = _rows(storage, file, [_TIME, _ENDED])
-    if rows is None:  # merged into another one, which says the same of what was not looked up
+    if rows is None:  # merged into another one, with the same rows
         return {}
     return {time: end or time for time, end in _pairs(rows) if time}
 

@@ -58,9 +58,9 @@ _PLANNED: Final = frozenset({Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACT
 FILES_PER_LEVEL: Final = 10
 """Files of a level that become one of the next, in Hudi by default."""
 _MERGED_BYTES: Final = 128 << 20
-"""Files are merged up to this size; Hudi goes on to 1 GB."""
+"""Files are merged up to this size; by Hudi up to 1 GB."""
 _SNAPSHOTS_KEPT: Final = 3
-"""Manifests that stay for those who read by them, as in Hudi."""
+"""Manifests that are kept for their readers, as in Hudi."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def merge_and_clean(
                 raise
             return  # others have merged the files, and deleted them
         rest = [file for file in snapshot.files if file not in chosen]
-        put_manifest(storage, snapshot, [*rest, merged])  # if not, others are at it
+        put_manifest(storage, snapshot, [*rest, merged])  # if not, another archiver was faster
     point_to_newest(storage)
     _clean(storage, snapshot, settled, _SNAPSHOTS_KEPT + level)
 
@@ -158,8 +158,7 @@ def _rows(entries: Sequence[LsmEntry]) -> pa.Table:
     instants = [entry.instant for entry in entries]
     columns = [
         [instant.time for instant in instants],
-        # An instant that was completed before its table was upgraded may be without: Hudi's reader
-        # takes none for an error.
+        # An instant that was completed before an upgrade may have none, which Hudi cannot read.
         [instant.ended for instant in instants],
         [instant.action.value for instant in instants],
         [entry.metadata or None for entry in entries],
@@ -216,7 +215,7 @@ def _put_file(
             storage.put_if_absent(file.path, body)
             return file
         except AlreadyExistsError:
-            # Of an archiver that was killed, or is slower. A name that begins earlier is right too.
+            # Of an archiver that was killed, or is slower; an earlier bound is right too.
             low = str(int(low) - 1)
 
 
@@ -228,7 +227,7 @@ def _clean(storage: Storage, snapshot: Snapshot, settled: Collection[str], kept:
     for number in numbers:
         if len(staying) == kept:
             break
-        with suppress(CorruptFileError, NotFoundError):  # nobody can read by it
+        with suppress(CorruptFileError, NotFoundError):  # no reader can use it
             listed |= {file.name for file in read_manifest(storage, number)}
             staying.append(number)
     storage.delete_many([manifest_path(number) for number in numbers if number not in staying])

@@ -18,7 +18,7 @@ from hoodie_ds.timeline.paths import HOODIE, in_partition, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 SAVEPOINTS_KEY: Final = "savepointed_timestamps"
-"""Key of the extra metadata of a clean: the times of the savepoints that it knew, with commas."""
+"""Key of the extra metadata of a clean: comma-separated times of the savepoints then."""
 
 _NAMESPACE: Final = "org.apache.hudi.avro.model"
 _VERSION: Final = 2

@@ -22,13 +22,13 @@ SCHEMA_KEY: Final = "schema"
 """Key of the extra metadata that holds the table's Avro schema."""
 
 OWNER_KEY: Final = "_hoodie_ds_owner"
-"""Key of the extra metadata of an inflight file: JSON of who opened the instant."""
+"""Key of the extra metadata of an inflight file: JSON of the owner of the instant."""
 
 CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
 """Key of the extra metadata of our commits: JSON object of file path to xxh64."""
 
 CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
-"""Key in a commit's extra metadata: JSON object of writer identifier to batch id, as text."""
+"""Key in a commit's extra metadata: JSON object of writer identifier to batch id, a string."""
 
 INPUTS_KEY: Final = "_hoodie_ds_inputs"
 """Key in the extra metadata of our commits: JSON, by query and batch, of digests of their rows."""
@@ -40,10 +40,10 @@ AT_ITS_TIME: Final = {
 """Keys of what a commit says without the commits of later times, where it was made after some."""
 
 DECISION_KEY: Final = "_hoodie_ds_turn"
-"""Key in the extra metadata of our commits: the decision after which conflicts were looked for."""
+"""Key in the extra metadata of our commits: the decision up to which conflicts were checked."""
 
 PENDING_KEY: Final = "_hoodie_ds_pending"
-"""Key in the extra metadata of our commits: times of the instants that were pending beside it."""
+"""Key in the extra metadata of our commits: times of the instants that were pending then."""
 
 ADDED_KEY: Final = "_hoodie_ds_added_columns"
 """Key in the extra metadata of our commits: JSON list of columns that batches added to a table."""
@@ -61,10 +61,10 @@ _REPLACING: Final = frozenset(
 """Operations that complete as replace commits."""
 
 _REWRITES: Final = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
-"""Operations whose schema is none of the table (Hudi's ``WriteOperationType.canUpdateSchema``)."""
+"""Operations that do not set the table's schema (``WriteOperationType.canUpdateSchema``)."""
 
 _OURS: Final = b"_hoodie_ds_"
-"""How the keys above begin in a body; none of them is written without the digest."""
+"""Prefix of the keys above in a body; none of them is written without the digest."""
 
 _INTEGERS: Final = {
     "num_writes": "numWrites",
@@ -125,7 +125,7 @@ class WriteStat:
     log: LogWrite | None = None
     prev_base_file: str = ""
     change_files: tuple[tuple[str, int], ...] = ()
-    """Files of change data beside the file (Hudi's ``cdcStats``): paths, each with its size."""
+    """Files of change data of the file (Hudi's ``cdcStats``): paths and sizes."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -323,7 +323,7 @@ class CommitMetadata:
             ) from error
         digests = (written or "").split()
         if len(digests) == 1 and is_container(data):
-            return commit  # Hudi wrote it anew, from a JSON that had no digest for this
+            return commit  # Hudi rewrote it, from a JSON that had no digest for this
         found = _digest(commit._body())
         if found not in digests and (written is not None or _OURS in data):
             raise CorruptFileError(
@@ -334,5 +334,5 @@ class CommitMetadata:
 
 
 def _digest(body: dict[str, Any]) -> str:
-    # Of what the body says, not of its bytes: Hudi may write it anew, between table versions.
+    # Of the content, not of its bytes: Hudi may rewrite it, between table versions.
     return str(xxhash.xxh64_hexdigest(json.dumps(body, sort_keys=True).encode()))

@@ -287,7 +287,7 @@ def test_a_filter_may_name_columns_by_their_places() -> None:
 def test_a_column_that_is_asked_for_twice_is_refused() -> None:
     place = Place()
     place.table.upsert(trips(("a", "x", 1, 7.0)))
-    with pytest.raises(SchemaError, match="column 'id' is asked for more than once"):
+    with pytest.raises(SchemaError, match="column 'id' is requested more than once"):
         place.table.read(["id", "fare", "id"])
 
 

@@ -79,11 +79,11 @@ def test_fields_that_have_come_hide_none() -> None:
 
 def test_a_history_that_ends_before_the_commit_does_not_tell() -> None:
     was, now = (nested(version, "x", "int", "v") for version in (1, 2))
-    with pytest.raises(UnsupportedTableError, match="does not tell which"):
+    with pytest.raises(UnsupportedTableError, match="does not say which"):
         check_found_by_name(history(was), json.dumps(now), PATH)
 
 
 def test_a_type_that_nobody_knows_does_not_tell() -> None:
     now = record(1, (0, "odd", {"type": "union"}))
-    with pytest.raises(UnsupportedTableError, match="does not tell which"):
+    with pytest.raises(UnsupportedTableError, match="does not say which"):
         check_found_by_name(history(now), json.dumps(now), PATH)

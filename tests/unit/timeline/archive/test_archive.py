@@ -9,10 +9,12 @@ import pytest
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.testing import MemoryStorage
-from hoodie_ds.timeline.archive.archive import ActiveFile, Archive, archive_of
+from hoodie_ds.timeline.archive import archive as module
+from hoodie_ds.timeline.archive.archive import ActiveFile, Archive, archive_of, archived_writes
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.timeline import Timeline
 from tests.archived import archived, rows_of
 from tests.golden.golden_tables import unzip_table
 from tests.unit.timeline.archive.test_lsm_timeline import T, put_file, put_manifest
@@ -146,3 +148,12 @@ def test_files_are_tidied_by_option() -> None:
         archive.tidy(archive.put([commit(2, number)]))
     assert [file.level for file in newest_snapshot(storage).files] == [1]
     assert len(archived(storage)) == 3
+
+
+def test_an_archive_whose_files_are_gone_at_each_listing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise NotFoundError("merged into another")
+
+    monkeypatch.setattr(module, "newest_snapshot", gone)
+    with pytest.raises(NotFoundError, match="come and go; try again"):
+        archived_writes(MemoryStorage(), Timeline(layout=2), "history")

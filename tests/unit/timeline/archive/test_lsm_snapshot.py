@@ -104,7 +104,7 @@ def test_damage_is_named(storage: MemoryStorage, number: int, content: bytes) ->
     if number == 9:
         storage.replace(manifest_path(10), content)
         storage.replace(VERSION, b"8")
-    with pytest.raises(CorruptFileError, match=f"manifest_{number} does not tell the files"):
+    with pytest.raises(CorruptFileError, match=f"manifest_{number} does not list the files"):
         newest_snapshot(storage)
 
 
