@@ -18,6 +18,7 @@ from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.schema_on_read import (
     LATEST_SCHEMA_KEY,
     check_found_by_name,
@@ -29,6 +30,7 @@ from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
+from hoodie_ds.timeline.per_timeline import once_per_timeline
 from hoodie_ds.timeline.timeline import Timeline
 
 
@@ -87,9 +89,14 @@ def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
 
     If all commits of writes are archived, it is that of the newest rewrite.
     """
+    return _schema_instant(table.storage, timeline)
+
+
+@once_per_timeline
+def _schema_instant(storage: Storage, timeline: Timeline) -> Instant | None:
     rewrite = None
     for instant in timeline.commits_backwards():
-        changes = file_changes(table.storage, instant)
+        changes = file_changes(storage, instant)
         if not changes.schema:
             continue
         if not changes.is_rewrite:

@@ -7,7 +7,6 @@ file that a late task of that instant brings would count as one of an archived c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from hoodie_ds.errors import NotFoundError, TimelineError
@@ -17,6 +16,7 @@ from hoodie_ds.timeline.bodies.rollback_metadata import rolled_back, rolled_back
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.loading import is_archived
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.per_timeline import once_per_timeline
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.timeline.undone_marks import mark_undone, marked_times
 
@@ -80,26 +80,10 @@ def remember_undone(storage: Storage, rollbacks: Iterable[Instant]) -> None:
             mark_undone(storage, time)
 
 
-@dataclass(slots=True)
-class _Memory:
-    """The marks when a timeline was loaded."""
-
-    timeline: Timeline | None = None
-    times: frozenset[str] = frozenset()
-
-
-@lru_cache(maxsize=8)
-def _memory(storage: Storage) -> _Memory:
-    return _Memory()
-
-
+@once_per_timeline
 def _remembered(storage: Storage, timeline: Timeline) -> frozenset[str]:
-    """Times of instants whose rollbacks are archived; read once for each timeline."""
-    memory = _memory(storage)
-    if memory.timeline is not timeline:
-        memory.times = marked_times(storage)
-        memory.timeline = timeline
-    return memory.times
+    """Times of instants whose rollbacks are archived."""
+    return marked_times(storage)
 
 
 def undone_times(storage: Storage, timeline: Timeline) -> frozenset[str]:

@@ -8,13 +8,12 @@ the hole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import is_archived
+from hoodie_ds.timeline.per_timeline import once_per_timeline
 from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -64,22 +63,13 @@ def _is_in_hole(storage: Storage, timeline: Timeline, time: str) -> bool:
     newest = next(timeline.commits_backwards(), None)
     if timeline.begins or newest is None or padded(time) >= padded(newest.time):
         return False
-    memory = _memory(storage)
-    if memory.timeline is not timeline:
-        memory.timeline, memory.archived = timeline, {}
-    if time not in memory.archived:
-        memory.archived[time] = not timeline.at(time) and is_archived(storage, timeline, time)
-    return memory.archived[time]
+    known = _archived(storage, timeline)
+    if time not in known:
+        known[time] = not timeline.at(time) and is_archived(storage, timeline, time)
+    return known[time]
 
 
-@dataclass(slots=True)
-class _Memory:
-    """Which times were found in the archive when a timeline was loaded."""
-
-    timeline: Timeline | None = None
-    archived: dict[str, bool] = field(default_factory=dict)
-
-
-@lru_cache(maxsize=8)
-def _memory(_: Storage) -> _Memory:
-    return _Memory()
+@once_per_timeline
+def _archived(storage: Storage, timeline: Timeline) -> dict[str, bool]:
+    """Whether the archive has the times that were asked for."""
+    return {}

@@ -1870,7 +1870,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "the schema of a compaction is the table's",
         within(
-            "schema_instant",
+            "_schema_instant",
             file_changes=Around(lambda read, *given: Changed(read(*given), is_rewrite=False)),
         ),
         "tests/faults/regressions/test_rewrites_of_others.py"

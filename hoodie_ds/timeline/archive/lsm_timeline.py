@@ -19,6 +19,7 @@ from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.per_timeline import once_per_timeline
 from hoodie_ds.timeline.timeline import Timeline
 
 _TIME, _ENDED, _ACTION, _BODY = "instantTime", "completionTime", "action", "metadata"
@@ -137,26 +138,15 @@ def archived_end(storage: Storage, timeline: Timeline, time: str) -> str | None:
 
     The timeline was loaded before the archive is read.
     """
-    memory = _memory(storage)
-    if memory.timeline is not timeline:
-        memory.files, memory.timeline = newest_snapshot(storage).files, timeline
-    for file in memory.files:
+    for file in _files(storage, timeline):
         if file.may_hold(time) and time in (times := _times(storage, file)):
             return times[time]
     return None
 
 
-@dataclass(slots=True)
-class _Memory:
-    """The files of the archive when a timeline was loaded."""
-
-    timeline: Timeline | None = None
-    files: tuple[ArchiveFile, ...] = ()
-
-
-@lru_cache(maxsize=8)
-def _memory(storage: Storage) -> _Memory:
-    return _Memory()
+@once_per_timeline
+def _files(storage: Storage, timeline: Timeline) -> tuple[ArchiveFile, ...]:
+    return newest_snapshot(storage).files
 
 
 @lru_cache(maxsize=64)
