@@ -394,7 +394,7 @@ def test_every_lock_keeps_others_out_and_lets_them_in_afterwards(town: Town, pro
 def test_a_file_lock_that_was_left_behind_is_taken_when_it_is_old(town: Town) -> None:
     town.storage.put_if_absent(FILE_LOCK, b"a dead JVM's")
     named = {"hoodie__write__lock__provider": LOCKS + "FileSystemBasedLockProvider"}
-    with pytest.raises(LockTimeoutError, match="left the lock"):
+    with pytest.raises(LockTimeoutError, match="delete the file, which never expires"):
         Written(town.writer(**named), trips(("a", "x", 2, 2.0))).commit()
     named["hoodie__write__lock__filesystem__expire"] = "5"
     town.clock.advance(5 * 60_000 + 1)
